@@ -1,0 +1,50 @@
+"""Options and rules of the whole test suite.
+
+The end-to-end tests need a control plane and are collected only when they are named: ``pytest tests/e2e``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+E2E = Path(__file__).parent / "e2e"
+
+# An ordinary run is the same every time, so that a failure belongs to the change that it came with.
+# Deadlines and "too slow" would measure the machine.
+hypothesis.settings.register_profile(
+    "default",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.register_profile(
+    "long", parent=hypothesis.settings.get_profile("default"), derandomize=False, max_examples=2_000
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests marked long, and search longer for examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("long" if config.getoption("--long") else "default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    skip = pytest.mark.skip(reason="takes long; run with --long")
+    for item in items:
+        if item.get_closest_marker("long") is not None:
+            item.add_marker(skip)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if collection_path != E2E:
+        return None
+    named = [(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args]
+    return None if any(path == E2E or E2E in path.parents for path in named) else True
