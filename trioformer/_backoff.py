@@ -1,0 +1,55 @@
+"""Exponential backoff with jitter, on trio's clock."""
+
+from __future__ import annotations
+
+import random
+from typing import final
+
+import attrs
+import trio
+
+
+@attrs.frozen
+class BackoffPolicy:
+    """How delays grow; the defaults are those of client-go's reflector (``tools/cache/reflector.go``)."""
+
+    initial: float = 0.8
+    """First delay, seconds, before jitter."""
+    factor: float = 2.0
+    """What each further delay is multiplied by."""
+    maximum: float = 30.0
+    """Where the growth stops, seconds, before jitter."""
+    jitter: float = 1.0
+    """A delay ``d`` is drawn from ``[d, d · (1 + jitter))``."""
+
+
+@final
+class Backoff:
+    """The delays of one retry loop.
+
+    It grows with each :meth:`next_delay` until :meth:`reset`; the caller says what counts as health, so a loop that
+    fails for hours never falls back to short delays by the mere passing of time.
+    """
+
+    __slots__ = ("_base", "_random", "policy")
+
+    def __init__(self, policy: BackoffPolicy | None = None, *, rng: random.Random | None = None) -> None:
+        self.policy = policy if policy is not None else BackoffPolicy()
+        self._base = self.policy.initial
+        self._random = rng if rng is not None else random.Random()
+
+    def next_delay(self, *, at_least: float = 0.0) -> float:
+        """Draw the next delay in seconds, never shorter than ``at_least`` (a ``Retry-After``)."""
+        delay = self._base * (1.0 + self.policy.jitter * self._random.random())
+        self._base = min(self._base * self.policy.factor, self.policy.maximum)
+        return max(delay, at_least)
+
+    def reset(self) -> None:
+        """Begin again at the initial delay: the other side has proved healthy."""
+        self._base = self.policy.initial
+
+    async def sleep(self, *, at_least: float = 0.0) -> float:
+        """Sleep for the next delay and return it; a checkpoint, cancellable at any time."""
+        delay = self.next_delay(at_least=at_least)
+        await trio.sleep(delay)
+        return delay

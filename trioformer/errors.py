@@ -1,0 +1,386 @@
+"""Every exception that trioformer raises of its own.
+
+::
+
+    TrioformerError
+    ├── ConfigError                     a kubeconfig or in-cluster file is wrong: names file and key
+    ├── SelectorError                   a label or field selector does not parse (also a ValueError)
+    ├── DecodeError                     bytes are not the JSON that the type promises (also a ValueError)
+    ├── ConnectionFailedError           no answer: refused, reset, TLS, timeout, end of stream
+    ├── UnexpectedAnswerError           an answer, but not a Kubernetes one: HTML, half a JSON object
+    ├── StatusError                     the API server answered with a Status: code, reason, message, details
+    │   ├── BadRequestError             400
+    │   ├── UnauthorizedError           401
+    │   ├── ForbiddenError              403
+    │   ├── NotFoundError               404 (also a KeyError-like miss in a lister)
+    │   ├── MethodNotAllowedError       405
+    │   ├── NotAcceptableError          406
+    │   ├── ConflictError               409: somebody else wrote first
+    │   │   └── AlreadyExistsError      409 on create
+    │   ├── ExpiredError                410: the resourceVersion or continue token is too old
+    │   ├── RequestTooLargeError        413
+    │   ├── UnsupportedMediaTypeError   415
+    │   ├── InvalidError                422: details.causes name the fields
+    │   ├── TooManyRequestsError        429: details.retry_after_seconds
+    │   └── ServerError                 5xx
+    │       ├── InternalServerError     500
+    │       ├── ServiceUnavailableError 503
+    │       └── ServerTimeoutError      504
+    ├── CacheNotSyncedError             a lister was asked before its cache was filled
+    ├── IndexerError                    an index is unknown, doubled, or its function failed
+    └── HandlerOverflowError            a handler with overflow="raise" or "block" fell behind
+
+Misuse of lifetimes raises trio's own errors (``trio.ClosedResourceError``,
+``trio.BusyResourceError``, …) and ``RuntimeError``.
+Each error's text is one line that names the object, and says what to do where that is known.
+No secret is ever part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import attrs
+
+__all__ = [
+    "AlreadyExistsError",
+    "BadRequestError",
+    "CacheNotSyncedError",
+    "ConfigError",
+    "ConflictError",
+    "ConnectionFailedError",
+    "DecodeError",
+    "ExpiredError",
+    "ForbiddenError",
+    "HandlerOverflowError",
+    "IndexerError",
+    "InternalServerError",
+    "InvalidError",
+    "MethodNotAllowedError",
+    "NotAcceptableError",
+    "NotFoundError",
+    "RequestTooLargeError",
+    "SelectorError",
+    "ServerError",
+    "ServerTimeoutError",
+    "ServiceUnavailableError",
+    "StatusCause",
+    "StatusDetails",
+    "StatusError",
+    "TooManyRequestsError",
+    "TrioformerError",
+    "UnauthorizedError",
+    "UnexpectedAnswerError",
+    "UnsupportedMediaTypeError",
+]
+
+
+class TrioformerError(Exception):
+    """The root of trioformer's own errors; its text is always a single line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+    @property
+    def message(self) -> str:
+        """The text, one line."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ConfigError(TrioformerError):
+    """A configuration file, or the lack of one, keeps a client from being built.
+
+    Attributes:
+        file: The file at fault, or None when no single file is.
+        key: The key inside it, such as ``users[dev].user.token``, or None.
+    """
+
+    def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:
+        super().__init__(": ".join(part for part in (file, key, message) if part))
+        self.file = file
+        self.key = key
+
+
+class SelectorError(TrioformerError, ValueError):
+    """A label or field selector does not follow the grammar."""
+
+
+class DecodeError(TrioformerError, ValueError):
+    """Bytes do not hold the JSON that a type promises.
+
+    Objects are decoded when an attribute is first read, so this can leave an attribute access.
+    It is never an ``AttributeError``, which ``hasattr`` would swallow.
+    """
+
+
+class ConnectionFailedError(TrioformerError):
+    """No complete answer came: refused, reset, timed out, TLS failed, or the stream ended early.
+
+    Attributes:
+        refused: Whether nothing listened at the address; the server has then seen no request.
+        permanent: Whether trying again cannot help (a certificate that does not verify).
+    """
+
+    def __init__(self, message: str, *, refused: bool = False, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+        self.permanent = permanent
+
+
+class UnexpectedAnswerError(TrioformerError):
+    """The server answered, but not as a Kubernetes API server does.
+
+    Attributes:
+        code: The HTTP status code of the answer.
+    """
+
+    def __init__(self, message: str, *, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@attrs.frozen
+class StatusCause:
+    """One cause in a Status: usually one invalid field."""
+
+    reason: str = ""
+    """Machine-readable, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
+    message: str = ""
+    """For people."""
+    field: str = ""
+    """The field's path, such as ``spec.containers[0].name``."""
+
+
+@attrs.frozen
+class StatusDetails:
+    """What a Status says beyond its message (API conventions, "Response Status Kind")."""
+
+    name: str = ""
+    """The object's name."""
+    group: str = ""
+    """The object's API group."""
+    kind: str = ""
+    """The object's resource or kind, as the server spells it."""
+    uid: str = ""
+    """The object's uid."""
+    causes: tuple[StatusCause, ...] = ()
+    """The single causes."""
+    retry_after_seconds: int = 0
+    """How long to wait before the next try; 0 when the server did not say."""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _details(status: Mapping[str, object]) -> StatusDetails:
+    raw = status.get("details")
+    if not isinstance(raw, Mapping):
+        return StatusDetails()
+    details = cast("Mapping[str, object]", raw)
+    listed = details.get("causes")
+    causes = (
+        [cast("Mapping[str, object]", c) for c in listed if isinstance(c, Mapping)]
+        if isinstance(listed, list | tuple)
+        else []
+    )
+    after = details.get("retryAfterSeconds")
+    return StatusDetails(
+        name=_text(details.get("name")),
+        group=_text(details.get("group")),
+        kind=_text(details.get("kind")),
+        uid=_text(details.get("uid")),
+        causes=tuple(
+            StatusCause(_text(c.get("reason")), _text(c.get("message")), _text(c.get("field"))) for c in causes
+        ),
+        retry_after_seconds=after if isinstance(after, int) and after > 0 else 0,
+    )
+
+
+class StatusError(TrioformerError):
+    """The API server refused: a ``Status`` with its code, reason, message and details.
+
+    The class is chosen by reason first and by code where the reason is unknown
+    (apimachinery ``pkg/api/errors``).
+
+    Attributes:
+        code: The HTTP code, such as 404.
+        reason: The machine-readable reason, such as ``NotFound``; may be empty.
+        status_message: The server's own sentence.
+        details: The parsed details; all empty when the server sent none.
+    """
+
+    hint = ""
+    """What a person can do about it; appended to the text."""
+
+    def __init__(
+        self, message: str, *, code: int, reason: str = "", details: StatusDetails | None = None, where: str = ""
+    ) -> None:
+        text = message or reason or f"the server answered {code}"
+        text = f"{where}: {text}" if where else text
+        super().__init__(
+            f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + self.hint if self.hint else ''}"
+        )
+        self.code = code
+        self.reason = reason
+        self.status_message = message
+        self.details = details if details is not None else StatusDetails()
+
+    @classmethod
+    def from_status(cls, status: Mapping[str, object], *, code: int = 0, where: str = "") -> StatusError:
+        """Build the fitting subclass from a decoded ``Status`` object.
+
+        Args:
+            status: The object; missing or odd fields read as empty.
+            code: Used when the object carries no code of its own.
+            where: What was being done, such as ``list pods``; begins the text.
+        """
+        own = status.get("code")
+        code = own if isinstance(own, int) and own else code or 500
+        reason = _text(status.get("reason"))
+        kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerError if code >= 500 else StatusError)
+        return kind(_text(status.get("message")), code=code, reason=reason, details=_details(status), where=where)
+
+    @property
+    def is_too_large_resource_version(self) -> bool:
+        """Whether the server's watch cache has not reached the requested resourceVersion yet.
+
+        Three encodings exist: a cause (since 1.19), a cause's message (1.17 and 1.18), and the message alone (before).
+        """
+        causes = self.details.causes
+        if any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
+            return True
+        if self.reason == "Timeout" and any(cause.message == "Too large resource version" for cause in causes):
+            return True
+        return "Too large resource version" in self.status_message
+
+
+class BadRequestError(StatusError):
+    """400: the request itself is wrong."""
+
+
+class UnauthorizedError(StatusError):
+    """401: the server does not know who asks."""
+
+    hint = "check the token or client certificate in the kubeconfig"
+
+
+class ForbiddenError(StatusError):
+    """403: the user is known but may not do this."""
+
+    hint = "give the user a role that allows it"
+
+
+class NotFoundError(StatusError):
+    """404: no such object, or no such resource on this server."""
+
+
+class MethodNotAllowedError(StatusError):
+    """405: the resource does not support this verb."""
+
+
+class NotAcceptableError(StatusError):
+    """406: the server cannot answer in the requested format."""
+
+
+class ConflictError(StatusError):
+    """409: the object changed since it was read; read it again and repeat the change."""
+
+
+class AlreadyExistsError(ConflictError):
+    """409 on create: the name is taken."""
+
+
+class ExpiredError(StatusError):
+    """410: the resourceVersion or continue token is no longer served; list again."""
+
+
+class RequestTooLargeError(StatusError):
+    """413: the request's body is over the server's limit."""
+
+
+class UnsupportedMediaTypeError(StatusError):
+    """415: the server does not take this content type."""
+
+
+class InvalidError(StatusError):
+    """422: the object is well-formed and wrong; ``details.causes`` name the fields."""
+
+
+class TooManyRequestsError(StatusError):
+    """429: the server sheds load; ``details.retry_after_seconds`` says how long to wait."""
+
+
+class ServerError(StatusError):
+    """5xx: the server failed."""
+
+
+class InternalServerError(ServerError):
+    """500: something went wrong inside the server."""
+
+
+class ServiceUnavailableError(ServerError):
+    """503: the server, or an aggregated one behind it, is not ready."""
+
+
+class ServerTimeoutError(ServerError):
+    """504 or reason Timeout: the server could not finish in its own time."""
+
+
+_BY_REASON: dict[str, type[StatusError]] = {
+    "BadRequest": BadRequestError,
+    "Unauthorized": UnauthorizedError,
+    "Forbidden": ForbiddenError,
+    "NotFound": NotFoundError,
+    "MethodNotAllowed": MethodNotAllowedError,
+    "NotAcceptable": NotAcceptableError,
+    "AlreadyExists": AlreadyExistsError,
+    "Conflict": ConflictError,
+    "Expired": ExpiredError,
+    "Gone": ExpiredError,
+    "RequestEntityTooLarge": RequestTooLargeError,
+    "UnsupportedMediaType": UnsupportedMediaTypeError,
+    "Invalid": InvalidError,
+    "TooManyRequests": TooManyRequestsError,
+    "InternalError": InternalServerError,
+    "ServiceUnavailable": ServiceUnavailableError,
+    "Timeout": ServerTimeoutError,
+    "ServerTimeout": ServerTimeoutError,
+}
+
+_BY_CODE: dict[int, type[StatusError]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    405: MethodNotAllowedError,
+    406: NotAcceptableError,
+    409: ConflictError,
+    410: ExpiredError,
+    413: RequestTooLargeError,
+    415: UnsupportedMediaTypeError,
+    422: InvalidError,
+    429: TooManyRequestsError,
+    500: InternalServerError,
+    503: ServiceUnavailableError,
+    504: ServerTimeoutError,
+}
+
+
+class CacheNotSyncedError(TrioformerError):
+    """A lister was asked before its cache was filled.
+
+    An empty answer instead would tell a controller that everything is gone.
+    """
+
+
+class IndexerError(TrioformerError):
+    """An index is unknown, already there, or its function failed; the store is unchanged."""
+
+
+class HandlerOverflowError(TrioformerError):
+    """A handler whose policy forbids merging fell further behind than its buffer holds."""
