@@ -1,0 +1,238 @@
+"""Where configuration is looked for, in kubectl's order; the in-cluster service account."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ..errors import ConfigError
+from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, parse_token, read_file
+from ._config import ClusterConfig
+from ._files import Kubeconfig, read_kubeconfig
+from ._resolve import resolve
+
+_log = logging.getLogger("trioformer.kubeconfig")
+
+SERVICE_ACCOUNT_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where the kubelet mounts a pod's service account: ``token``, ``ca.crt`` and ``namespace``."""
+
+_SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
+
+
+def load_config(
+    *,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    service_account_directory: str | os.PathLike[str] = SERVICE_ACCOUNT_DIRECTORY,
+) -> ClusterConfig:
+    """Find out how to reach the cluster that is meant, as kubectl does.
+
+    Looked at are, in this order and only until one is given: the file ``kubeconfig``; the files of ``$KUBECONFIG``,
+    merged; ``~/.kube/config``.
+    Only if nothing at all is configured there and no context is asked for, the service account of the pod that the
+    program runs in is used; a kubeconfig that is wrong is an error, never passed over.
+    Inside a pod, a context without a namespace gets the pod's (``$POD_NAMESPACE``, else the service account's).
+
+    Reads a few small local files, and does not checkpoint.
+    The behaviour is that of client-go's ``tools/clientcmd/merged_client_builder.go`` with two differences:
+    an empty file named by ``kubeconfig``, and a kubeconfig without current context, are errors inside a pod as well.
+
+    Args:
+        kubeconfig: The one file to use; it must exist.
+        context: The context to use instead of the current one.
+        environ: The environment variables; those of the process when None.
+        service_account_directory: Where a pod's service account is mounted.
+
+    Raises:
+        ConfigError: Nothing was found (the error lists what was tried), or what was found is wrong or not supported;
+            it names file and key.
+    """
+    environ = os.environ if environ is None else environ
+    pod = _Pod(environ, os.fspath(service_account_directory))
+    if kubeconfig is not None:
+        return resolve(_read_one(os.fspath(kubeconfig)), context=context, default_namespace=pod.default_namespace)
+    files, tried = _candidates(environ)
+    merged, remarks = _read_list(files)
+    if not merged.is_empty:
+        return resolve(merged, context=context, default_namespace=pod.default_namespace)
+    tried += remarks
+    if context is not None:
+        raise ConfigError(f"no kubeconfig to look for context {context!r} in; tried {', '.join(tried)}")
+    obstacle = pod.obstacle()
+    if obstacle is None:
+        _log.debug("using the in-cluster configuration; tried before it %s", ", ".join(tried))
+        return pod.load()
+    raise ConfigError(f"no cluster configuration found; tried {', '.join([*tried, f'in-cluster ({obstacle})'])}")
+
+
+def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) -> ClusterConfig:
+    """Read kubeconfig files, merge them, and follow a context to cluster and user.
+
+    One path must exist and hold something.
+    Several are a list like that of ``$KUBECONFIG``: duplicates and files that do not exist are skipped; of the rest
+    the first that has a cluster, context or user of some name, or a current context, wins.
+
+    Neither the environment nor the service account is looked at.
+    Reads a few small local files, and does not checkpoint.
+
+    Args:
+        paths: The files, in order of precedence.
+        context: The context to use instead of the current one.
+
+    Raises:
+        ConfigError: What is needed is missing, wrong or not supported; the error names file and key.
+        TypeError: There is no path.
+    """
+    if not paths:
+        raise TypeError("load_kubeconfig() needs at least one path")
+    files = [os.fspath(path) for path in paths]
+    if len(files) == 1:
+        return resolve(_read_one(files[0]), context=context)
+    merged, remarks = _read_list(files)
+    if merged.is_empty:
+        raise ConfigError(f"no cluster configuration found; tried {', '.join(remarks)}")
+    return resolve(merged, context=context)
+
+
+def load_in_cluster(
+    *,
+    environ: Mapping[str, str] | None = None,
+    service_account_directory: str | os.PathLike[str] = SERVICE_ACCOUNT_DIRECTORY,
+) -> ClusterConfig:
+    """Use the service account of the pod that the program runs in (client-go's ``rest.InClusterConfig``).
+
+    Server: ``$KUBERNETES_SERVICE_HOST`` and ``$KUBERNETES_SERVICE_PORT``.
+    Token and certificate authority: the files ``token`` and ``ca.crt``, to be read again because they are rotated.
+    Without ``ca.crt`` a warning is logged, and the system's certificate authorities count.
+    Namespace: ``$POD_NAMESPACE``, else the file ``namespace``, else ``default``.
+
+    Reads a few small local files, and does not checkpoint.
+
+    Args:
+        environ: The environment variables; those of the process when None.
+        service_account_directory: Where the service account is mounted.
+
+    Raises:
+        ConfigError: The program does not run in a pod, or a file is wrong.
+    """
+    pod = _Pod(os.environ if environ is None else environ, os.fspath(service_account_directory))
+    obstacle = pod.obstacle()
+    if obstacle is not None:
+        raise ConfigError(f"no in-cluster configuration: {obstacle}")
+    return pod.load()
+
+
+def _candidates(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return the kubeconfig files to read, and remarks on why there are none."""
+    value = environ.get("KUBECONFIG")
+    if value:
+        files = [file for file in value.split(os.pathsep) if file]
+        return files, [] if files else ["$KUBECONFIG (names no file)"]
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    if home:
+        return [os.path.join(home, ".kube", "config")], []
+    return [], ["~/.kube/config ($HOME is not set)"]
+
+
+def _read_one(file: str) -> Kubeconfig:
+    try:
+        kubeconfig = read_kubeconfig(file)
+    except MissingError as exc:
+        hint = "; ~ is not expanded" if file.startswith("~") else ""
+        raise ConfigError(f"does not exist{hint}", file=file or "''") from exc
+    if kubeconfig.is_empty:
+        raise ConfigError("is empty: there are no contexts, clusters or users, and no current-context", file=file)
+    return kubeconfig
+
+
+def _read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
+    """Merge the files that are there; return remarks on those that gave nothing."""
+    merged = Kubeconfig()
+    remarks: list[str] = []
+    for file in dict.fromkeys(files):
+        try:
+            kubeconfig = read_kubeconfig(file)
+        except MissingError as exc:
+            remarks.append(f"{file!r} ({exc})")
+            continue
+        merged = merged.merge(kubeconfig)
+        if kubeconfig.is_empty:
+            remarks.append(f"{file!r} (is empty)")
+    return merged, remarks
+
+
+class _Pod:
+    """The pod that the program may run in, seen through its environment and its service account's files."""
+
+    def __init__(self, environ: Mapping[str, str], directory: str) -> None:
+        self._environ = environ
+        self._token_file = os.path.join(directory, "token")
+        self._ca_file = os.path.join(directory, "ca.crt")
+        self._namespace_file = os.path.join(directory, "namespace")
+
+    def obstacle(self) -> str | None:
+        """Say why there is no in-cluster configuration, or None."""
+        for variable in _SERVICE:
+            if not self._environ.get(variable):
+                return f"${variable} is not set"
+        if not os.path.isfile(self._token_file):
+            return f"{self._token_file!r} does not exist"
+        return None
+
+    def load(self) -> ClusterConfig:
+        host, port = (self._environ[variable] for variable in _SERVICE)
+        bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+        try:
+            server = parse_server(f"https://{bracketed}:{port}")
+        except CheckError as exc:
+            raise ConfigError(
+                f"{host!r} and {port!r} make no URL", key=" and ".join(f"${v}" for v in _SERVICE)
+            ) from exc
+        try:
+            token = parse_token(read_file(self._token_file).decode("latin-1"))
+        except CheckError as exc:
+            raise ConfigError(str(exc), file=self._token_file) from exc
+        return ClusterConfig(
+            server=server,
+            namespace=self._namespace(),
+            ca_file=self._ca(),
+            token=token,
+            token_file=os.path.abspath(self._token_file),
+            source="in-cluster",
+            in_cluster=True,
+        )
+
+    def default_namespace(self) -> str:
+        """Return what a context without a namespace gets."""
+        return "default" if self.obstacle() else self._namespace()
+
+    def _ca(self) -> str | None:
+        try:
+            check_certificates(read_file(self._ca_file))
+        except MissingError:
+            _log.warning("%s does not exist: the system's certificate authorities count", self._ca_file)
+            return None
+        except CheckError as exc:
+            raise ConfigError(str(exc), file=self._ca_file) from exc
+        return os.path.abspath(self._ca_file)
+
+    def _namespace(self) -> str:
+        from_environ = self._environ.get("POD_NAMESPACE")
+        if from_environ:
+            return _checked_namespace(from_environ, key="$POD_NAMESPACE")
+        try:
+            from_file = read_file(self._namespace_file).decode("latin-1").strip()
+        except CheckError:  # client-go too takes any failure to read the file for its absence
+            return "default"
+        return _checked_namespace(from_file, file=self._namespace_file) if from_file else "default"
+
+
+def _checked_namespace(name: str, *, file: str | None = None, key: str | None = None) -> str:
+    try:
+        check_namespace(name)
+    except CheckError as exc:
+        raise ConfigError(str(exc), file=file, key=key) from exc
+    return name

@@ -1,0 +1,193 @@
+"""The entries that one context selects → :class:`ClusterConfig` (client-go's ``tools/clientcmd/client_config.go``)."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+
+import attrs
+
+from ..errors import ConfigError
+from ._checks import check_certificates, check_namespace, check_private_key, parse_server, parse_token, read_file
+from ._config import ClusterConfig
+from ._files import Entry, Kubeconfig
+
+_log = logging.getLogger("trioformer.kubeconfig")
+
+_SHOWN_NAMES = 20
+_INSTEAD = "give the user a token or a client certificate, or use a server started by 'kubectl proxy'"
+_UNSUPPORTED_IN_USER: Mapping[str, str] = {
+    "exec": f"credential plugins are not supported yet; {_INSTEAD}",
+    "auth-provider": f"authentication providers are not supported; {_INSTEAD}",
+    "as": f"impersonation is not supported yet; {_INSTEAD}",
+    "as-uid": f"impersonation is not supported yet; {_INSTEAD}",
+    "as-groups": f"impersonation is not supported yet; {_INSTEAD}",
+    "as-user-extra": f"impersonation is not supported yet; {_INSTEAD}",
+}
+_UNSUPPORTED_IN_CLUSTER: Mapping[str, str] = {
+    "proxy-url": "proxies are not supported yet; use a server that is reached directly, or 'kubectl proxy'",
+}
+
+
+def resolve(
+    kubeconfig: Kubeconfig, *, context: str | None = None, default_namespace: Callable[[], str] = lambda: "default"
+) -> ClusterConfig:
+    """Follow a context to its cluster and user, and check all that is needed of the three.
+
+    When the server is not ``https``, credentials are checked and then left out, as in client-go.
+
+    Args:
+        kubeconfig: What the files hold.
+        context: The context's name; None for the current one.
+        default_namespace: Called when the context names no namespace.
+
+    Raises:
+        ConfigError: Something that the context needs is missing, wrong, or not supported.
+    """
+    name, chosen = _choose_context(kubeconfig, context)
+    cluster = _follow(chosen, "cluster", kubeconfig.clusters)
+    if cluster is None:
+        raise chosen.error("cluster", "is missing: a context must name its cluster")
+    # Without a user, requests are anonymous.
+    user = _follow(chosen, "user", kubeconfig.users) or Entry(chosen.file, chosen.key, {})
+    _refuse(cluster, _UNSUPPORTED_IN_CLUSTER)
+    _refuse(user, _UNSUPPORTED_IN_USER)
+
+    bare = ClusterConfig(
+        server=_server(cluster),
+        namespace=_namespace(chosen) or default_namespace(),
+        context=name,
+        source=kubeconfig.source,
+    )
+    secured = _with_tls(bare, cluster)
+    identified = _with_identity(secured, user)
+    if bare.server.startswith("https:"):
+        return identified
+    if identified != secured:
+        _log.warning("%s: %s: no credentials are sent to %s, it is not https", user.file, user.key, bare.server)
+    return bare
+
+
+def _choose_context(kubeconfig: Kubeconfig, context: str | None) -> tuple[str, Entry]:
+    known = f"known contexts: {_names(kubeconfig.contexts)}"
+    files = os.pathsep.join(kubeconfig.files)
+    name = kubeconfig.current_context if context is None else context
+    if name is None:
+        raise ConfigError(f"is not set, and no context was asked for; {known}", file=files, key="current-context")
+    chosen = kubeconfig.contexts.get(name)
+    if chosen is not None:
+        return name, chosen
+    if context is not None:
+        raise ConfigError(f"there is no context {name!r}; {known}", file=files, key="contexts")
+    message = f"names the context {name!r}, which is not there; {known}"
+    raise ConfigError(message, file=kubeconfig.current_context_file, key="current-context")
+
+
+def _follow(chosen: Entry, field: str, entries: Mapping[str, Entry]) -> Entry | None:
+    name = chosen.text(field)
+    if name is None:
+        return None
+    if name not in entries:
+        known = f"known {field}s: {_names(entries)}"
+        raise chosen.error(field, f"names the {field} {name!r}, which is not there; {known}")
+    return entries[name]
+
+
+def _names(names: Iterable[str]) -> str:
+    ordered = [name if name.isprintable() else repr(name) for name in sorted(names)]
+    more = f" and {len(ordered) - _SHOWN_NAMES} more" if len(ordered) > _SHOWN_NAMES else ""
+    return (", ".join(ordered[:_SHOWN_NAMES]) or "none") + more
+
+
+def _refuse(entry: Entry, unsupported: Mapping[str, str]) -> None:
+    for field, message in unsupported.items():
+        # A plugin with an empty mapping is still a plugin, and without it the user would be anonymous.
+        if entry.has(field) or (field in ("exec", "auth-provider") and entry.fields.get(field) is not None):
+            raise entry.error(field, message)
+
+
+def _namespace(chosen: Entry) -> str | None:
+    namespace = chosen.text("namespace")
+    if namespace is not None:
+        with chosen.blame("namespace"):
+            check_namespace(namespace)
+    return namespace
+
+
+def _server(cluster: Entry) -> str:
+    server = cluster.text("server")
+    if server is None:
+        raise cluster.error("server", "is missing: a cluster needs the URL of its API server")
+    with cluster.blame("server"):
+        return parse_server(server)
+
+
+def _with_tls(config: ClusterConfig, cluster: Entry) -> ClusterConfig:
+    ca_data, ca_file = _pem(cluster, "certificate-authority", check_certificates)
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    if insecure and (ca_data or ca_file):
+        raise cluster.error("insecure-skip-tls-verify", "excludes a certificate authority: remove one of the two")
+    return attrs.evolve(
+        config,
+        ca_data=ca_data,
+        ca_file=ca_file,
+        insecure_skip_tls_verify=insecure,
+        tls_server_name=cluster.text("tls-server-name"),
+    )
+
+
+def _with_identity(config: ClusterConfig, user: Entry) -> ClusterConfig:
+    certificate_data, certificate_file = _pem(user, "client-certificate", check_certificates)
+    key_data, key_file = _pem(user, "client-key", check_private_key)
+    has_certificate, has_key = bool(certificate_data or certificate_file), bool(key_data or key_file)
+    if has_certificate != has_key:
+        missing, given = ("client-certificate", "client-key") if has_key else ("client-key", "client-certificate")
+        raise user.error(missing, f"is missing beside {given}: give {missing} or {missing}-data")
+    token, token_file = _token(user)
+    username, password = user.text("username"), user.text("password")
+    if password is not None and username is None:
+        raise user.error("username", "is missing beside password")
+    if token is not None and username is not None:
+        raise user.error("", "has both a bearer token and a user name with password: keep one of the two")
+    return attrs.evolve(
+        config,
+        client_certificate_data=certificate_data,
+        client_certificate_file=certificate_file,
+        client_key_data=key_data,
+        client_key_file=key_file,
+        token=token,
+        token_file=token_file,
+        username=username,
+        password=None if username is None else password or "",
+    )
+
+
+def _pem(entry: Entry, field: str, check: Callable[[bytes], None]) -> tuple[bytes | None, str | None]:
+    """Read ``field``-data or else the file that ``field`` names; return the data, or else the file's path."""
+    data = entry.data(f"{field}-data")
+    if data is not None:
+        with entry.blame(f"{field}-data"):
+            check(data)
+        return data, None
+    path = entry.path(field)
+    if path is not None:
+        with entry.blame(field, f"file {path!r} "):
+            check(read_file(path))
+    return None, path
+
+
+def _token(user: Entry) -> tuple[str | None, str | None]:
+    """Read token and path of the token's file.
+
+    Beside a token the file need not be there yet: the token is what to send until it can be read
+    (``getUserIdentificationPartialConfig``).
+    """
+    text, path = user.text("token"), user.path("tokenFile")
+    if text is not None:
+        with user.blame("token"):
+            return parse_token(text), path
+    if path is not None:
+        with user.blame("tokenFile", f"file {path!r} "):
+            return parse_token(read_file(path).decode("latin-1")), path
+    return None, None
