@@ -1,0 +1,462 @@
+"""Label and field selectors: the grammar, matching, and rendering."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trioformer.errors import SelectorError, TrioformerError
+from trioformer.models._selectors import FieldMatcher, FieldRequirement, LabelMatcher, LabelRequirement
+
+NAME_SHAPE = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!' or a backslash"
+
+
+# ------------------------------------------------------------------------------------- labels: parsing
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements"),
+    [
+        ("", []),
+        (" \t\r\n", []),
+        ("a=b", [("a", "=", ["b"])]),
+        ("a==b", [("a", "=", ["b"])]),
+        ("a!=b", [("a", "!=", ["b"])]),
+        (" a\t=\r\nb ", [("a", "=", ["b"])]),
+        ("a", [("a", "exists", [])]),
+        ("!a", [("a", "!", [])]),
+        ("! a", [("a", "!", [])]),
+        ("a=", [("a", "=", [""])]),
+        ("a= ,b!= ", [("a", "=", [""]), ("b", "!=", [""])]),
+        ("a in (x)", [("a", "in", ["x"])]),
+        ("a in(y,x)", [("a", "in", ["x", "y"])]),
+        ("a notin ( y , x , y )", [("a", "notin", ["x", "y"])]),
+        ("a in ()", [("a", "in", [""])]),
+        ("a in (,)", [("a", "in", [""])]),
+        ("a in (,x)", [("a", "in", ["", "x"])]),
+        ("a in (x,)", [("a", "in", ["", "x"])]),
+        ("a in (x,,y)", [("a", "in", ["", "x", "y"])]),
+        ("x in (foo,,baz),y,z notin ()", [("x", "in", ["", "baz", "foo"]), ("y", "exists", []), ("z", "notin", [""])]),
+        ("a>1,b<2", [("a", "gt", ["1"]), ("b", "lt", ["2"])]),
+        ("a > 007", [("a", "gt", ["007"])]),
+        (f"a<{2**63 - 1}", [("a", "lt", [str(2**63 - 1)])]),
+        # words that are operators elsewhere
+        ("in", [("in", "exists", [])]),
+        ("in,notin", [("in", "exists", []), ("notin", "exists", [])]),
+        ("!notin", [("notin", "!", [])]),
+        ("in=notin", [("in", "=", ["notin"])]),
+        ("in in (in,notin)", [("in", "in", ["in", "notin"])]),
+        # keys and values
+        ("k8s.io/name=A_b.C-9", [("k8s.io/name", "=", ["A_b.C-9"])]),
+        ("a.b-c.d/" + "n" * 63, [("a.b-c.d/" + "n" * 63, "exists", [])]),
+        ("a=" + "v" * 63, [("a", "=", ["v" * 63])]),
+        (".".join(["p" * 49] * 5) + ".abc/n", [(".".join(["p" * 49] * 5) + ".abc/n", "exists", [])]),
+        # order: by key, otherwise as given
+        ("z=1,a=2", [("a", "=", ["2"]), ("z", "=", ["1"])]),
+        ("b<5,a,b>1", [("a", "exists", []), ("b", "lt", ["5"]), ("b", "gt", ["1"])]),
+    ],
+)
+def test_label_selectors_parse(text: str, requirements: list[tuple[str, Any, list[str]]]) -> None:
+    expected = tuple(LabelRequirement(key, operator, values) for key, operator, values in requirements)
+    assert LabelMatcher.parse(text).requirements == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "problem"),
+    [
+        (",", 0, "found ',', expected a label key or '!'"),
+        ("a,", 2, "found the end, expected a label key or '!'"),
+        ("a,,b", 2, "found ',', expected a label key or '!'"),
+        ("a, =b", 3, "found '=', expected a label key or '!'"),
+        ("==a", 0, "found '==', expected a label key or '!'"),
+        ("!=a", 0, "found '!=', expected a label key or '!'"),
+        ("!", 1, "found the end, expected a label key"),
+        ("!!a", 1, "found '!', expected a label key"),
+        ("!a=b", 2, "found '=', expected ',' or the end"),
+        ("!a in (b)", 3, "found 'in', expected ',' or the end"),
+        ("a b", 2, "found 'b', expected =, ==, !=, in, notin, > or <"),
+        ("a (b)", 2, "found '(', expected =, ==, !=, in, notin, > or <"),
+        ("a!", 1, "found '!', expected =, ==, !=, in, notin, > or <"),
+        ("a=b=c", 3, "found '=', expected ',' or the end"),
+        ("a==b==c", 4, "found '==', expected ',' or the end"),
+        ("a=b c", 4, "found 'c', expected ',' or the end"),
+        ("a===b", 3, "found '=', expected a value"),
+        ("a=(b)", 2, "found '(', expected a value"),
+        ("a=)", 2, "found ')', expected a value"),
+        ("a=<b", 2, "found '<', expected a value"),
+        ("a=>b", 2, "found '>', expected a value"),
+        ("a in", 4, "found the end, expected '('"),
+        ("a in b", 5, "found 'b', expected '('"),
+        ("a in (", 6, "found the end, expected a value, ',' or ')'"),
+        ("a in (b", 7, "found the end, expected ',' or ')'"),
+        ("a in (b c)", 8, "found 'c', expected ',' or ')'"),
+        ("a in (!b)", 6, "found '!', expected a value, ',' or ')'"),
+        ("a in (b))", 8, "found ')', expected ',' or the end"),
+        ("a in b)", 5, "found 'b', expected '('"),
+        ("a>", 2, "'' must be an integer of at most 64 bits to be compared with"),
+        ("a<b", 2, "'b' must be an integer of at most 64 bits to be compared with"),
+        (f"a>{2**63}", 2, f"'{2**63}' must be an integer of at most 64 bits to be compared with"),
+        ("a>1.5", 2, "'1.5' must be an integer of at most 64 bits to be compared with"),
+        ("a>1_0", 2, "'1_0' must be an integer of at most 64 bits to be compared with"),
+        ("a>-1", 2, f"label value '-1' must be empty, or {NAME_SHAPE}"),
+        ("a=b||c=d", 2, f"label value 'b||c' must be empty, or {NAME_SHAPE}"),
+        ("a=.b", 2, f"label value '.b' must be empty, or {NAME_SHAPE}"),
+        ("a=b-", 2, f"label value 'b-' must be empty, or {NAME_SHAPE}"),
+        ("a=é", 2, f"label value 'é' must be empty, or {NAME_SHAPE}"),
+        ("a=\u00a0", 2, rf"label value '\xa0' must be empty, or {NAME_SHAPE}"),
+        ("a=b\0", 2, rf"label value 'b\x00' must be empty, or {NAME_SHAPE}"),
+        ("a in (b,c/d)", 8, f"label value 'c/d' must be empty, or {NAME_SHAPE}"),
+        ("a=" + "v" * 64, 2, f"label value '{'v' * 64}' has 64 characters, at most 63 are allowed"),
+        ("n" * 64, 0, f"the name in label key '{'n' * 64}' has 64 characters, at most 63 are allowed"),
+        ("x,-a", 2, f"the name in label key '-a' must be {NAME_SHAPE}"),
+        ("a/", 0, f"the name in label key 'a/' must be {NAME_SHAPE}"),
+        ("/a", 0, "the prefix of label key '/a' must be a lower-case DNS name of at most 253 characters"),
+        ("A.b/c", 0, "the prefix of label key 'A.b/c' must be a lower-case DNS name of at most 253 characters"),
+        ("a_b/c", 0, "the prefix of label key 'a_b/c' must be a lower-case DNS name of at most 253 characters"),
+        ("a..b/c", 0, "the prefix of label key 'a..b/c' must be a lower-case DNS name of at most 253 characters"),
+        ("a/b/c", 0, "the prefix of label key 'a/b/c' must be a lower-case DNS name of at most 253 characters"),
+    ],
+)
+def test_label_selectors_that_do_not_parse(text: str, position: int, problem: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        LabelMatcher.parse(text)
+    assert str(caught.value) == f"label selector {text!r}, position {position}: {problem}"
+
+
+def test_a_prefix_has_at_most_253_characters() -> None:
+    with pytest.raises(SelectorError, match="lower-case DNS name of at most 253 characters"):
+        LabelMatcher.parse(".".join(["p" * 49] * 5) + ".abcd/n")
+
+
+def test_errors_are_short_and_single_lines_however_long_the_selector() -> None:
+    text = f"a in ({','.join(str(n) for n in range(5000))}\n$)"
+    with pytest.raises(SelectorError) as caught:
+        LabelMatcher.parse(text)
+    message = str(caught.value)
+    assert len(message) < 400
+    assert "\n" not in message
+    assert f"position {len(text) - 2}" in message
+    assert message.startswith("label selector 'a in (0,1,2,")
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, TrioformerError)
+
+
+# ------------------------------------------------------------------------------------- labels: matching
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "others"),
+    [
+        ("", [{}, {"x": "y"}], []),
+        ("x=y", [{"x": "y"}, {"x": "y", "z": "w"}], [{}, {"x": "z"}, {"x": ""}, {"y": "x"}]),
+        ("x=", [{"x": ""}], [{}, {"x": "y"}]),
+        ("x=y,z=w", [{"x": "y", "z": "w"}], [{"x": "y"}, {"z": "w"}, {"x": "w", "z": "w"}]),
+        ("x=y,x=z", [], [{"x": "y"}, {"x": "z"}]),
+        ("x!=y", [{}, {"x": "z"}, {"x": ""}], [{"x": "y"}]),
+        ("x!=", [{}, {"x": "z"}], [{"x": ""}]),
+        ("x!=y,z!=w", [{"x": "z", "z": "a"}, {}], [{"x": "z", "z": "w"}]),
+        ("x in (a,b)", [{"x": "a"}, {"x": "b"}], [{}, {"x": "c"}, {"x": ""}]),
+        ("x in ()", [{"x": ""}], [{}, {"x": "a"}]),
+        ("x notin (a,b)", [{}, {"x": "c"}, {"x": ""}], [{"x": "a"}, {"x": "b"}]),
+        ("x notin ()", [{}, {"x": "a"}], [{"x": ""}]),
+        ("x", [{"x": "z"}, {"x": ""}], [{}, {"y": "z"}]),
+        ("!x", [{}, {"y": "z"}], [{"x": "z"}, {"x": ""}]),
+        ("x>1", [{"x": "2"}, {"x": "+2"}, {"x": "007"}, {"x": str(2**63 - 1)}], [{}, {"x": "1"}, {"x": "0"}]),
+        ("x>1", [], [{"x": "a"}, {"x": ""}, {"x": " 2"}, {"x": "2_0"}, {"x": "٢"}, {"x": str(2**63)}]),
+        ("x<1", [{"x": "0"}, {"x": "-5"}, {"x": str(-(2**63))}], [{}, {"x": "1"}, {"x": "2"}, {"x": ""}]),
+        ("x<1", [], [{"x": str(-(2**63) - 1)}, {"x": "0" * 5000}]),
+        ("x>1,x<5", [{"x": "3"}], [{"x": "1"}, {"x": "5"}]),
+        ("x,y!=a,z=1", [{"x": "", "z": "1"}], [{"x": "", "y": "a", "z": "1"}, {"z": "1"}, {"x": ""}]),
+        ("notin=in", [{"notin": "in"}], [{"in": "notin"}]),
+    ],
+)
+def test_label_selectors_match(text: str, matching: list[dict[str, str]], others: list[dict[str, str]]) -> None:
+    matcher = LabelMatcher.parse(text)
+    assert [labels for labels in matching if not matcher.matches(labels)] == []
+    assert [labels for labels in others if matcher.matches(labels)] == []
+    for labels in (*matching, *others):
+        assert matcher.matches(labels) == all(r.matches(labels) for r in matcher.requirements)
+
+
+def test_labels_may_be_any_mapping() -> None:
+    assert LabelMatcher.parse("a=b,c").matches(MappingProxyType({"a": "b", "c": ""}))
+
+
+# ------------------------------------------------------------------------------------- labels: rendering and forms
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("", ""),
+        ("z == b , a!=c", "a!=c,z=b"),
+        ("x=,z= ", "x=,z="),
+        ("! a, b", "!a,b"),
+        ("a in( z,y, ),b notin()", "a in (,y,z),b notin ()"),
+        ("b < 5, a > 1", "a>1,b<5"),
+    ],
+)
+def test_label_selectors_render(text: str, rendered: str) -> None:
+    assert str(LabelMatcher.parse(text)) == rendered
+
+
+def test_label_selectors_of_every_form() -> None:
+    parsed = LabelMatcher.parse("app=web,tier=")
+    assert LabelMatcher.of({"tier": "", "app": "web"}) == parsed
+    assert LabelMatcher.of(" tier=, app == web") == parsed
+    assert LabelMatcher.of(parsed) is parsed
+    for nothing in (None, "", {}):
+        assert LabelMatcher.of(nothing) == LabelMatcher()
+        assert LabelMatcher.of(nothing).is_empty
+    assert not parsed.is_empty
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"app": "w b"}, f"label requirement on 'app': label value 'w b' must be empty, or {NAME_SHAPE}"),
+        ({"app": 3}, "label requirement on 'app': a label value must be a string, not int"),
+        ({"app": None}, "label requirement on 'app': a label value must be a string, not NoneType"),
+        ({5: "x"}, "label requirement on 5: a label key must be a string, not int"),
+        ({"": "x"}, f"label requirement on '': the name in label key '' must be {NAME_SHAPE}"),
+        ({"a\n": "x"}, rf"label requirement on 'a\n': the name in label key 'a\n' must be {NAME_SHAPE}"),
+        ({"a": "x\n"}, rf"label requirement on 'a': label value 'x\n' must be empty, or {NAME_SHAPE}"),
+    ],
+)
+def test_mappings_are_checked(labels: Mapping[Any, Any], message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        LabelMatcher.of(labels)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "problem"),
+    [
+        ("=", [], "operator '=' takes one value, not 0"),
+        ("=", ["a", "b"], "operator '=' takes one value, not 2"),
+        ("!=", ["a", "b"], "operator '!=' takes one value, not 2"),
+        ("in", [], "operator 'in' takes at least one value, not 0"),
+        ("notin", (), "operator 'notin' takes at least one value, not 0"),
+        ("exists", ["a"], "operator 'exists' takes no value, not 1"),
+        ("!", ["a"], "operator '!' takes no value, not 1"),
+        ("gt", [], "operator 'gt' takes one value, not 0"),
+        ("lt", ["1", "2"], "operator 'lt' takes one value, not 2"),
+        ("gt", ["x"], "'x' must be an integer of at most 64 bits to be compared with"),
+        ("lt", ["x"], "'x' must be an integer of at most 64 bits to be compared with"),
+        ("gt", [1], "a label value must be a string, not int"),
+        ("In", ["a"], "'In' is no operator, known are =, !=, in, notin, exists, !, gt, lt"),
+    ],
+)
+def test_requirements_made_by_hand_are_checked(operator: Any, values: Iterable[str], problem: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        LabelRequirement("key", operator, values)  # type: ignore[arg-type]  # any iterable is converted
+    assert str(caught.value) == f"label requirement on 'key': {problem}"
+
+
+def test_values_are_a_collection_not_one_string() -> None:
+    with pytest.raises(TypeError, match="not one string"):
+        LabelRequirement("key", "in", "abc")  # type: ignore[arg-type]  # that it is refused is the test
+
+
+def test_matchers_are_values() -> None:
+    one, other = LabelMatcher.parse("b in (y,x),a>1"), LabelMatcher.parse("a>1, b in (x,y)")
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != LabelMatcher.parse("b in (y),a>1")
+    copy = pickle.loads(pickle.dumps(one))
+    assert copy == one
+    assert copy.matches({"a": "2", "b": "x"})
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        one.requirements = ()  # type: ignore[misc]  # that it is refused is the test
+    assert repr(one.requirements[0]) == "LabelRequirement(key='a', operator='gt', values=('1',))"
+    assert attrs.evolve(one.requirements[0], values=["7"]).matches({"a": "8"})
+    assert not attrs.evolve(one.requirements[0], values=["7"]).matches({"a": "7"})
+
+
+WORDS = st.from_regex(r"\A[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z") | st.sampled_from(["in", "notin", "a"])
+KEYS = WORDS | st.builds("{}/{}".format, st.from_regex(r"\A[a-z0-9]+(-[a-z]+)?(\.[a-z0-9]+){0,2}\Z"), WORDS)
+VALUES = st.just("") | WORDS
+NUMBERS = st.integers(0, 2**63 - 1).map(str)
+REQUIREMENTS = st.one_of(
+    st.builds(LabelRequirement, KEYS, st.sampled_from(["=", "!="]), st.tuples(VALUES)),
+    st.builds(LabelRequirement, KEYS, st.sampled_from(["in", "notin"]), st.lists(VALUES, min_size=1, max_size=4)),
+    st.builds(LabelRequirement, KEYS, st.sampled_from(["exists", "!"])),
+    st.builds(LabelRequirement, KEYS, st.sampled_from(["gt", "lt"]), st.tuples(NUMBERS)),
+)
+LABELS = st.dictionaries(st.sampled_from(["a", "in", "notin"]) | KEYS, VALUES | NUMBERS)
+
+
+@given(st.lists(REQUIREMENTS, max_size=5), LABELS)
+def test_a_rendered_label_selector_parses_to_itself(
+    requirements: list[LabelRequirement], labels: dict[str, str]
+) -> None:
+    matcher = LabelMatcher(requirements)  # type: ignore[arg-type]  # any iterable is converted
+    parsed = LabelMatcher.parse(str(matcher))
+    assert parsed == matcher
+    assert str(parsed) == str(matcher)
+    assert parsed.matches(labels) == all(requirement.matches(labels) for requirement in requirements)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "1", "in", "notin", "=", "==", "!", "!=", ">", "<", "(", ")", ",", " ", "~"]))
+)
+def test_any_text_parses_to_what_it_renders_or_is_a_selector_error(parts: list[str]) -> None:
+    text = "".join(parts)
+    try:
+        matcher = LabelMatcher.parse(text)
+    except SelectorError:
+        return
+    assert LabelMatcher.parse(str(matcher)) == matcher
+    assert matcher.is_empty == (text.strip() == "")
+
+
+# ------------------------------------------------------------------------------------- fields
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements"),
+    [
+        ("", []),
+        (",", []),
+        ("a=b", [("a", "=", "b")]),
+        ("a==b", [("a", "=", "b")]),
+        ("a!=b", [("a", "!=", "b")]),
+        ("a=", [("a", "=", "")]),
+        ("a=a,", [("a", "=", "a")]),
+        (",,a=a", [("a", "=", "a")]),
+        ("metadata.name=x,status.phase!=Running", [("metadata.name", "=", "x"), ("status.phase", "!=", "Running")]),
+        ("z=1,b!=2,a=3", [("a", "=", "3"), ("b", "!=", "2"), ("z", "=", "1")]),
+        ("a==z,a=b", [("a", "=", "b"), ("a", "=", "z")]),
+        (r"k=\,,k2=v2", [("k2", "=", "v2"), ("k", "=", ",")]),
+        (r"k=\\,k2=v2", [("k2", "=", "v2"), ("k", "=", "\\")]),
+        (r"k=\\\,,k2=v2", [("k2", "=", "v2"), ("k", "=", "\\,")]),
+        (r"k=a\=\=b", [("k", "=", "a==b")]),
+        ("k=a||b!c", [("k", "=", "a||b!c")]),
+        ("k= a b\n", [("k", "=", " a b\n")]),
+        ("함=수,목=록", [("목", "=", "록"), ("함", "=", "수")]),
+    ],
+)
+def test_field_selectors_parse(text: str, requirements: list[tuple[str, Any, str]]) -> None:
+    assert FieldMatcher.parse(text).requirements == tuple(requirements)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "problem"),
+    [
+        ("x", 0, "'x' has no operator, expected =, == or !="),
+        ("a=b,x in (c)", 4, "'x in (c)' has no operator, expected =, == or !="),
+        ("a=b,!c", 4, "'!c' has no operator, expected =, == or !="),
+        ("a=b=c", 3, r"'=' in a value must be written '\='"),
+        ("x==a==b", 4, r"'=' in a value must be written '\='"),
+        (r"k==\==", 5, r"'=' in a value must be written '\='"),
+        ("x=1,a!==b", 7, r"'=' in a value must be written '\='"),
+        (r"a=\x", 2, r"'\x' is no escape, known are '\,', '\=' and '\\'"),
+        ("a=b\\", 3, r"'\' is no escape, known are '\,', '\=' and '\\'"),
+        (r"b=1,a=\\\a", 8, r"'\a' is no escape, known are '\,', '\=' and '\\'"),
+        ("=b", 0, f"found '', but {PATH_SHAPE}"),
+        ("a=1, b=2", 4, f"found ' b', but {PATH_SHAPE}"),
+        ("a =b", 0, f"found 'a ', but {PATH_SHAPE}"),
+        (r"a\,b=c", 0, rf"found 'a\\,b', but {PATH_SHAPE}"),
+        ("a!b=c", 0, f"found 'a!b', but {PATH_SHAPE}"),
+    ],
+)
+def test_field_selectors_that_do_not_parse(text: str, position: int, problem: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        FieldMatcher.parse(text)
+    assert str(caught.value) == f"field selector {text!r}, position {position}: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "others"),
+    [
+        ("", [{}], []),
+        ("x=y", [{"x": "y"}], [{}, {"x": "z"}]),
+        ("x=", [{}, {"x": ""}], [{"x": "z"}]),
+        ("x!=y", [{}, {"x": "z"}], [{"x": "y"}]),
+        ("x!=", [{"x": "z"}], [{}]),
+        ("x=y,z!=w", [{"x": "y"}, {"x": "y", "z": "v"}], [{"x": "y", "z": "w"}, {"x": "z"}]),
+        (r"c=\=value\\\,\\", [{"c": "=value\\,\\"}], [{"c": r"\=value\\\,\\"}]),
+    ],
+)
+def test_field_selectors_match(text: str, matching: list[dict[str, str]], others: list[dict[str, str]]) -> None:
+    matcher = FieldMatcher.parse(text)
+    assert [fields for fields in matching if not matcher.matches(lambda path, f=fields: f.get(path, ""))] == []
+    assert [fields for fields in others if matcher.matches(lambda path, f=fields: f.get(path, ""))] == []
+
+
+def test_what_the_getter_raises_is_passed_on() -> None:
+    with pytest.raises(KeyError, match=r"spec\.x"):
+        FieldMatcher.parse("spec.x=1").matches({}.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [("", ""), ("z==b,a!=c,", "a!=c,z=b"), (r"k=\\\,\=,a=", r"a=,k=\\\,\=")],
+)
+def test_field_selectors_render(text: str, rendered: str) -> None:
+    assert str(FieldMatcher.parse(text)) == rendered
+
+
+def test_field_selectors_of_every_form() -> None:
+    parsed = FieldMatcher.parse("metadata.name=x,spec.nodeName=")
+    assert FieldMatcher.of({"spec.nodeName": "", "metadata.name": "x"}) == parsed
+    assert FieldMatcher.of("spec.nodeName=,metadata.name=x") == parsed
+    assert FieldMatcher.of(parsed) is parsed
+    assert hash(FieldMatcher.of(str(parsed))) == hash(parsed)
+    for nothing in (None, "", {}):
+        assert FieldMatcher.of(nothing) == FieldMatcher()
+        assert FieldMatcher.of(nothing).is_empty
+    assert not parsed.is_empty
+    assert [(path, value) for path, _, value in parsed.requirements] == [("metadata.name", "x"), ("spec.nodeName", "")]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "problem"),
+    [
+        (("", "=", "x"), PATH_SHAPE),
+        (("a=", "=", "x"), PATH_SHAPE),
+        (("a!", "=", "x"), PATH_SHAPE),
+        ((3, "=", "x"), "a field path must be a string, not int"),
+        (("a", "==", "x"), "'==' is no operator, known are =, !="),
+        (("a", "=", 3), "a field's value must be a string, not int"),
+    ],
+)
+def test_field_requirements_made_by_hand_are_checked(requirement: Any, problem: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        FieldMatcher([requirement])  # type: ignore[arg-type]  # any iterable of triples is converted
+    assert str(caught.value) == f"field requirement on {requirement[0]!r}: {problem}"
+
+
+PATHS = st.text(st.characters(exclude_characters=",=!\\", exclude_categories=["Cs", "Z", "C"]), min_size=1)
+TEXTS = st.text(st.sampled_from("ab,=!\\ \n")) | st.text()
+FIELDS = st.builds(FieldRequirement, PATHS, st.sampled_from(["=", "!="]), TEXTS)
+
+
+@given(st.lists(FIELDS, max_size=4), st.dictionaries(PATHS, TEXTS))
+def test_a_rendered_field_selector_parses_to_itself(
+    requirements: list[FieldRequirement], fields: dict[str, str]
+) -> None:
+    matcher = FieldMatcher(requirements)  # type: ignore[arg-type]  # any iterable is converted
+    parsed = FieldMatcher.parse(str(matcher))
+    assert parsed == matcher
+    assert str(parsed) == str(matcher)
+    assert sorted(parsed.requirements) == sorted(requirements)
+    expected = all((fields.get(path, "") == value) == (operator == "=") for path, operator, value in requirements)
+    assert parsed.matches(lambda path: fields.get(path, "")) == expected
+
+
+@given(st.text(st.sampled_from("ab,=!\\ \n함")))
+def test_any_text_is_a_field_selector_or_an_error(text: str) -> None:
+    try:
+        matcher = FieldMatcher.parse(text)
+    except SelectorError:
+        return
+    assert FieldMatcher.parse(str(matcher)) == matcher

@@ -1,0 +1,114 @@
+"""What the type checkers see of the models; run by mypy and pyright, never imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar, assert_type
+
+import attrs
+
+from trioformer.models import (
+    JSON,
+    FrozenMap,
+    KubernetesObject,
+    ObjectMeta,
+    OwnerReference,
+    Quantity,
+    ResourceInfo,
+    builtin_kind,
+    builtin_resources,
+    encode,
+    encode_for_server,
+    from_dict,
+    from_json,
+    key_of,
+    make_object,
+    resource_of,
+)
+from trioformer.models.apiextensions_v1 import JSONSchemaProps
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import ConfigMap, Container, Pod, PodSpec, PodStatus, Secret, ServicePort
+from trioformer.models.meta_v1 import LabelSelector
+from trioformer.models.policy_v1 import PodDisruptionBudget
+from trioformer.models.resource_v1 import DeviceAttribute
+
+pod = from_json(Pod, b"{}")
+assert_type(pod, Pod)
+assert_type(from_dict(Pod, {"metadata": {"name": "a"}}), Pod)
+assert_type(make_object(Pod, b"{}"), Pod)
+
+# Objects that are Go values are there always, pointers may be None, absent lists and maps are empty.
+assert_type(pod.metadata, ObjectMeta)
+assert_type(pod.spec, PodSpec)
+assert_type(pod.status, PodStatus)
+assert_type(pod.spec.node_name, str | None)
+assert_type(pod.spec.containers, tuple[Container, ...])
+assert_type(pod.spec.containers[0].name, str)
+assert_type(pod.spec.overhead, Mapping[str, Quantity])
+assert_type(pod.spec.host_network, bool | None)
+assert_type(pod.status.start_time, datetime | None)
+assert_type(pod.metadata.labels, Mapping[str, str])
+assert_type(pod.metadata.name, str)
+assert_type(pod.metadata.creation_timestamp, datetime | None)
+assert_type(pod.metadata.owner_references, tuple[OwnerReference, ...])
+assert_type(pod.name, str)
+assert_type(pod.namespace, str | None)
+assert_type(pod.kind, str)
+assert_type(from_json(Deployment, "{}").spec.selector, LabelSelector)
+assert_type(from_json(PodDisruptionBudget, "{}").spec.selector, LabelSelector | None)
+assert_type(from_json(ServicePort, "{}").target_port, int | str | None)
+assert_type(from_json(Secret, "{}").data, Mapping[str, bytes])
+assert_type(from_json(DeviceAttribute, "{}").bool_, bool | None)
+assert_type(from_json(DeviceAttribute, "{}").int_, int | None)
+assert_type(from_json(JSONSchemaProps, "{}").not_, JSONSchemaProps | None)
+assert_type(from_json(JSONSchemaProps, "{}").properties, Mapping[str, JSONSchemaProps])
+
+schema = from_json(JSONSchemaProps, "{}")
+default: JSON = schema.default
+given: JSONSchemaProps = JSONSchemaProps(default={"a": (1, None, {"b": True})}, items="anything")
+
+# Changing
+assert_type(attrs.evolve(pod, spec=attrs.evolve(pod.spec, node_name="n")), Pod)
+attrs.evolve(pod, nodes=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+pod.spec = PodSpec()  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+pod.metadata.labels["a"] = "b"  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+_ = pod.nodes  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+assert_type(encode(pod), bytes)
+assert_type(encode_for_server(pod), bytes)
+assert_type(key_of(pod), str)
+
+# Building
+Pod(metadata=ObjectMeta(name="a", labels={"b": "c"}), spec=PodSpec(containers=(Container(name="c", args=("-v",)),)))
+ConfigMap(data=FrozenMap(a="b"), immutable=True)
+Pod(ObjectMeta())  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+Pod(metadata=PodSpec())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+PodSpec(hostname=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+# Kinds
+assert_type(resource_of(Pod), ResourceInfo)
+assert_type(Pod.__resource__, ResourceInfo)
+assert_type(builtin_kind("v1", "Pod"), type[KubernetesObject])
+assert_type(builtin_resources(), tuple[ResourceInfo, ...])
+
+
+@attrs.frozen(kw_only=True)
+class WidgetSpec:
+    """A part of a custom resource."""
+
+    size: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Widget(KubernetesObject):
+    """A custom resource."""
+
+    __resource__: ClassVar[ResourceInfo] = ResourceInfo(
+        group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True
+    )
+
+    spec: WidgetSpec = WidgetSpec()
+
+
+assert_type(from_json(Widget, "{}").spec.size, int)
+assert_type(Widget(metadata=ObjectMeta(name="w"), spec=WidgetSpec(size=3)).metadata.name, str)

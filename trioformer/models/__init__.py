@@ -1,0 +1,94 @@
+"""What travels: the objects of the Kubernetes API, lazy, frozen and encoded without loss.
+
+Import a kind from the module of its API group, and the tools that work on every kind from here::
+
+    from trioformer.models import ObjectMeta, from_json
+    from trioformer.models.core_v1 import Pod
+
+The rooms:
+
+- ``core_v1``, ``apps_v1``, ``batch_v1`` …: GENERATED, one module per group and version, imported on demand
+- ``_lazy.py``: :class:`Model`, a level of JSON whose fields are made when they are read, and :func:`encode`
+- ``_meta.py``: :class:`KubernetesObject`, its metadata, and where its kind lives on the server
+- ``_kinds.py``: the built-in kinds by name; ``_registry.py`` (GENERATED) is their table
+- ``_serde.py``: JSON to Python and back; the only room that knows msgspec and cattrs
+- ``_quantity.py``: amounts such as ``100m`` and ``2Gi``
+- ``_selectors/``: label and field selectors
+- ``_generate/``: the developers' tool that writes the generated modules from ``_schema.json``; never imported
+"""
+
+from __future__ import annotations
+
+from ._kinds import builtin_kind as builtin_kind
+from ._kinds import builtin_resources as builtin_resources
+from ._lazy import Model as Model
+from ._lazy import encode as encode
+from ._lazy import from_dict as from_dict
+from ._lazy import from_json as from_json
+from ._lazy import to_dict as to_dict
+from ._meta import GroupVersionKind as GroupVersionKind
+from ._meta import KubernetesObject as KubernetesObject
+from ._meta import ManagedFieldsEntry as ManagedFieldsEntry
+from ._meta import ObjectMeta as ObjectMeta
+from ._meta import OwnerReference as OwnerReference
+from ._meta import ResourceInfo as ResourceInfo
+from ._meta import encode_for_server as encode_for_server
+from ._meta import head_of as head_of
+from ._meta import key_of as key_of
+from ._meta import make_object as make_object
+from ._meta import resource_of as resource_of
+from ._quantity import Quantity as Quantity
+from ._selectors import FieldMatcher as FieldMatcher
+from ._selectors import LabelMatcher as LabelMatcher
+from ._serde import EMPTY_MAP as EMPTY_MAP
+from ._serde import JSON as JSON
+from ._serde import FrozenMap as FrozenMap
+from ._serde import Head as Head
+from ._serde import MicroTime as MicroTime
+from ._serde import Raw as Raw
+from ._serde import Time as Time
+from ._serde import decode as decode
+from ._serde import dumps as dumps
+from ._serde import level_decoder as level_decoder
+from ._serde import list_items as list_items
+from ._serde import loads as loads
+from ._serde import plain as plain
+from ._serde import scan_head as scan_head
+
+__all__ = [
+    "EMPTY_MAP",
+    "JSON",
+    "FieldMatcher",
+    "FrozenMap",
+    "GroupVersionKind",
+    "Head",
+    "KubernetesObject",
+    "LabelMatcher",
+    "ManagedFieldsEntry",
+    "MicroTime",
+    "Model",
+    "ObjectMeta",
+    "OwnerReference",
+    "Quantity",
+    "Raw",
+    "ResourceInfo",
+    "Time",
+    "builtin_kind",
+    "builtin_resources",
+    "decode",
+    "dumps",
+    "encode",
+    "encode_for_server",
+    "from_dict",
+    "from_json",
+    "head_of",
+    "key_of",
+    "level_decoder",
+    "list_items",
+    "loads",
+    "make_object",
+    "plain",
+    "resource_of",
+    "scan_head",
+    "to_dict",
+]

@@ -1,0 +1,120 @@
+"""The API's names and types in Python."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from .._serde import camel_case
+from ._schema import names_in
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_CRD = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+
+LEAVES: Mapping[str, str] = {
+    f"{_META}.FieldsV1": "JSON",
+    f"{_META}.MicroTime": "MicroTime",
+    f"{_META}.Time": "Time",
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "JSON",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int | str",
+    f"{_CRD}.JSON": "JSON",
+    f"{_CRD}.JSONSchemaPropsOrArray": "JSON",
+    f"{_CRD}.JSONSchemaPropsOrBool": "JSON",
+    f"{_CRD}.JSONSchemaPropsOrStringArray": "JSON",
+}
+"""Definitions without fields that are values, not objects."""
+
+EMPTY = frozenset({f"{_CRD}.CustomResourceSubresourceStatus"})
+"""Definitions without fields that are objects: whether they are there is all they say."""
+
+BY_HAND = frozenset({f"{_META}.{name}" for name in ("ManagedFieldsEntry", "ObjectMeta", "OwnerReference")})
+"""Classes of ``_meta.py``."""
+
+_SCALARS = {"string": ("str", '""'), "integer": ("int", "0"), "number": ("float", "0.0"), "boolean": ("bool", "False")}
+
+# A field of this name would hide the type from the annotations after it in the same class.
+_USED_IN_ANNOTATIONS = frozenset({"bool", "bytes", "float", "int", "str", "tuple"})
+
+
+def snake_case(name: str) -> str:
+    """The Python name of a field: ``podIPs`` → ``pod_ips``, ``x-kubernetes-list-type`` → ``x_kubernetes_list_type``."""
+    words = name.lstrip("$").replace("-", "_")
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words)
+    words = re.sub(r"([A-Z])(V\d)", r"\1_\2", words)
+    # The last capital of a row begins the next word, unless what follows is the plural of an acronym.
+    words = re.sub(r"([A-Z])([A-Z])(?=[a-z])(?!s(?:_|$))", r"\1_\2", words).lower()
+    return f"{words}_" if keyword.iskeyword(words) or words in _USED_IN_ANNOTATIONS else words
+
+
+def needs_map(name: str) -> bool:
+    """Whether the camelCase of the Python name is not the API's name."""
+    return camel_case(snake_case(name)) != name
+
+
+def class_of(definition: str) -> str:
+    """``io.k8s.api.core.v1.Pod`` → ``Pod``."""
+    return definition.rpartition(".")[2]
+
+
+def module_of(definition: str) -> str:
+    """``io.k8s.api.core.v1.Pod`` → ``core_v1``."""
+    return "_meta" if definition in BY_HAND else "_".join(definition.split(".")[-3:-1])
+
+
+def module_of_version(api_version: str) -> str:
+    """``rbac.authorization.k8s.io/v1`` → ``rbac_v1``."""
+    group, _, version = api_version.rpartition("/")
+    return f"{group.partition('.')[0] or 'core'}_{version}"
+
+
+def label_of(definition: str) -> str:
+    """What a docstring calls a definition's group and version: ``core/v1``."""
+    return module_of(definition).replace("_", "/")
+
+
+@attrs.frozen
+class PythonType:
+    """How a field is annotated."""
+
+    hint: str
+    """The annotation."""
+    default: str
+    """The default's expression."""
+    definition: str | None
+    """The definition whose class the annotation names."""
+    is_value: bool = False
+    """Whether the default is an instance of that class."""
+
+
+def python_type(type_: str) -> PythonType:
+    """Say how a field of a schema's type is annotated."""
+    inner = names_in(type_)
+    definition = None if inner in _SCALARS or inner == "bytes" or inner in LEAVES else inner
+    hint = _hint(type_.removesuffix("?"))
+    if type_[0] == "[":
+        return PythonType(hint, "()", definition)
+    if type_[0] == "{":
+        return PythonType(hint, "EMPTY_MAP", definition)
+    if hint == "JSON":
+        return PythonType(hint, "None", None)
+    if type_.endswith("?") or inner in LEAVES:
+        return PythonType(f"{hint} | None", "None", definition)
+    if inner in _SCALARS:
+        return PythonType(hint, _SCALARS[inner][1], None)
+    if inner == "bytes":
+        return PythonType(hint, 'b""', None)
+    return PythonType(hint, f"{hint}()", definition, is_value=True)
+
+
+def _hint(type_: str) -> str:
+    if type_[0] == "[":
+        return f"tuple[{_hint(type_[1:-1])}, ...]"
+    if type_[0] == "{":
+        return f"Mapping[str, {_hint(type_[1:-1])}]"
+    if type_ in _SCALARS:
+        return _SCALARS[type_][0]
+    return "bytes" if type_ == "bytes" else LEAVES.get(type_) or class_of(type_)

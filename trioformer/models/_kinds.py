@@ -1,0 +1,61 @@
+"""The built-in kinds by name, over the generated table of ``_registry.py``.
+
+Looking a kind up imports the table, and the one module that defines the kind: a program pays for what it uses.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping
+from types import ModuleType
+from typing import cast
+
+from ._meta import KubernetesObject, ResourceInfo
+
+__all__ = ["builtin", "builtin_kind", "builtin_resources"]
+
+
+@functools.cache
+def _table() -> Mapping[tuple[str, str], ResourceInfo]:
+    return {(info.api_version, info.kind): info for info in builtin_resources()}
+
+
+def _registry() -> ModuleType:
+    return importlib.import_module("._registry", __package__)
+
+
+def builtin_resources() -> tuple[ResourceInfo, ...]:
+    """Return every built-in resource, ordered by API group, version and plural.
+
+    Source: the aggregated discovery of the kube-apiserver that the models were generated from.
+    """
+    resources: tuple[ResourceInfo, ...] = _registry().RESOURCES
+    return resources
+
+
+def builtin(api_version: str, kind: str) -> ResourceInfo:
+    """Return where the objects of a built-in kind live.
+
+    Raises:
+        LookupError: There is no such built-in kind.
+    """
+    try:
+        return _table()[api_version, kind]
+    except KeyError:
+        raise LookupError(f"{api_version} {kind} is no built-in kind; for a custom resource write a class") from None
+
+
+def builtin_kind(api_version: str, kind: str) -> type[KubernetesObject]:
+    """Import the class of a built-in kind.
+
+    Args:
+        api_version: ``group/version``, or the version alone in the core group, such as ``apps/v1`` or ``v1``.
+        kind: The kind, such as ``Deployment``.
+
+    Raises:
+        LookupError: There is no such built-in kind.
+    """
+    info = builtin(api_version, kind)
+    module = importlib.import_module(f".{_registry().MODULES[info.api_version]}", __package__)
+    return cast("type[KubernetesObject]", getattr(module, info.kind))

@@ -1,0 +1,296 @@
+"""What every API object has: metadata, a kind, and a place on the server.
+
+The field names and types are those of apimachinery's ``meta/v1``; these few classes are written by hand
+because the library itself reads them, everything else in ``meta/v1`` is generated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import attrs
+
+from ..errors import DecodeError
+from . import _lazy, _serde
+from ._lazy import Model
+from ._serde import EMPTY_MAP, JSON, Head, Raw, Time
+
+__all__ = [
+    "GroupVersionKind",
+    "KubernetesObject",
+    "ManagedFieldsEntry",
+    "ObjectMeta",
+    "OwnerReference",
+    "ResourceInfo",
+    "encode_for_server",
+    "head_of",
+    "key_of",
+    "make_object",
+    "resource_of",
+]
+
+K = TypeVar("K", bound="KubernetesObject")
+
+
+@attrs.frozen
+class GroupVersionKind:
+    """The name of a kind, such as ``apps/v1 Deployment``."""
+
+    group: str
+    """API group; empty for the core group."""
+    version: str
+    """Version, such as ``v1``."""
+    kind: str
+    """Kind, such as ``Deployment``."""
+
+    @property
+    def api_version(self) -> str:
+        """``group/version``, or the version alone in the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+@attrs.frozen(kw_only=True)
+class ResourceInfo:
+    """Where the objects of a kind live on the server."""
+
+    group: str
+    """API group; empty for the core group."""
+    version: str
+    """Version, such as ``v1``."""
+    kind: str
+    """Kind, such as ``Pod``."""
+    plural: str
+    """The resource's name in URLs, such as ``pods``."""
+    namespaced: bool
+    """Whether each object belongs to a namespace."""
+    short_names: tuple[str, ...] = ()
+    """What kubectl accepts instead of the plural."""
+    subresources: tuple[str, ...] = ()
+    """Subresources, such as ``status`` and ``scale``."""
+    categories: tuple[str, ...] = ()
+    """Groups of resources such as ``all``."""
+    verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    """What the server lets be done with it."""
+    singular: str = attrs.field(default=attrs.Factory(lambda it: str(it.kind).lower(), takes_self=True))
+    """The name for one object, such as ``pod``."""
+
+    @property
+    def api_version(self) -> str:
+        """``group/version``, or the version alone in the core group."""
+        return self.gvk.api_version
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind's full name."""
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of the collection, of one object, or of its subresource; valid names need no escaping."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = [root]
+        if namespace is not None and self.namespaced:
+            parts += ["namespaces", namespace]
+        parts += [part for part in (self.plural, name, subresource) if part]
+        return "/".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class OwnerReference(Model):
+    """An object that this one belongs to (``meta/v1 OwnerReference``)."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ManagedFieldsEntry(Model):
+    """Which fields a manager set (``meta/v1 ManagedFieldsEntry``)."""
+
+    _json_names: ClassVar[Mapping[str, str]] = {"fields_v1": "fieldsV1"}
+
+    api_version: str | None = None
+    fields_type: str | None = None
+    fields_v1: JSON = None
+    manager: str | None = None
+    operation: str | None = None
+    subresource: str | None = None
+    time: Time | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ObjectMeta(Model):
+    """What every stored object carries (``meta/v1 ObjectMeta``)."""
+
+    _deferred: ClassVar[frozenset[str]] = frozenset({"managed_fields"})
+
+    annotations: Mapping[str, str] = EMPTY_MAP
+    creation_timestamp: Time | None = None
+    deletion_grace_period_seconds: int | None = None
+    deletion_timestamp: Time | None = None
+    finalizers: tuple[str, ...] = ()
+    generate_name: str | None = None
+    generation: int | None = None
+    labels: Mapping[str, str] = EMPTY_MAP
+    managed_fields: tuple[ManagedFieldsEntry, ...] = ()
+    name: str = ""
+    namespace: str | None = None
+    owner_references: tuple[OwnerReference, ...] = ()
+    resource_version: str = ""
+    self_link: str | None = None
+    uid: str = ""
+
+
+class _Headed(Model):
+    """Adds the slot for the head: the few metadata fields that the pipe reads of every object."""
+
+    __slots__ = ("_head",)
+    _head: Head
+
+
+def _own_api_version(it: object) -> str:
+    return resource_of(it if isinstance(it, type) else type(it)).api_version
+
+
+def _own_kind(it: object) -> str:
+    return resource_of(it if isinstance(it, type) else type(it)).kind
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class KubernetesObject(_Headed):
+    """The base of every kind.
+
+    A subclass adds its fields and a ``__resource__``; see ``examples`` and the how-to "Your own kinds"
+    for a custom resource.
+    Hashing is by kind, namespace, name and uid, so that objects of a cache are cheap members of sets.
+    """
+
+    __resource__: ClassVar[ResourceInfo]
+    _always: ClassVar[frozenset[str]] = frozenset({"api_version", "kind"})
+
+    api_version: str = attrs.field(default=attrs.Factory(_own_api_version, takes_self=True))
+    kind: str = attrs.field(default=attrs.Factory(_own_kind, takes_self=True))
+    metadata: ObjectMeta = ObjectMeta()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "_head":
+                return _fill_head(self)
+            # The scan for the head has found the spec.  Only the first field at this level is made from it:
+            # a later miss makes all the others, and this one must not be made twice.
+            if name == "spec" and self._once is None and self._head.spec != _NO_SPEC:
+                plan = _lazy._plan_of(type(self))
+                if name in plan.fields:
+                    value = plan.read_one(self, plan.fields[name], self._head.spec)
+                    _lazy._set_once(self, name)
+                    return value
+            return super().__getattr__(name)
+
+    @property
+    def name(self) -> str:
+        """``metadata.name``, without decoding the metadata."""
+        return self._head.metadata.name
+
+    @property
+    def namespace(self) -> str | None:
+        """``metadata.namespace``, or None for what has none; without decoding the metadata."""
+        return self._head.metadata.namespace or None
+
+    @property
+    def uid(self) -> str:
+        """``metadata.uid``, without decoding the metadata."""
+        return self._head.metadata.uid
+
+    @property
+    def resource_version(self) -> str:
+        """``metadata.resourceVersion``, without decoding the metadata."""
+        return self._head.metadata.resourceVersion
+
+    def __hash__(self) -> int:
+        metadata = self._head.metadata
+        return hash((type(self), metadata.namespace, metadata.name, metadata.uid))
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {key_of(self)}{' at ' + self.resource_version if self.resource_version else ''}>"
+
+
+_NO_SPEC = Raw(b"")
+_set_head: Callable[[KubernetesObject, Head], None] = _Headed.__dict__["_head"].__set__
+
+
+def _fill_head(made: KubernetesObject) -> Head:
+    head = _scanned(made._origin)
+    if head is None:
+        metadata = made.metadata
+        head = _serde.make_head(metadata.name, metadata.namespace or "", metadata.uid, metadata.resource_version)
+    _set_head(made, head)
+    return head
+
+
+def _scanned(origin: object) -> Head | None:
+    if not isinstance(origin, bytes):
+        return None
+    try:
+        return _serde.scan_head(origin)
+    except DecodeError:  # what a user wrote may leave the metadata out, or have nulls in it; a server's never does
+        return None
+
+
+def make_object(cls: type[K], raw: bytes, head: Head | None = None) -> K:
+    """Make a lazy object over its own bytes (a copy that the object owns; nothing else may be pinned by them).
+
+    Args:
+        cls: The kind.
+        raw: The object's JSON.
+        head: The scan of the same bytes, when the caller has made it already.
+
+    Raises:
+        DecodeError: ``head`` is None, and the bytes are not a JSON object with metadata.
+    """
+    made = _lazy.make(cls, raw)
+    _set_head(made, head if head is not None else _serde.scan_head(raw))
+    return made
+
+
+def head_of(obj: KubernetesObject) -> Head:
+    """The object's head: namespace, name, uid and resourceVersion."""
+    return obj._head
+
+
+def key_of(obj: KubernetesObject) -> str:
+    """The object's key in caches and queues: ``namespace/name``, or ``name`` for what has no namespace.
+
+    Source: client-go ``MetaNamespaceKeyFunc``.
+    """
+    return obj._head.key
+
+
+def resource_of(cls: type[object]) -> ResourceInfo:
+    """Where the objects of a kind live.
+
+    Raises:
+        TypeError: The class is no kind: it has no ``__resource__``.
+    """
+    info = getattr(cls, "__resource__", None)
+    if not isinstance(info, ResourceInfo):
+        raise TypeError(f"{cls.__name__} is not a kind: it needs __resource__ = ResourceInfo(…)")
+    return info
+
+
+def encode_for_server(obj: KubernetesObject) -> bytes:
+    """Encode an object for a request body: its JSON, with the kind and apiVersion that items of a list lack."""
+    data = _lazy.encode(obj)
+    members = _serde.map_items(data)
+    if "kind" in members and "apiVersion" in members:
+        return data
+    type_meta = _serde.dumps({"apiVersion": obj.api_version, "kind": obj.kind})
+    rest = {key: raw for key, raw in members.items() if key not in ("kind", "apiVersion")}
+    return b"".join((type_meta[:-1], *(b"," + _serde.dumps(k) + b":" + bytes(v) for k, v in rest.items()), b"}"))

@@ -1,0 +1,26 @@
+"""Label and field selectors: parse, match, render.
+
+A selector is a conjunction: every requirement must hold, and one without requirements matches everything.
+Both kinds are parsed once into immutable values; matching an object parses nothing but the object's own label under
+``>`` and ``<``.
+The API's own ``LabelSelector`` (``matchLabels`` and ``matchExpressions``) is a model; what stands here is the text form
+that travels in the ``labelSelector`` and ``fieldSelector`` parameters of a list or watch.
+
+The grammars are those of apimachinery's ``pkg/labels/selector.go`` and ``pkg/fields/selector.go``.
+
+- ``_errors.py``: what the errors of both grammars look like
+- ``_label_requirement.py``: one condition on one label, and what keys and values may be
+- ``_label_matcher.py``: label selectors and their parser
+- ``_field_matcher.py``: field selectors
+"""
+
+from __future__ import annotations
+
+from ._field_matcher import FieldMatcher as FieldMatcher
+from ._field_matcher import FieldOperator as FieldOperator
+from ._field_matcher import FieldRequirement as FieldRequirement
+from ._label_matcher import LabelMatcher as LabelMatcher
+from ._label_requirement import LabelOperator as LabelOperator
+from ._label_requirement import LabelRequirement as LabelRequirement
+
+__all__ = ["FieldMatcher", "FieldOperator", "FieldRequirement", "LabelMatcher", "LabelOperator", "LabelRequirement"]

@@ -1,0 +1,154 @@
+"""Field selectors and their parser (apimachinery's ``pkg/fields/selector.go``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple, TypeAlias, final
+
+import attrs
+
+from ...errors import SelectorError
+from ._errors import shown, syntax_error
+
+FieldOperator: TypeAlias = Literal["=", "!="]
+"""What a :class:`FieldRequirement` asks; ``==`` is read as ``=``."""
+
+_TERM = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
+_OPERATOR = re.compile(r"!=|==?")
+_ESCAPE = re.compile(r"\\(.?)|=", re.DOTALL)
+_TO_ESCAPE = re.compile(r"[\\,=]")
+_NOT_IN_PATH = re.compile(r"[\s,=!\\]")
+_PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!' or a backslash"
+
+
+class FieldRequirement(NamedTuple):
+    """One condition on one field; a plain triple, to be unpacked."""
+
+    path: str
+    """The field, such as ``metadata.name`` or ``spec.nodeName``: API names joined by dots, not empty."""
+    operator: FieldOperator
+    """Whether the field must equal the value or differ from it."""
+    value: str
+    """The value itself, without escapes; empty stands for a field that is not set."""
+
+    def __str__(self) -> str:
+        """Render as it stands in a selector, with ``,``, ``=`` and a backslash in the value escaped."""
+        escaped = _TO_ESCAPE.sub(r"\\\g<0>", self.value)
+        return f"{self.path}{self.operator}{escaped}"
+
+
+def _checked(requirements: Iterable[tuple[str, FieldOperator, str]]) -> tuple[FieldRequirement, ...]:
+    checked = [FieldRequirement(*requirement) for requirement in requirements]
+    for requirement in checked:
+        problem = _problem(*requirement)
+        if problem is not None:
+            raise SelectorError(f"field requirement on {shown(requirement.path)}: {problem}")
+    return tuple(sorted(checked, key=str))
+
+
+def _problem(path: object, operator: object, value: object) -> str | None:
+    if not isinstance(path, str):
+        return f"a field path must be a string, not {type(path).__name__}"
+    if not _is_path(path):
+        return _PATH_SHAPE
+    if operator not in ("=", "!="):
+        return f"{operator!r} is no operator, known are =, !="
+    if not isinstance(value, str):
+        return f"a field's value must be a string, not {type(value).__name__}"
+    return None
+
+
+def _is_path(text: str) -> bool:
+    return text != "" and not _NOT_IN_PATH.search(text)
+
+
+@final
+@attrs.frozen
+class FieldMatcher:
+    """A parsed field selector.
+
+    Which paths can be selected by depends on the kind and is known to the API server alone; here any path will do.
+    Requirements are ordered by their text, and ``str()`` renders them so, in a form that parses to an equal matcher.
+
+    Raises:
+        SelectorError: A path, operator or value could not stand in a selector.
+    """
+
+    requirements: tuple[FieldRequirement, ...] = attrs.field(default=(), converter=_checked)
+    """What must hold, all of it; sorted. Plain triples ``(path, operator, value)`` are accepted."""
+
+    @classmethod
+    def parse(cls, text: str) -> FieldMatcher:
+        r"""Parse a field selector such as ``metadata.name=web-0,status.phase!=Running``.
+
+        The operators are ``=``, ``==`` and ``!=``.
+        In a value ``\,``, ``\=`` and ``\\`` stand for the bare character, which may not stand there unescaped.
+        White space belongs to the value; in a path, which no field could match, it is an error.
+        Empty terms are skipped, and the empty text matches everything.
+
+        Raises:
+            SelectorError: The text does not follow the grammar; the error shows it and the position, counted in
+                characters from 0.
+        """
+        requirements: list[FieldRequirement] = []
+        for term in _TERM.finditer(text):
+            operator = _OPERATOR.search(text, term.start(), term.end())
+            if operator is None:
+                problem = f"{shown(term.group())} has no operator, expected =, == or !="
+                raise syntax_error("field", text, term.start(), problem)
+            path = text[term.start() : operator.start()]
+            if not _is_path(path):
+                raise syntax_error("field", text, term.start(), f"found {shown(path)}, but {_PATH_SHAPE}")
+            value = _unescape(text, operator.end(), term.end())
+            requirements.append(FieldRequirement(path, "!=" if operator.group() == "!=" else "=", value))
+        return cls(requirements)
+
+    @classmethod
+    def of(cls, selector: FieldMatcher | Mapping[str, str] | str | None) -> FieldMatcher:
+        """Accept a selector in any of its forms: a matcher, its text, or a mapping of fields that must be equal.
+
+        None, like the empty text and the empty mapping, matches everything.
+
+        Raises:
+            SelectorError: The text does not parse, or the mapping has an invalid path or value.
+        """
+        if isinstance(selector, FieldMatcher):
+            return selector
+        if selector is None or isinstance(selector, str):
+            return cls.parse(selector or "")
+        return cls((path, "=", value) for path, value in selector.items())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked, so that everything matches."""
+        return not self.requirements
+
+    def matches(self, getter: Callable[[str], str]) -> bool:
+        """Tell whether an object is selected.
+
+        Args:
+            getter: Returns the object's field at a path as text; the empty string when it is not set.
+                What it raises (for a path that the kind does not have) is passed on.
+        """
+        for path, operator, value in self.requirements:  # noqa: SIM110  # a generator under all() costs more
+            if (getter(path) == value) is (operator == "!="):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        """Render as the ``fieldSelector`` parameter; empty when nothing is asked."""
+        return ",".join(map(str, self.requirements))
+
+
+def _unescape(text: str, start: int, end: int) -> str:
+    def bare(found: re.Match[str]) -> str:
+        escaped: str | None = found.group(1)
+        if escaped is None:
+            raise syntax_error("field", text, start + found.start(), r"'=' in a value must be written '\='")
+        if escaped not in ("\\", ",", "="):
+            problem = rf"'{found.group()}' is no escape, known are '\,', '\=' and '\\'"
+            raise syntax_error("field", text, start + found.start(), problem)
+        return escaped
+
+    return _ESCAPE.sub(bare, text[start:end])

@@ -1,0 +1,255 @@
+"""autoscaling/v2.  GENERATED from _schema.json, do not edit: nox -s models."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from ._kinds import builtin
+from ._lazy import Model
+from ._meta import KubernetesObject, ResourceInfo
+from ._quantity import Quantity
+from ._serde import Time
+from .meta_v1 import LabelSelector
+
+__all__ = [
+    "ContainerResourceMetricSource",
+    "ContainerResourceMetricStatus",
+    "CrossVersionObjectReference",
+    "ExternalMetricSource",
+    "ExternalMetricStatus",
+    "HPAScalingPolicy",
+    "HPAScalingRules",
+    "HorizontalPodAutoscaler",
+    "HorizontalPodAutoscalerBehavior",
+    "HorizontalPodAutoscalerCondition",
+    "HorizontalPodAutoscalerSpec",
+    "HorizontalPodAutoscalerStatus",
+    "MetricIdentifier",
+    "MetricSpec",
+    "MetricStatus",
+    "MetricTarget",
+    "MetricValueStatus",
+    "ObjectMetricSource",
+    "ObjectMetricStatus",
+    "PodsMetricSource",
+    "PodsMetricStatus",
+    "ResourceMetricSource",
+    "ResourceMetricStatus",
+]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class MetricTarget(Model):
+    """autoscaling/v2 MetricTarget."""
+
+    average_utilization: int | None = None
+    average_value: Quantity | None = None
+    type: str = ""
+    value: Quantity | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ContainerResourceMetricSource(Model):
+    """autoscaling/v2 ContainerResourceMetricSource."""
+
+    container: str = ""
+    name: str = ""
+    target: MetricTarget = MetricTarget()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class MetricValueStatus(Model):
+    """autoscaling/v2 MetricValueStatus."""
+
+    average_utilization: int | None = None
+    average_value: Quantity | None = None
+    value: Quantity | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ContainerResourceMetricStatus(Model):
+    """autoscaling/v2 ContainerResourceMetricStatus."""
+
+    container: str = ""
+    current: MetricValueStatus = MetricValueStatus()
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class CrossVersionObjectReference(Model):
+    """autoscaling/v2 CrossVersionObjectReference."""
+
+    api_version: str | None = None
+    kind: str = ""
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class MetricIdentifier(Model):
+    """autoscaling/v2 MetricIdentifier."""
+
+    name: str = ""
+    selector: LabelSelector | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ExternalMetricSource(Model):
+    """autoscaling/v2 ExternalMetricSource."""
+
+    metric: MetricIdentifier = MetricIdentifier()
+    target: MetricTarget = MetricTarget()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ExternalMetricStatus(Model):
+    """autoscaling/v2 ExternalMetricStatus."""
+
+    current: MetricValueStatus = MetricValueStatus()
+    metric: MetricIdentifier = MetricIdentifier()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class HPAScalingPolicy(Model):
+    """autoscaling/v2 HPAScalingPolicy."""
+
+    period_seconds: int = 0
+    type: str = ""
+    value: int = 0
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class HPAScalingRules(Model):
+    """autoscaling/v2 HPAScalingRules."""
+
+    policies: tuple[HPAScalingPolicy, ...] = ()
+    select_policy: str | None = None
+    stabilization_window_seconds: int | None = None
+    tolerance: Quantity | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class HorizontalPodAutoscalerBehavior(Model):
+    """autoscaling/v2 HorizontalPodAutoscalerBehavior."""
+
+    scale_down: HPAScalingRules | None = None
+    scale_up: HPAScalingRules | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ObjectMetricSource(Model):
+    """autoscaling/v2 ObjectMetricSource."""
+
+    described_object: CrossVersionObjectReference = CrossVersionObjectReference()
+    metric: MetricIdentifier = MetricIdentifier()
+    target: MetricTarget = MetricTarget()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class PodsMetricSource(Model):
+    """autoscaling/v2 PodsMetricSource."""
+
+    metric: MetricIdentifier = MetricIdentifier()
+    target: MetricTarget = MetricTarget()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceMetricSource(Model):
+    """autoscaling/v2 ResourceMetricSource."""
+
+    name: str = ""
+    target: MetricTarget = MetricTarget()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class MetricSpec(Model):
+    """autoscaling/v2 MetricSpec."""
+
+    container_resource: ContainerResourceMetricSource | None = None
+    external: ExternalMetricSource | None = None
+    object: ObjectMetricSource | None = None
+    pods: PodsMetricSource | None = None
+    resource: ResourceMetricSource | None = None
+    type: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class HorizontalPodAutoscalerSpec(Model):
+    """autoscaling/v2 HorizontalPodAutoscalerSpec."""
+
+    behavior: HorizontalPodAutoscalerBehavior | None = None
+    max_replicas: int = 0
+    metrics: tuple[MetricSpec, ...] = ()
+    min_replicas: int | None = None
+    scale_target_ref: CrossVersionObjectReference = CrossVersionObjectReference()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class HorizontalPodAutoscalerCondition(Model):
+    """autoscaling/v2 HorizontalPodAutoscalerCondition."""
+
+    last_transition_time: Time | None = None
+    message: str | None = None
+    reason: str | None = None
+    status: str = ""
+    type: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ObjectMetricStatus(Model):
+    """autoscaling/v2 ObjectMetricStatus."""
+
+    current: MetricValueStatus = MetricValueStatus()
+    described_object: CrossVersionObjectReference = CrossVersionObjectReference()
+    metric: MetricIdentifier = MetricIdentifier()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class PodsMetricStatus(Model):
+    """autoscaling/v2 PodsMetricStatus."""
+
+    current: MetricValueStatus = MetricValueStatus()
+    metric: MetricIdentifier = MetricIdentifier()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceMetricStatus(Model):
+    """autoscaling/v2 ResourceMetricStatus."""
+
+    current: MetricValueStatus = MetricValueStatus()
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class MetricStatus(Model):
+    """autoscaling/v2 MetricStatus."""
+
+    container_resource: ContainerResourceMetricStatus | None = None
+    external: ExternalMetricStatus | None = None
+    object: ObjectMetricStatus | None = None
+    pods: PodsMetricStatus | None = None
+    resource: ResourceMetricStatus | None = None
+    type: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class HorizontalPodAutoscalerStatus(Model):
+    """autoscaling/v2 HorizontalPodAutoscalerStatus."""
+
+    conditions: tuple[HorizontalPodAutoscalerCondition, ...] = ()
+    current_metrics: tuple[MetricStatus, ...] = ()
+    current_replicas: int | None = None
+    desired_replicas: int = 0
+    last_scale_time: Time | None = None
+    observed_generation: int | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class HorizontalPodAutoscaler(KubernetesObject):
+    """autoscaling/v2 HorizontalPodAutoscaler."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("autoscaling/v2", "HorizontalPodAutoscaler")
+
+    spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()
+    status: HorizontalPodAutoscalerStatus = HorizontalPodAutoscalerStatus()

@@ -1,0 +1,79 @@
+"""meta/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from ._lazy import Model
+from ._serde import EMPTY_MAP, Time
+
+__all__ = [
+    "Condition",
+    "DeleteOptions",
+    "FieldSelectorRequirement",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "Preconditions",
+]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class Condition(Model):
+    """meta/v1 Condition."""
+
+    last_transition_time: Time | None = None
+    message: str = ""
+    observed_generation: int | None = None
+    reason: str = ""
+    status: str = ""
+    type: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class Preconditions(Model):
+    """meta/v1 Preconditions."""
+
+    resource_version: str | None = None
+    uid: str | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeleteOptions(Model):
+    """meta/v1 DeleteOptions."""
+
+    api_version: str | None = None
+    dry_run: tuple[str, ...] = ()
+    grace_period_seconds: int | None = None
+    ignore_store_read_error_with_cluster_breaking_potential: bool | None = None
+    kind: str | None = None
+    orphan_dependents: bool | None = None
+    preconditions: Preconditions | None = None
+    propagation_policy: str | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class FieldSelectorRequirement(Model):
+    """meta/v1 FieldSelectorRequirement."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class LabelSelectorRequirement(Model):
+    """meta/v1 LabelSelectorRequirement."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class LabelSelector(Model):
+    """meta/v1 LabelSelector."""
+
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    match_labels: Mapping[str, str] = EMPTY_MAP

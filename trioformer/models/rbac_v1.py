@@ -1,0 +1,102 @@
+"""rbac/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import attrs
+
+from ._kinds import builtin
+from ._lazy import Model
+from ._meta import KubernetesObject, ResourceInfo
+from .meta_v1 import LabelSelector
+
+__all__ = [
+    "AggregationRule",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "PolicyRule",
+    "Role",
+    "RoleBinding",
+    "RoleRef",
+    "Subject",
+]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class AggregationRule(Model):
+    """rbac/v1 AggregationRule."""
+
+    cluster_role_selectors: tuple[LabelSelector, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class PolicyRule(Model):
+    """rbac/v1 PolicyRule."""
+
+    _json_names: ClassVar[Mapping[str, str]] = {"non_resource_urls": "nonResourceURLs"}
+
+    api_groups: tuple[str, ...] = ()
+    non_resource_urls: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ClusterRole(KubernetesObject):
+    """rbac/v1 ClusterRole."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("rbac.authorization.k8s.io/v1", "ClusterRole")
+
+    aggregation_rule: AggregationRule | None = None
+    rules: tuple[PolicyRule, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class RoleRef(Model):
+    """rbac/v1 RoleRef."""
+
+    api_group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class Subject(Model):
+    """rbac/v1 Subject."""
+
+    api_group: str | None = None
+    kind: str = ""
+    name: str = ""
+    namespace: str | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ClusterRoleBinding(KubernetesObject):
+    """rbac/v1 ClusterRoleBinding."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("rbac.authorization.k8s.io/v1", "ClusterRoleBinding")
+
+    role_ref: RoleRef = RoleRef()
+    subjects: tuple[Subject, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class Role(KubernetesObject):
+    """rbac/v1 Role."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("rbac.authorization.k8s.io/v1", "Role")
+
+    rules: tuple[PolicyRule, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class RoleBinding(KubernetesObject):
+    """rbac/v1 RoleBinding."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("rbac.authorization.k8s.io/v1", "RoleBinding")
+
+    role_ref: RoleRef = RoleRef()
+    subjects: tuple[Subject, ...] = ()

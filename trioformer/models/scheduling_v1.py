@@ -1,0 +1,24 @@
+"""scheduling/v1.  GENERATED from _schema.json, do not edit: nox -s models."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from ._kinds import builtin
+from ._meta import KubernetesObject, ResourceInfo
+
+__all__ = ["PriorityClass"]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class PriorityClass(KubernetesObject):
+    """scheduling/v1 PriorityClass."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("scheduling.k8s.io/v1", "PriorityClass")
+
+    description: str | None = None
+    global_default: bool | None = None
+    preemption_policy: str | None = None
+    value: int = 0
