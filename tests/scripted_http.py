@@ -1,0 +1,190 @@
+"""HTTP servers that play a script, in memory and on a loopback socket, for tests of the transport and the client."""
+
+from __future__ import annotations
+
+import gc
+import ssl
+import types
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import attrs
+import httpx
+import trio
+
+Step: TypeAlias = bytes | float | Exception | None
+"""Bytes to send, seconds to sleep, an error to raise, or None to send nothing more for ever."""
+
+
+@attrs.define(eq=False)
+class Body(httpx.AsyncByteStream):
+    """A body in memory that comes step by step; as in httpcore, a generator around another one."""
+
+    steps: Iterable[Step]
+    state: str = "new"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._play():
+                yield piece
+            self.state = "read"
+        finally:
+            if self.state != "read":
+                self.state = "unwound"
+
+    async def _play(self) -> AsyncIterator[bytes]:
+        for step in self.steps:
+            if isinstance(step, bytes):
+                yield step
+            elif isinstance(step, Exception):
+                raise step
+            elif step is None:
+                await trio.sleep_forever()
+            else:
+                await trio.sleep(step)
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()
+        if self.state == "new":
+            self.state = "closed unread"
+
+
+Reply: TypeAlias = httpx.Response | Exception | float
+
+
+@attrs.define(eq=False)
+class InMemory(httpx.AsyncBaseTransport):
+    """Answers requests from a script: responses, errors to raise, seconds to wait before going on; records requests."""
+
+    replies: list[Reply]
+    requests: list[httpx.Request] = attrs.field(factory=list)
+    is_closed: bool = False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await trio.lowlevel.checkpoint()
+        await request.aread()
+        self.requests.append(request)
+        while True:
+            reply = self.replies.pop(0)
+            if isinstance(reply, float):
+                await trio.sleep(reply)
+            elif isinstance(reply, Exception):
+                raise reply
+            else:
+                return reply
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+    @property
+    def asked(self) -> list[str]:
+        """Method and target of the requests so far."""
+        return [f"{request.method} {request.url.raw_path.decode()}" for request in self.requests]
+
+
+def answer(code: int, *steps: Step | str, **headers: str) -> httpx.Response:
+    """Make a response whose body comes in these steps; ``retry_after`` names the header ``Retry-After``."""
+    body = Body([step.encode() if isinstance(step, str) else step for step in steps])
+    return httpx.Response(code, stream=body, headers={name.replace("_", "-"): text for name, text in headers.items()})
+
+
+@attrs.define(eq=False)
+class Loopback:
+    """An HTTP/1.1 server on a loopback port that plays the same script to each request.
+
+    A step of bytes is sent as it is: the script writes the status line and the chunks itself.
+    After the script the connection is closed, or kept when ``keep_alive``.
+    """
+
+    script: Callable[[bytes], Iterable[Step]]
+    keep_alive: bool = False
+    tls: ssl.SSLContext | None = None
+    heads: list[bytes] = attrs.field(factory=list)
+    connections: int = 0
+    closed_by_peer: int = 0
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    async def run(self, *, task_status: trio.TaskStatus[Loopback] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as nursery:
+            listeners = await nursery.start(trio.serve_tcp, self._serve, 0)
+            self.port = listeners[0].socket.getsockname()[1]
+            task_status.started(self)
+
+    async def _serve(self, connection: trio.SocketStream) -> None:
+        self.connections += 1
+        stream: trio.abc.Stream = connection
+        if self.tls is not None:
+            stream = trio.SSLStream(connection, self.tls, server_side=True, https_compatible=True)
+        try:
+            async with stream:
+                while await self._answer_one(stream) and self.keep_alive:
+                    pass
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self.closed_by_peer += 1
+
+    async def _answer_one(self, stream: trio.abc.Stream) -> bool:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            more = await stream.receive_some()
+            if not more:
+                return False
+            head += more
+        self.heads.append(head)
+        for step in self.script(head):
+            if isinstance(step, bytes):
+                await stream.send_all(step)
+            elif isinstance(step, Exception):
+                raise step
+            elif step is not None:
+                await trio.sleep(step)
+            elif not await stream.receive_some():
+                self.closed_by_peer += 1
+                return False
+        return True
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = b"0\r\n\r\n"
+
+
+def chunk(data: bytes) -> bytes:
+    """One HTTP chunk."""
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def whole(data: bytes, code: str = "200 OK") -> bytes:
+    """A whole HTTP/1.1 response."""
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (code.encode(), len(data), data)
+
+
+CHATTY = CHUNKED + chunk(b"one")
+
+
+@asynccontextmanager
+async def serving(*steps: Step, tls: ssl.SSLContext | None = None, keep_alive: bool = False) -> AsyncIterator[Loopback]:
+    """Run such a server; by default it greets."""
+    server = Loopback(lambda _: steps or [whole(b"hello")], tls=tls, keep_alive=keep_alive)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        yield server
+        nursery.cancel_scope.cancel()
+
+
+def suspended_generators() -> list[str]:
+    """Name the generators of httpx, httpcore and this module that were begun and neither finished nor closed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gc.collect()
+    found = [str(warning.message) for warning in caught if issubclass(warning.category, ResourceWarning)]
+    for thing in gc.get_objects():
+        if isinstance(thing, types.AsyncGeneratorType) and thing.ag_frame is not None:
+            place = thing.ag_code.co_filename
+            if any(part in place for part in ("httpx", "httpcore", "scripted_http")):
+                found.append(thing.ag_code.co_qualname)
+    return found

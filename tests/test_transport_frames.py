@@ -1,0 +1,122 @@
+"""Watch bodies: bytes → frames → events."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trioformer.errors import DecodeError
+from trioformer.transport import FrameSplitter, decode_watch_frame, excerpt
+
+POD = b'{"metadata":{"name":"web-0","namespace":"default","uid":"u","resourceVersion":"7"},"spec":{}}'
+frames = st.binary(max_size=40).map(lambda data: data.replace(b"\n", b"")).filter(lambda data: bool(data.strip()))
+
+
+@given(st.lists(frames, max_size=20), st.lists(st.integers(0, 900), max_size=20), frames)
+def test_frames_come_out_as_they_went_in_whatever_the_pieces(lines: list[bytes], cuts: list[int], half: bytes) -> None:
+    body = b"".join(line + b"\n" for line in lines) + half
+    splitter = FrameSplitter()
+    places = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
+    found = [frame for begin, end in pairwise(places) for frame in splitter.feed(body[begin:end])]
+    assert found == lines
+    assert splitter.pending == len(half)
+    assert splitter.feed(b"\n") == [half]
+    assert splitter.pending == 0
+
+
+def test_blank_lines_are_skipped() -> None:
+    assert FrameSplitter().feed(b"\n\n{}\n \r\n\n[]\n") == [b"{}", b"[]"]
+
+
+@pytest.mark.parametrize(
+    ("before", "chunk"), [(b"12345678", b"90"), (b"12345", b"67890\n"), (b"1\n", b"2" * 10), (b"", b"1" * 10 + b"\n")]
+)
+def test_a_frame_that_is_too_long_is_an_error_finished_or_not(before: bytes, chunk: bytes) -> None:
+    splitter = FrameSplitter(max_frame=9)
+    splitter.feed(before)
+    with pytest.raises(DecodeError, match="longer than 9 bytes"):
+        splitter.feed(chunk)
+
+
+def test_a_frame_of_sixteen_mebibytes_passes() -> None:
+    splitter = FrameSplitter()
+    frame = b"x" * (16 * 1024 * 1024)
+    assert splitter.feed(frame) == []
+    assert splitter.feed(b"\n") == [frame]
+
+
+@pytest.mark.parametrize("type_", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        b'{"type":"%s","object":%s}',
+        b'{"type":"%s","object":%s}\r',
+        b' { "type" : "%s" , "object" : %s } ',
+        b'{"type":"%s","object":%s,"more":{"metadata":{}}}',
+        b'{"more":[{}],"type":"%s","object":%s}',
+    ],
+)
+def test_an_event_is_decoded_whatever_its_spelling(type_: str, form: bytes) -> None:
+    found, data, head = decode_watch_frame(form % (type_.encode(), POD))
+    assert (found, data) == (type_, POD)
+    assert head is not None
+    assert (head.key, head.metadata.resourceVersion) == ("default/web-0", "7")
+
+
+def test_the_object_may_come_before_the_type() -> None:
+    assert decode_watch_frame(b'{"object":%s,"type":"ADDED"}' % POD)[:2] == ("ADDED", POD)
+
+
+def test_an_error_event_keeps_its_status_which_needs_no_metadata() -> None:
+    status = b'{"kind":"Status","code":410}'
+    assert decode_watch_frame(b'{"type":"ERROR","object":%s}' % status) == ("ERROR", status, None)
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (b"<html>oops</html>", "is no event"),
+        (b'{"type":"ADDED","object":', "is no event"),
+        (b"[1]", "is no event"),
+        (b"[" * 100_000, "is no event"),
+        (b'{"type":"RENAMED","object":{}}', "unknown event type"),
+        (b'{"type":7,"object":{}}', "unknown event type"),
+        (b'{"type":{},"object":{}}', "unknown event type"),
+        (b'{"object":{"metadata":{}}}', "unknown event type"),
+        (b'{"type":"ADDED"}', "holds no object"),
+        (b'{"type":"ADDED","object":null}', "holds no object"),
+        (b'{"type":"ADDED","object":[]}', "holds no object"),
+        (b'{"type":"ADDED","object":{"kind":"Pod"}}', "metadata"),
+    ],
+)
+def test_what_is_no_event_is_a_decode_error_of_one_line(frame: bytes, text: str) -> None:
+    with pytest.raises(DecodeError, match=text) as caught:
+        decode_watch_frame(frame)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.dictionaries(st.text(), st.text(), max_size=4), st.sampled_from(["ADDED", "MODIFIED"]), st.booleans())
+def test_any_json_that_a_server_writes_is_decoded(labels: dict[str, str], type_: str, compact: bool) -> None:
+    obj = {"metadata": {"name": "x", "labels": labels}}
+    text = json.dumps({"type": type_, "object": obj}, separators=(",", ":") if compact else None)
+    found, data, _ = decode_watch_frame(text.encode())
+    assert (found, json.loads(data)) == (type_, obj)
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"", "nothing"),
+        (b"\x00\x01\x02", "3 bytes that are no text"),
+        (b"  one\n\ttwo\x1b[31m", "one two [31m"),
+        (b"x" * 200, "x" * 100 + "…"),
+        ("é".encode() * 300, "é" * 100 + "…"),
+        (b"\xff{", "\N{REPLACEMENT CHARACTER}{"),
+    ],
+)
+def test_an_excerpt_is_one_line_of_printable_characters(data: bytes, shown: str) -> None:
+    assert excerpt(data) == shown

@@ -1,0 +1,41 @@
+"""Requests: the objects of a cluster, read, written, listed and watched.
+
+- ``_client.py``: :func:`open_client` and :class:`Client`, the connection to one cluster
+- ``_api.py``: :class:`Api`, the objects of one kind
+- ``_lists.py``: :class:`ObjectList`, and how a list is read while it arrives
+- ``_watch.py``: :class:`WatchStream`, an open watch
+- ``_options.py``: selectors and other query parameters
+- ``_answers.py``: answers → objects and errors
+
+A request is sent once; what to do about a failure is for the caller, or for the informers of :mod:`trioformer.cache`.
+"""
+
+from __future__ import annotations
+
+from ._api import Api as Api
+from ._api import PropagationPolicy as PropagationPolicy
+from ._client import Client as Client
+from ._client import VersionInfo as VersionInfo
+from ._client import open_client as open_client
+from ._lists import PAGE_SIZE as PAGE_SIZE
+from ._lists import ObjectList as ObjectList
+from ._options import FieldSelector as FieldSelector
+from ._options import LabelSelector as LabelSelector
+from ._options import ListOptions as ListOptions
+from ._watch import WatchEvent as WatchEvent
+from ._watch import WatchStream as WatchStream
+
+__all__ = [
+    "PAGE_SIZE",
+    "Api",
+    "Client",
+    "FieldSelector",
+    "LabelSelector",
+    "ListOptions",
+    "ObjectList",
+    "PropagationPolicy",
+    "VersionInfo",
+    "WatchEvent",
+    "WatchStream",
+    "open_client",
+]

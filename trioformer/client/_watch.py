@@ -1,0 +1,117 @@
+"""An open watch."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, NamedTuple, NoReturn, TypeVar, cast, final
+
+import trio
+
+from .._util import NoPublicConstructor, Slices
+from ..errors import ConnectionFailedError, DecodeError, StatusError, TrioformerError
+from ..models import KubernetesObject, decode, make_object
+from ..transport import ByteStream, EventType, FrameSplitter, decode_watch_frame
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+@final
+class WatchEvent(NamedTuple, Generic[T]):
+    """One event of a watch; a plain pair, to be unpacked."""
+
+    type: EventType
+    """``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``."""
+    object: T
+    """The object after the event, or before its deletion; of a bookmark only the resourceVersion means anything."""
+
+
+@final
+class WatchStream(Generic[T], metaclass=NoPublicConstructor):
+    """The events of one watch, for one task at a time; made by :meth:`Api.watch`, which also closes it.
+
+    ``async for event in events`` ends when the server ends the watch, which it does after some minutes.
+    What has arrived together is handed out in slices of about a millisecond between two checkpoints.
+    """
+
+    __slots__ = ("_body", "_events", "_failure", "_kind", "_slices", "_splitter", "_where")
+
+    def __init__(self, kind: type[T], body: ByteStream, where: str) -> None:
+        self._kind = kind
+        self._body = body
+        self._where = where
+        self._splitter = FrameSplitter()
+        self._slices = Slices()
+        self._events: deque[WatchEvent[T]] = deque()
+        self._failure: TrioformerError | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._where}>"
+
+    def __aiter__(self) -> WatchStream[T]:
+        return self
+
+    async def __anext__(self) -> WatchEvent[T]:
+        if not self._events:
+            try:
+                self._events.extend(await self.receive_batch())
+            except trio.EndOfChannel:
+                raise StopAsyncIteration from None
+        elif self._slices.is_over():
+            await self._slices.checkpoint()
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        return self._events.popleft()
+
+    async def receive_batch(self) -> list[WatchEvent[T]]:
+        """Wait for events, and take all that the bytes received so far complete: at least one.
+
+        Raises:
+            trio.EndOfChannel: The server has ended the watch; it may be resumed at the last resourceVersion.
+            StatusError: The server sent an ERROR event, such as an :class:`~trioformer.errors.ExpiredError`.
+            ConnectionFailedError: The connection was lost, possibly inside of an event.
+            DecodeError: The server sent what is no event.
+            trio.ClosedResourceError: The watch is closed, or a call was cancelled before.
+            trio.BusyResourceError: Another task is receiving.
+
+        Cancellation:
+            Closes the connection: no more events can be received.
+            No event that has been handed out is affected; watch again from the last one's resourceVersion.
+        """
+        if self._events:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            events = list(self._events)
+            self._events.clear()
+            return events
+        while True:
+            if self._failure is not None:
+                await trio.lowlevel.checkpoint()
+                raise self._failure
+            chunk = await self._body.receive_some()
+            if not chunk:
+                self._ended()
+            # no checkpoint between taking the bytes and handing out their events
+            events = self._decode(chunk)
+            if events:
+                return events
+
+    def _ended(self) -> NoReturn:
+        if self._splitter.pending:
+            raise ConnectionFailedError(f"{self._where}: the watch ended inside of an event; watch again")
+        raise trio.EndOfChannel
+
+    def _decode(self, chunk: bytes) -> list[WatchEvent[T]]:
+        """Decode what is complete; what is wrong is kept until the events before it have been handed out."""
+        kind = self._kind
+        events: list[WatchEvent[T]] = []
+        try:
+            for line in self._splitter.feed(chunk):
+                frame = decode_watch_frame(line)
+                if frame[0] == "ERROR":
+                    status = cast("dict[str, object]", decode(frame[1]))
+                    self._failure = StatusError.from_status(status, where=self._where)
+                    break
+                events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
+        except DecodeError as exc:
+            self._failure = DecodeError(f"{self._where}: {exc}")
+            self._failure.__cause__ = exc
+        return events
