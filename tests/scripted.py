@@ -1,0 +1,146 @@
+"""A list and a watch that play a script, for tests of the cache that want no server at all."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import attrs
+import trio
+
+from trioformer.cache import Added, Deleted, Notification, ResourceEventHandler, Updated
+from trioformer.client import ObjectList, WatchEvent
+from trioformer.models import make_object
+from trioformer.models.core_v1 import Pod
+
+
+def pod(
+    name: str, version: int | str = "1", *, namespace: str = "default", uid: str | None = None, node: str = ""
+) -> Pod:
+    """A small pod as a server would send it."""
+    uid = uid if uid is not None else f"uid-{name}"
+    spec = f'{{"nodeName":"{node}"}}' if node else "{}"
+    metadata = f'{{"name":"{name}","namespace":"{namespace}","uid":"{uid}","resourceVersion":"{version}"}}'
+    return make_object(Pod, f'{{"apiVersion":"v1","kind":"Pod","metadata":{metadata},"spec":{spec}}}'.encode())
+
+
+def listing(*pods: Pod, version: int | str = "1", pages: int = 1) -> ObjectList[Pod]:
+    """A list's answer."""
+    return ObjectList(items=pods, resource_version=str(version), pages=pages)
+
+
+Step: TypeAlias = "list[WatchEvent[Pod]] | float | BaseException | None"
+"""Events, seconds to sleep, an error to raise, or None to wait for ever."""
+
+
+def added(obj: Pod) -> list[WatchEvent[Pod]]:
+    return [WatchEvent("ADDED", obj)]
+
+
+def modified(obj: Pod) -> list[WatchEvent[Pod]]:
+    return [WatchEvent("MODIFIED", obj)]
+
+
+def deleted(obj: Pod) -> list[WatchEvent[Pod]]:
+    return [WatchEvent("DELETED", obj)]
+
+
+def bookmark(version: int | str) -> list[WatchEvent[Pod]]:
+    return [WatchEvent("BOOKMARK", pod("", version, namespace="", uid=""))]
+
+
+@attrs.define(eq=False)
+class ScriptedWatch:
+    steps: deque[Step]
+
+    async def receive_batch(self) -> list[WatchEvent[Pod]]:
+        await trio.lowlevel.checkpoint()
+        while self.steps:
+            step = self.steps.popleft()
+            if step is None:
+                await trio.sleep_forever()
+            elif isinstance(step, BaseException):
+                raise step
+            elif isinstance(step, (int, float)):
+                await trio.sleep(step)
+            else:
+                return step
+        raise trio.EndOfChannel
+
+
+@attrs.define(eq=False)
+class ScriptedListWatch:
+    """Answers lists and watches from two scripts, and records what was asked.
+
+    An exception in a script is raised; the last list repeats; a watch beyond the script is silent for ever.
+    """
+
+    lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
+    watches: list[list[Step] | Exception] = attrs.field(factory=list)
+    name: str = "Pod"
+    asked: list[tuple[str, ...]] = attrs.field(factory=list)
+    times: list[float] = attrs.field(factory=list)
+    timeouts: list[int] = attrs.field(factory=list)
+    open_watches: int = 0
+    errors: list[Exception] = attrs.field(factory=list)
+
+    async def list(self, *, resource_version: str, page_size: int | None) -> ObjectList[Pod]:
+        await trio.lowlevel.checkpoint()
+        self._note("list", resource_version, str(page_size))
+        answer = self.lists[0] if len(self.lists) == 1 else self.lists.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @asynccontextmanager
+    async def watch(self, *, resource_version: str, timeout_seconds: int) -> AsyncIterator[ScriptedWatch]:
+        await trio.lowlevel.checkpoint()
+        self._note("watch", resource_version)
+        self.timeouts.append(timeout_seconds)
+        script = self.watches.pop(0) if self.watches else [None]
+        if isinstance(script, Exception):
+            raise script
+        self.open_watches += 1
+        try:
+            yield ScriptedWatch(deque(script))
+        finally:
+            self.open_watches -= 1
+
+    def _note(self, *what: str) -> None:
+        self.asked.append(what)
+        self.times.append(trio.current_time())
+
+
+@attrs.define(eq=False)
+class Recorder(ResourceEventHandler[Pod]):
+    """Writes down what it is told, as short words such as ``+a@1``, ``a@1→2``, ``-a@2``; initial ones have a ``*``."""
+
+    seen: list[str] = attrs.field(factory=list)
+    at: list[float] = attrs.field(factory=list)
+    before: Callable[[], object] | None = None
+
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        await self._note(words(Added(obj, is_initial)))
+
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        await self._note(words(Updated(old, new)))
+
+    async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
+        await self._note(words(Deleted(obj, is_stale)))
+
+    async def _note(self, what: str) -> None:
+        await trio.lowlevel.checkpoint()
+        self.seen.append(what)
+        self.at.append(trio.current_time())
+
+
+def words(notification: Notification[Pod]) -> str:
+    """A notification in short."""
+    if isinstance(notification, Added):
+        initial = "*" if notification.is_initial else ""
+        return f"+{notification.object.name}@{notification.object.resource_version}{initial}"
+    if isinstance(notification, Updated):
+        return f"{notification.old.name}@{notification.old.resource_version}→{notification.new.resource_version}"
+    return f"-{notification.object.name}@{notification.object.resource_version}{'?' if notification.is_stale else ''}"

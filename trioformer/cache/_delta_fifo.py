@@ -1,0 +1,238 @@
+"""The queue between the reflector and the process loop.
+
+The reflector writes what the server said; the process loop takes it in batches and applies it to the indexer.
+Three kinds of batch exist, and their order is the order in which they were written:
+
+- :class:`Deltas`: changes, gathered by key.  Keys keep the order of their first pending change, the changes of a key
+  their own order, and two deletions in a row are one.
+- :class:`Replaced`: a whole list.  What it lacks is found when it is applied, against the indexer, so that every
+  change written before it has already happened.  It is applied in one step.
+- :class:`Sync`: repeat every object to the handlers that are due.  It carries no objects: they are read from the
+  indexer when it is applied, so a resync can never overtake a newer change.
+
+This is client-go's ``DeltaFIFO`` (``tools/cache/delta_fifo.go``, 1.19: Added, Updated, Deleted, Replaced, Sync) with
+what came later: relist and resync are one item each (``AtomicFIFO``).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, final
+
+import attrs
+import trio
+
+from ..models import KubernetesObject, key_of
+
+T = TypeVar("T", bound=KubernetesObject)
+T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
+T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
+
+
+class DeltaType(enum.Enum):
+    """What happened to one object."""
+
+    ADDED = "Added"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+
+
+ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
+
+
+class Delta(NamedTuple, Generic[T]):
+    """One change of one object."""
+
+    type: DeltaType
+    """What happened."""
+    object: T
+    """The object after it; for a deletion its last state."""
+
+
+@final
+@attrs.frozen
+class Deltas(Generic[T]):
+    """Changes by key."""
+
+    by_key: dict[str, list[Delta[T]]]
+    """The pending changes of each key, oldest first."""
+
+
+@final
+@attrs.frozen
+class Replaced(Generic[T]):
+    """A list's whole answer."""
+
+    objects: Sequence[T]
+    """Everything that exists, in the list's order."""
+    resource_version: str
+    """The list's resourceVersion."""
+
+
+@final
+@attrs.frozen
+class Sync:
+    """Repeat what the cache holds."""
+
+
+Batch: TypeAlias = Deltas[T] | Replaced[T] | Sync
+
+
+class KnownObjects(Protocol[T_co]):
+    """What the queue asks of the store behind it."""
+
+    def get(self, key: str) -> T_co | None:
+        """The stored object, or None."""
+        ...
+
+
+class Sink(Protocol[T_contra]):
+    """Where a reflector writes; it knows nothing else of what becomes of the objects."""
+
+    def add(self, obj: T_contra) -> None:
+        """Take an ADDED event."""
+
+    def update(self, obj: T_contra) -> None:
+        """Take a MODIFIED event."""
+
+    def delete(self, obj: T_contra) -> None:
+        """Take a DELETED event."""
+
+    def replace(self, objects: Sequence[T_contra], resource_version: str) -> None:
+        """Take a list's whole answer."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the writer may go on without waiting."""
+        ...
+
+    async def wait_for_room(self) -> None:
+        """Wait until there is room again; a checkpoint only when there is none."""
+
+
+@final
+@attrs.define(eq=False)
+class DeltaFIFO(Generic[T]):
+    """The pending changes of one kind, with one reader.
+
+    Writing never waits; a writer that can wait asks :meth:`wait_for_room` between batches, and so the bound reaches
+    the watch's socket.
+
+    Args:
+        known_objects: The store; a deletion of an object neither pending nor stored is dropped.
+        max_pending: How many changes may be pending before :meth:`wait_for_room` waits.
+    """
+
+    known_objects: KnownObjects[T]
+    max_pending: int = 10_000
+    _sealed: deque[Batch[T]] = attrs.field(factory=deque, init=False)
+    _open: dict[str, list[Delta[T]]] = attrs.field(factory=dict, init=False)
+    _pending: int = attrs.field(default=0, init=False)
+    _ready: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _room: trio.Event | None = attrs.field(default=None, init=False)
+    _closed: bool = attrs.field(default=False, init=False)
+
+    def __len__(self) -> int:
+        """How many changes are pending; a relist and a resync count one each."""
+        return self._pending
+
+    def add(self, obj: T) -> None:
+        """Queue an addition; atomic."""
+        self._append(key_of(obj), Delta(ADDED, obj))
+
+    def update(self, obj: T) -> None:
+        """Queue a newer state; atomic."""
+        self._append(key_of(obj), Delta(UPDATED, obj))
+
+    def delete(self, obj: T) -> None:
+        """Queue a deletion; atomic.
+
+        Dropped when nobody knows the object: it is neither pending nor in the store.
+        """
+        key = key_of(obj)
+        pending = self._open.get(key)
+        if pending is None:
+            # A sealed list or a sealed change may still bring the key into the store, so only an idle queue can tell.
+            if not self._sealed and self.known_objects.get(key) is None:
+                return
+        elif pending[-1].type is DELETED:
+            return
+        self._append(key, Delta(DELETED, obj))
+
+    def _append(self, key: str, delta: Delta[T]) -> None:
+        self._refuse_if_closed()
+        pending = self._open.get(key)
+        if pending is None:
+            self._open[key] = [delta]
+        else:
+            pending.append(delta)
+        self._pending += 1
+        self._ready.set()
+
+    def replace(self, objects: Sequence[T], resource_version: str) -> None:
+        """Queue a list's whole answer, after everything that is pending; atomic."""
+        self._seal(Replaced(objects, resource_version))
+
+    def resync(self) -> None:
+        """Queue a resync, unless the newest pending item is one already; atomic."""
+        if not (self._sealed and not self._open and isinstance(self._sealed[-1], Sync)):
+            self._seal(Sync())
+
+    def _seal(self, batch: Replaced[T] | Sync) -> None:
+        self._refuse_if_closed()
+        if self._open:
+            self._sealed.append(Deltas(self._open))
+            self._open = {}
+        self._sealed.append(batch)
+        self._pending += 1
+        self._ready.set()
+
+    async def pop(self) -> Batch[T]:
+        """Take the oldest batch, waiting for one if there is none.
+
+        Raises:
+            trio.ClosedResourceError: The queue is closed and empty.
+
+        Cancellation: nothing is lost; what is pending stays.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        while not self._pending:
+            self._refuse_if_closed()
+            self._ready = trio.Event()
+            await self._ready.wait()
+        # no checkpoint from here on: a batch that was taken is returned
+        if self._sealed:
+            batch = self._sealed.popleft()
+        else:
+            # Swapped whole: popping a dict's head one by one slows down with every pop.
+            batch, self._open = Deltas(self._open), {}
+        self._pending -= sum(map(len, batch.by_key.values())) if isinstance(batch, Deltas) else 1
+        if self._room is not None and self._pending < self.max_pending:
+            self._room.set()
+            self._room = None
+        return batch
+
+    @property
+    def has_room(self) -> bool:
+        """Whether fewer than ``max_pending`` changes are pending."""
+        return self._pending < self.max_pending or self._closed
+
+    async def wait_for_room(self) -> None:
+        """Wait until fewer than ``max_pending`` changes are pending; returns at once, without a checkpoint, if so."""
+        while not self.has_room:
+            if self._room is None:
+                self._room = trio.Event()
+            await self._room.wait()
+
+    def close(self) -> None:
+        """Refuse further writes; a waiting reader gets what is left and then ``trio.ClosedResourceError``."""
+        self._closed = True
+        self._ready.set()
+        if self._room is not None:
+            self._room.set()
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise trio.ClosedResourceError("this queue has been closed")

@@ -1,0 +1,146 @@
+"""One informer for each kind, and one line that starts them all (client-go ``informers/factory.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, final
+
+import attrs
+import trio
+
+from ..client import Client
+from ..models import KubernetesObject
+from ._indexer import IndexFunc
+from ._list_watch import ApiListWatch
+from ._reflector import ReflectorOptions, WatchErrorHandler
+from ._shared_informer import SharedInformer
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+@final
+@attrs.define(eq=False, init=False, repr=False)
+class SharedInformerFactory:
+    """Keeps one informer for each kind, so that a kind is listed, watched and stored once however many use it.
+
+    Start it with ``await nursery.start(factory.run)``, which returns when every cache is filled.
+    The caller's nursery owns all its tasks.
+
+    Args:
+        client: The connection; must stay open while the factory runs.
+        namespace: Only this namespace; None is all of them.  Kinds without namespaces ignore it.
+        label_selector: Only objects whose labels match, for every informer.
+        field_selector: Only objects whose fields match, for every informer.
+        resync_period: Seconds after which handlers are told of every object again, by default; 0 is never.
+        grace_period: Before the first sync: seconds of nothing but 400, 401, 403, 404 or 405, after which :meth:`run`
+            raises.
+        retry_forever: Never raise them (client-go's behaviour).
+        watch_error_handler: Told of every failure that an informer goes on from; by default they are logged.
+    """
+
+    _client: Client
+    _namespace: str | None
+    _label_selector: str | None
+    _field_selector: str | None
+    _resync_period: float
+    _options: ReflectorOptions
+    _informers: dict[type[KubernetesObject], SharedInformer[Any]]
+    _unstarted: list[SharedInformer[Any]]
+    _asked: trio.Event
+    _has_run: bool
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        resync_period: float = 0.0,
+        grace_period: float = 30.0,
+        retry_forever: bool = False,
+        watch_error_handler: WatchErrorHandler | None = None,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._resync_period = resync_period
+        self._options = ReflectorOptions(
+            grace_period=grace_period, retry_forever=retry_forever, watch_error_handler=watch_error_handler
+        )
+        self._informers = {}
+        self._unstarted = []
+        self._asked = trio.Event()
+        self._has_run = False
+
+    def __repr__(self) -> str:
+        return f"<SharedInformerFactory of {', '.join(kind.__name__ for kind in self._informers) or 'nothing yet'}>"
+
+    @property
+    def informers(self) -> Mapping[type[KubernetesObject], SharedInformer[Any]]:
+        """The informers asked for so far, by kind; a new mapping."""
+        return dict(self._informers)
+
+    def informer(self, kind: type[T], *, indexers: Mapping[str, IndexFunc[T]] | None = None) -> SharedInformer[T]:
+        """The informer of a kind; the same one each time.
+
+        Asked for while the factory runs, it starts at once; ``wait_until_synced`` tells when it is filled.
+
+        Args:
+            kind: The kind's class.
+            indexers: Index functions to add.
+
+        Raises:
+            IndexerError: An index of that name exists; the informer is as it was.
+            TypeError: The class is no kind.
+        """
+        informer: SharedInformer[T] | None = self._informers.get(kind)
+        if informer is not None:
+            informer.add_indexers(indexers or {})
+            return informer
+        api = self._client.api(kind, namespace=self._namespace if kind.__resource__.namespaced else None)
+        informer = SharedInformer(
+            ApiListWatch(api, self._label_selector, self._field_selector),
+            resync_period=self._resync_period,
+            indexers=indexers,
+            options=self._options,
+        )
+        self._informers[kind] = informer
+        self._unstarted.append(informer)
+        self._asked.set()
+        return informer
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether every informer's cache is filled and kept in step."""
+        return self._has_run and all(informer.has_synced for informer in self._informers.values())
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run every informer until cancelled; with ``nursery.start`` it has started when every cache is filled.
+
+        That is client-go's ``Start`` and ``WaitForCacheSync`` in one causal line.
+
+        Raises:
+            RuntimeError: It runs already, or has stopped.
+            ExceptionGroup: Of what an informer raised.
+
+        Cancellation: when this has returned, every informer has stopped and its tasks are gone.
+        """
+        if self._has_run:
+            raise RuntimeError("this factory runs already or has stopped; a factory runs once")
+        self._has_run = True
+        async with trio.open_nursery() as nursery:
+            self._start_new(nursery)
+            for informer in tuple(self._informers.values()):
+                await informer.wait_until_synced()
+            task_status.started()
+            while True:
+                self._start_new(nursery)
+                self._asked = trio.Event()
+                await self._asked.wait()
+
+    def _start_new(self, nursery: trio.Nursery) -> None:
+        for informer in self._unstarted:
+            nursery.start_soon(informer.run)
+        self._unstarted.clear()

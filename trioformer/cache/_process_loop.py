@@ -1,0 +1,143 @@
+"""From the queue into the store, and from the store to the readers.
+
+The store comes first, then the readers; between the two there is no checkpoint, so a cancelled informer never has an
+object in its store that its readers were not going to be told of.
+
+Source: client-go ``tools/cache/controller.go`` processDeltas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar, final
+
+import attrs
+import trio
+
+from .._util import Slices
+from ..models import KubernetesObject, key_of
+from ._delta_fifo import DELETED, DeltaFIFO, Deltas, Replaced
+from ._events import Added, Deleted, Notification, Updated
+from ._indexer import Indexer
+from ._processor import Processor
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+def is_same_state(old: KubernetesObject, new: KubernetesObject) -> bool:
+    """Whether two objects of one key are the same state of the same object."""
+    return old.resource_version == new.resource_version != "" and old.uid == new.uid
+
+
+def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
+    """What a reader that knows ``old`` is told of ``new``; another uid is a deletion and an addition."""
+    if old.uid == new.uid or not (old.uid and new.uid):
+        return (Updated(old, new),)
+    return (Deleted(old, is_stale=True), Added(new))
+
+
+@final
+@attrs.define(eq=False)
+class ProcessLoop(Generic[T]):
+    """The one task that writes to the indexer."""
+
+    _fifo: DeltaFIFO[T]
+    _indexer: Indexer[T]
+    _processor: Processor[T]
+    _on_synced: Callable[[], None]
+    _has_synced: bool = attrs.field(default=False, init=False)
+
+    async def run(self) -> None:
+        """Apply batch after batch, until cancelled."""
+        while True:
+            batch = await self._fifo.pop()
+            if isinstance(batch, Deltas):
+                self._apply(batch)
+            elif isinstance(batch, Replaced):
+                await self._replace(batch)
+            else:
+                self._processor.distribute_resync(self._indexer.snapshot())
+            await self._processor.settle()
+
+    def _apply(self, batch: Deltas[T]) -> None:
+        # no checkpoint in here: the store and what the readers will be told change together
+        indexer = self._indexer
+        told: list[Notification[T]] = []
+        try:
+            for key, deltas in batch.by_key.items():
+                for delta in deltas:
+                    new = delta.object
+                    old = indexer.get(key)
+                    if delta.type is DELETED:
+                        indexer.advance(new.resource_version)
+                        if old is not None:
+                            indexer.remove(key)
+                            told.append(Deleted(new))
+                    elif old is None:
+                        indexer.put(key, new)
+                        told.append(Added(new))
+                    elif not is_same_state(old, new):
+                        indexer.put(key, new)
+                        told.extend(changes_between(old, new))
+        finally:
+            # An index function that fails half-way must not keep the readers from what the store has taken in.
+            self._processor.distribute(told)
+
+    async def _replace(self, batch: Replaced[T]) -> None:
+        indexer = self._indexer
+        kept: list[T] = []
+        gone: list[Notification[T]] = []
+        changed: list[Notification[T]] = []
+        slices = Slices()
+        listed: dict[str, T] = {}
+        for obj in batch.objects:
+            listed[key_of(obj)] = obj
+            if slices.is_over():
+                await slices.checkpoint()
+        for key, obj in listed.items():
+            old = indexer.get(key)
+            if old is not None and is_same_state(old, obj):
+                kept.append(old)  # keeps what has been decoded of it
+            else:
+                kept.append(obj)
+                if old is not None:
+                    changed.extend(changes_between(old, obj))
+                elif self._has_synced:
+                    changed.append(Added(obj))
+            if slices.is_over():
+                await slices.checkpoint()
+        for key, known in indexer.items():
+            if key not in listed:
+                gone.append(Deleted(known, is_stale=True))
+            if slices.is_over():
+                await slices.checkpoint()
+        staged = await indexer.stage(kept)
+        # no checkpoint from here on: readers see the old content or the new, and are told of exactly the difference
+        indexer.swap(staged, batch.resource_version)
+        if self._has_synced:
+            self._processor.distribute_relist(gone + changed)
+        else:
+            self._has_synced = True
+            self._on_synced()
+            self._processor.announce(tuple(kept))
+
+
+@final
+@attrs.define(eq=False)
+class ResyncTimer(Generic[T]):
+    """Asks for a resync whenever a listener's period is over."""
+
+    _fifo: DeltaFIFO[T]
+    _processor: Processor[T]
+    _period: float
+
+    async def run(self) -> None:
+        """Tick once every check period, until cancelled; returns at once when there is none."""
+        if self._period <= 0:
+            return
+        tick = trio.current_time()
+        while True:
+            tick += self._period
+            await trio.sleep_until(tick)
+            if self._processor.mark_due(tick):
+                self._fifo.resync()
