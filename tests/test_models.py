@@ -49,6 +49,7 @@ from trioformer.models import (
     make_object,
     resource_of,
     scan_head,
+    scan_without_managed_fields,
     to_dict,
 )
 from trioformer.models.core_v1 import (
@@ -919,3 +920,41 @@ def test_json_is_decoded_plainly_or_frozen() -> None:
 def test_names_have_the_spelling_of_the_api(model: Model, raw: bytes) -> None:
     assert encode(model) == raw
     assert from_json(type(model), raw) == model
+
+
+MANAGED = '[{"manager":"kubelet","operation":"Update","fieldsV1":{"f:status":{"f:phase":{}}}}]'
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        '{"metadata":{"name":"a","managedFields":%s,"uid":"u"},"spec":{}}',
+        '{"metadata":{"managedFields":%s,"name":"a"},"spec":{}}',
+        '{"metadata":{"name":"a","managedFields":%s}}',
+        '{"metadata":{"managedFields":%s}}',
+        '{ "metadata": { "name": "a", "managedFields": %s } }',
+        '{"spec":{"template":{"metadata":{"managedFields":%s}}},"metadata":{"name":"a"}}',
+        '{"spec":{"x":{"managedFields":[]}},"metadata":{"name":"a","managedFields":%s}}',
+        '{"spec":{"x":{"managedFields":[{"manager":"kubelet"}]}},"metadata":{"name":"a","managedFields":%s}}',
+        '{"metadata":{"annotations":{"last":"{\\"managedFields\\":[]}"},"name":"a","managedFields":%s}}',
+        '{"metadata":{"name":"a"},"note":%s}',
+    ],
+)
+def test_managed_fields_are_cut_out_and_nothing_else_is(form: str) -> None:
+    expected = json.loads(form % MANAGED)
+    expected["metadata"].pop("managedFields", None)
+    kept, head = scan_without_managed_fields((form % MANAGED).encode())
+    assert json.loads(kept) == expected
+    assert head == scan_head(kept)
+
+
+def test_managed_fields_of_a_deeper_object_with_the_same_value_are_left_alone() -> None:
+    text = '{"spec":{"x":{"managedFields":%s}},"metadata":{"name":"a","managedFields":%s}}'.replace("%s", MANAGED)
+    kept, _ = scan_without_managed_fields(text.encode())
+    assert json.loads(kept) == {"spec": {"x": {"managedFields": json.loads(MANAGED)}}, "metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"metadata":3}', b'{"metadata":{}} x'])
+def test_cutting_managed_fields_out_of_what_is_no_object_is_a_decode_error(data: bytes) -> None:
+    with pytest.raises(DecodeError, match="cannot decode an object's metadata"):
+        scan_without_managed_fields(data)

@@ -14,7 +14,7 @@ import trio
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, ExpiredError, UnexpectedAnswerError
 from ..models import FieldMatcher, KubernetesObject, LabelMatcher, dumps, encode_for_server, plain, resource_of
-from ..transport import Answer, Transport
+from ..transport import Answer, Scan, Transport
 from ._answers import check, kind_in, object_in, streamed_refusal
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelector, LabelSelector, ListOptions, list_params, watch_params
@@ -53,10 +53,11 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         namespace: The only namespace that is dealt with, or None.
     """
 
-    __slots__ = ("_transport", "kind", "namespace", "resource")
+    __slots__ = ("_scan", "_transport", "kind", "namespace", "resource")
 
-    def __init__(self, transport: Transport, kind: type[T], namespace: str | None) -> None:
+    def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
         self._transport = transport
+        self._scan = scan
         self.kind = kind
         self.resource = resource_of(kind)
         self.namespace = namespace
@@ -146,7 +147,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         async with self._transport.stream(self._collection(), params=params, for_watch=False) as body:
             if body.code != 200:
                 raise await streamed_refusal(body, method="GET", where=where)
-            return await read_list(body, self.kind, where)
+            return await read_list(body, self.kind, where, self._scan)
 
     @asynccontextmanager
     async def watch(
@@ -203,7 +204,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
                 ) from exc
             if body.code != 200:
                 raise await streamed_refusal(body, method="GET", where=where)
-            yield WatchStream[T]._create(self.kind, body, where)
+            yield WatchStream[T]._create(self.kind, body, where, self._scan)
 
     # --- writing ---
 

@@ -13,7 +13,7 @@ import httpx
 from .._util import NoPublicConstructor
 from ..errors import DecodeError, UnexpectedAnswerError
 from ..kubeconfig import ClusterConfig, load_config
-from ..models import KubernetesObject, decode
+from ..models import KubernetesObject, decode, scan_whole, scan_without_managed_fields
 from ..transport import Transport, excerpt, open_transport
 from ._answers import check
 from ._api import Api
@@ -55,18 +55,20 @@ class Client(metaclass=NoPublicConstructor):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.config.server}>"
 
-    def api(self, kind: type[T], namespace: str | None = None) -> Api[T]:
+    def api(self, kind: type[T], namespace: str | None = None, *, drop_managed_fields: bool = False) -> Api[T]:
         """Give access to the objects of one kind; sends nothing.
 
         Args:
             kind: A model, such as ``Pod``, or a class of your own with a ``__resource__``.
             namespace: The only namespace to deal with; None for all of them.
+            drop_managed_fields: Cut ``metadata.managedFields`` out of what is listed and watched; often half of it.
 
         Raises:
             TypeError: ``kind`` is no kind.
             ValueError: The namespace cannot be one, or the kind belongs to none.
         """
-        return Api[T]._create(self._transport, kind, namespace)
+        scan = scan_without_managed_fields if drop_managed_fields else scan_whole
+        return Api[T]._create(self._transport, kind, namespace, scan)
 
     async def version(self) -> VersionInfo:
         """Ask the server for its version (``GET /version``).

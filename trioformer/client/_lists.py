@@ -9,8 +9,8 @@ import attrs
 
 from .._util import Slices
 from ..errors import DecodeError, UnexpectedAnswerError
-from ..models import KubernetesObject, make_object, scan_head
-from ..transport import BLOCK, ByteStream, ListSplitter
+from ..models import KubernetesObject, make_object
+from ..transport import BLOCK, ByteStream, ListSplitter, Scan
 from ._answers import HINT
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -42,7 +42,7 @@ class ObjectList(Generic[T]):
         return len(self.items)
 
 
-async def read_list(body: ByteStream, kind: type[T], where: str) -> ObjectList[T]:
+async def read_list(body: ByteStream, kind: type[T], where: str, scan: Scan) -> ObjectList[T]:
     """Make the objects of one page while it arrives, in slices of about a millisecond between two checkpoints.
 
     Raises:
@@ -55,7 +55,7 @@ async def read_list(body: ByteStream, kind: type[T], where: str) -> ObjectList[T
 
     async def make(items: list[bytes]) -> None:
         for item in items:
-            objects.append(make_object(kind, item, scan_head(item)))
+            objects.append(make_object(kind, *scan(item)))
             if slices.is_over():
                 await slices.checkpoint()
 

@@ -10,7 +10,7 @@ import trio
 from .._util import NoPublicConstructor, Slices
 from ..errors import ConnectionFailedError, DecodeError, StatusError, TrioformerError
 from ..models import KubernetesObject, decode, make_object
-from ..transport import ByteStream, EventType, FrameSplitter, decode_watch_frame
+from ..transport import ByteStream, EventType, FrameSplitter, Scan, decode_watch_frame
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -33,10 +33,11 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     What has arrived together is handed out in slices of about a millisecond between two checkpoints.
     """
 
-    __slots__ = ("_body", "_events", "_failure", "_kind", "_slices", "_splitter", "_where")
+    __slots__ = ("_body", "_events", "_failure", "_kind", "_scan", "_slices", "_splitter", "_where")
 
-    def __init__(self, kind: type[T], body: ByteStream, where: str) -> None:
+    def __init__(self, kind: type[T], body: ByteStream, where: str, scan: Scan) -> None:
         self._kind = kind
+        self._scan = scan
         self._body = body
         self._where = where
         self._splitter = FrameSplitter()
@@ -101,11 +102,11 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
 
     def _decode(self, chunk: bytes) -> list[WatchEvent[T]]:
         """Decode what is complete; what is wrong is kept until the events before it have been handed out."""
-        kind = self._kind
+        kind, scan = self._kind, self._scan
         events: list[WatchEvent[T]] = []
         try:
             for line in self._splitter.feed(chunk):
-                frame = decode_watch_frame(line)
+                frame = decode_watch_frame(line, scan)
                 if frame[0] == "ERROR":
                     status = cast("dict[str, object]", decode(frame[1]))
                     self._failure = StatusError.from_status(status, where=self._where)

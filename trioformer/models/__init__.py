@@ -54,6 +54,8 @@ from ._serde import list_items as list_items
 from ._serde import loads as loads
 from ._serde import plain as plain
 from ._serde import scan_head as scan_head
+from ._serde import scan_whole as scan_whole
+from ._serde import scan_without_managed_fields as scan_without_managed_fields
 
 __all__ = [
     "EMPTY_MAP",
@@ -90,5 +92,7 @@ __all__ = [
     "plain",
     "resource_of",
     "scan_head",
+    "scan_whole",
+    "scan_without_managed_fields",
     "to_dict",
 ]

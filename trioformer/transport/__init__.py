@@ -19,6 +19,7 @@ from ._connection import Transport as Transport
 from ._connection import open_transport as open_transport
 from ._frames import EventType as EventType
 from ._frames import FrameSplitter as FrameSplitter
+from ._frames import Scan as Scan
 from ._frames import WatchFrame as WatchFrame
 from ._frames import decode_watch_frame as decode_watch_frame
 from ._frames import excerpt as excerpt
@@ -34,6 +35,7 @@ __all__ = [
     "FrameSplitter",
     "ListHead",
     "ListSplitter",
+    "Scan",
     "Transport",
     "WatchFrame",
     "decode_watch_frame",

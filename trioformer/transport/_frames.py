@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, final
 
 from ..errors import DecodeError
-from ..models import Head, Raw, decode, level_decoder, scan_head
+from ..models import Head, Raw, decode, level_decoder, scan_whole
 
 MAX_FRAME: Final = 16 * 1024 * 1024
 """Bytes of one watch event; client-go refuses longer ones too (``streaming.ErrObjectTooLarge``)."""
@@ -80,13 +80,21 @@ _OPENINGS: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
 _members: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))
 
 
-def decode_watch_frame(frame: bytes) -> WatchFrame:
+Scan: TypeAlias = Callable[[bytes], tuple[bytes, Head]]
+"""Scans an object's bytes, and returns what is to be kept of them with their head."""
+
+
+def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
     """Decode one frame of a watch.
 
     The API server spells every event ``{"type":"…","object":{…}}``, so that the object can be cut out without a scan
     of its own; that the cut was right is proved by the head scan, which every object gets anyway and which accepts
     nothing but one whole JSON object.
     Any other spelling costs a second scan.
+
+    Args:
+        frame: The line, without its end.
+        scan: How the object is scanned.
 
     Raises:
         DecodeError: The frame is no event, its type is unknown, or its object has no metadata.
@@ -95,13 +103,14 @@ def decode_watch_frame(frame: bytes) -> WatchFrame:
         if frame.startswith(opening) and frame.endswith(b"}"):
             data = frame[len(opening) : -1]
             try:
-                return type_, data, scan_head(data)
+                data, head = scan(data)
             except DecodeError:
                 break  # more members follow the object, or it is broken: the whole frame tells
-    return _decode_slowly(frame)
+            return type_, data, head
+    return _decode_slowly(frame, scan)
 
 
-def _decode_slowly(frame: bytes) -> WatchFrame:
+def _decode_slowly(frame: bytes, scan: Scan) -> WatchFrame:
     try:
         raw_type, raw_object = _members(frame)
     except (ValueError, RecursionError) as exc:
@@ -115,7 +124,7 @@ def _decode_slowly(frame: bytes) -> WatchFrame:
     type_ = _TYPES.get(name) if isinstance(name, str) else None
     if type_ is None:
         raise DecodeError(f"a frame of a watch has an unknown event type: {excerpt(frame)}")
-    return type_, data, scan_head(data)
+    return type_, *scan(data)
 
 
 def excerpt(data: bytes, *, longest: int = 100) -> str:
