@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from trioformer.errors import ConfigError
-from trioformer.kubeconfig import ClusterConfig, _files, load_config, load_in_cluster, load_kubeconfig
+from trioformer.kubeconfig import ClusterConfig, _yaml, load_config, load_in_cluster, load_kubeconfig
 
 SERVER = "https://k8s.example:6443"
 INSTEAD = "give the user a token or a client certificate, or use a server started by 'kubectl proxy'"
@@ -747,7 +747,7 @@ def test_context_errors_of_a_merge_name_the_file_at_fault(write: Write) -> None:
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyYAML comes with or without libyaml."""
-    monkeypatch.setattr(_files, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, request.param))
 
 
 @pytest.mark.usefixtures("_loader")
@@ -778,7 +778,7 @@ def test_files_that_are_not_kubeconfigs(write: Write, content: str | bytes, mess
 
 
 def test_yaml_nested_too_deep_for_the_pure_loader_is_an_error(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(_yaml, "_LOADER", yaml.SafeLoader)
     path = write("[" * 5000 + "]" * 5000)
     assert str(fails(lambda: load_kubeconfig(path))) == f"{path}: is not YAML that can be read"
 

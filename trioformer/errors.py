@@ -214,7 +214,7 @@ class StatusError(TrioformerError):
         details: The parsed details; all empty when the server sent none.
     """
 
-    hint = ""
+    hint: str = ""
     """What a person can do about it; appended to the text."""
 
     def __init__(
@@ -228,7 +228,7 @@ class StatusError(TrioformerError):
         self.code = code
         self.reason = reason
         self.status_message = message
-        self.details = details if details is not None else StatusDetails()
+        self.details: StatusDetails = details if details is not None else StatusDetails()
 
     @classmethod
     def from_status(cls, status: Mapping[str, object], *, code: int = 0, where: str = "") -> StatusError:

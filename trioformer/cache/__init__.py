@@ -11,12 +11,13 @@ and :class:`SharedInformerFactory` keeps one informer for each kind.
 
 from __future__ import annotations
 
+from .._backoff import BackoffPolicy as BackoffPolicy
 from ._delta_fifo import Delta as Delta
 from ._delta_fifo import DeltaFIFO as DeltaFIFO
 from ._delta_fifo import Deltas as Deltas
 from ._delta_fifo import DeltaType as DeltaType
+from ._delta_fifo import KnownObjects as KnownObjects
 from ._delta_fifo import Replaced as Replaced
-from ._delta_fifo import Sink as Sink
 from ._delta_fifo import Sync as Sync
 from ._events import Added as Added
 from ._events import Deleted as Deleted
@@ -26,6 +27,7 @@ from ._events import Updated as Updated
 from ._indexer import NAMESPACE_INDEX as NAMESPACE_INDEX
 from ._indexer import Indexer as Indexer
 from ._indexer import IndexFunc as IndexFunc
+from ._indexer import Staged as Staged
 from ._indexer import field_index as field_index
 from ._informer_factory import SharedInformerFactory as SharedInformerFactory
 from ._list_watch import ApiListWatch as ApiListWatch
@@ -44,3 +46,4 @@ from ._reflector import ReflectorStatistics as ReflectorStatistics
 from ._reflector import WatchErrorHandler as WatchErrorHandler
 from ._shared_informer import InformerStatistics as InformerStatistics
 from ._shared_informer import SharedInformer as SharedInformer
+from ._sink import Sink as Sink

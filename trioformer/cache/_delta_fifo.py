@@ -28,7 +28,6 @@ from ..models import KubernetesObject, key_of
 
 T = TypeVar("T", bound=KubernetesObject)
 T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
-T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
 
 
 class DeltaType(enum.Enum):
@@ -86,30 +85,6 @@ class KnownObjects(Protocol[T_co]):
     def get(self, key: str) -> T_co | None:
         """The stored object, or None."""
         ...
-
-
-class Sink(Protocol[T_contra]):
-    """Where a reflector writes; it knows nothing else of what becomes of the objects."""
-
-    def add(self, obj: T_contra) -> None:
-        """Take an ADDED event."""
-
-    def update(self, obj: T_contra) -> None:
-        """Take a MODIFIED event."""
-
-    def delete(self, obj: T_contra) -> None:
-        """Take a DELETED event."""
-
-    def replace(self, objects: Sequence[T_contra], resource_version: str) -> None:
-        """Take a list's whole answer."""
-
-    @property
-    def has_room(self) -> bool:
-        """Whether the writer may go on without waiting."""
-        ...
-
-    async def wait_for_room(self) -> None:
-        """Wait until there is room again; a checkpoint only when there is none."""
 
 
 @final

@@ -43,7 +43,6 @@ class Staged(Generic[T]):
 
 
 @final
-@attrs.define(eq=False, init=False)
 class Indexer(Generic[T]):
     """Objects by key, with indices that are kept in step.
 

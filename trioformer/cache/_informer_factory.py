@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar, final
 
-import attrs
 import trio
 
 from ..client import Client
@@ -19,7 +18,6 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 @final
-@attrs.define(eq=False, init=False, repr=False)
 class SharedInformerFactory:
     """Keeps one informer for each kind, so that a kind is listed, watched and stored once however many use it.
 

@@ -101,7 +101,6 @@ class _Pending(Generic[T]):
 
 
 @final
-@attrs.define(eq=False, init=False)
 class Mailbox(Generic[T]):
     """A bounded queue with one reader, written by the process loop without ever waiting.
 

@@ -50,8 +50,8 @@ from ..errors import (
     UnexpectedAnswerError,
 )
 from ..models import KubernetesObject
-from ._delta_fifo import Sink
 from ._list_watch import EventSource, ListWatch
+from ._sink import Sink
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -121,7 +121,6 @@ class ReflectorStatistics:
 
 
 @final
-@attrs.define(eq=False, init=False)
 class Reflector(Generic[T]):
     """Feeds a sink from a list and a watch until it is cancelled.
 

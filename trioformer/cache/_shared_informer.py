@@ -56,7 +56,6 @@ class InformerStatistics:
 
 
 @final
-@attrs.define(eq=False, init=False, repr=False)
 class SharedInformer(Generic[T]):
     """A cache that follows the server, and tells its readers what changes.
 

@@ -13,7 +13,16 @@ import trio
 
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, ExpiredError, UnexpectedAnswerError
-from ..models import FieldMatcher, KubernetesObject, LabelMatcher, dumps, encode_for_server, plain, resource_of
+from ..models import (
+    FieldMatcher,
+    KubernetesObject,
+    LabelMatcher,
+    ResourceInfo,
+    dumps,
+    encode_for_server,
+    plain,
+    resource_of,
+)
 from ..transport import Answer, Scan, Transport
 from ._answers import check, kind_in, object_in, streamed_refusal
 from ._lists import PAGE_SIZE, ObjectList, read_list
@@ -58,9 +67,9 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
         self._transport = transport
         self._scan = scan
-        self.kind = kind
-        self.resource = resource_of(kind)
-        self.namespace = namespace
+        self.kind: type[T] = kind
+        self.resource: ResourceInfo = resource_of(kind)
+        self.namespace: str | None = namespace
         if namespace is not None:
             if not self.resource.namespaced:
                 raise ValueError(f"{self.resource} belong to no namespace, so there are none in {namespace!r}")

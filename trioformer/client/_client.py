@@ -49,7 +49,7 @@ class Client(metaclass=NoPublicConstructor):
     __slots__ = ("_transport", "config")
 
     def __init__(self, config: ClusterConfig, transport: Transport) -> None:
-        self.config = config
+        self.config: ClusterConfig = config
         self._transport = transport
 
     def __repr__(self) -> str:

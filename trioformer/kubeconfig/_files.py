@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import io
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Final, cast, final
+from typing import cast, final
 
 import attrs
-import yaml
 
 from ..errors import ConfigError
 from ._checks import CheckError, MissingError, read_file
-
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _KINDS: Mapping[type, str] = {
     bool: "a boolean",
@@ -179,7 +175,10 @@ def read_kubeconfig(file: str) -> Kubeconfig:
         raise
     except CheckError as exc:
         raise ConfigError(str(exc), file=file) from exc
-    document = _parse_yaml(content, file)
+    # PyYAML is a fifth of this library's import time, and a program in a pod reads no file.
+    from ._yaml import parse_yaml  # noqa: PLC0415
+
+    document = parse_yaml(content, file)
     if document is None:
         return Kubeconfig(files=(file,))
     if not isinstance(document, dict):
@@ -194,21 +193,6 @@ def read_kubeconfig(file: str) -> Kubeconfig:
         clusters=_entries(top, "clusters", "cluster"),
         users=_entries(top, "users", "user"),
     )
-
-
-def _parse_yaml(content: bytes, file: str) -> object:
-    try:
-        # A stream, because errors about bytes quote them, and with them perhaps a token.
-        return yaml.load(io.BytesIO(content), Loader=_LOADER)
-    except yaml.MarkedYAMLError as exc:
-        what = ", ".join(part for part in (exc.context, exc.problem) if part)
-        mark = exc.problem_mark
-        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise ConfigError(f"is not YAML: {what}{where}", file=file) from exc
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError):
-        # All but the first are slips of PyYAML on a value that does not suit its tag, or on deep nesting.
-        # From None, because some of them quote the value.
-        raise ConfigError("is not YAML that can be read", file=file) from None
 
 
 def _check_type(top: Entry) -> None:

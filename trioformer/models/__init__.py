@@ -39,11 +39,14 @@ from ._meta import make_object as make_object
 from ._meta import resource_of as resource_of
 from ._quantity import Quantity as Quantity
 from ._selectors import FieldMatcher as FieldMatcher
+from ._selectors import FieldRequirement as FieldRequirement
 from ._selectors import LabelMatcher as LabelMatcher
+from ._selectors import LabelRequirement as LabelRequirement
 from ._serde import EMPTY_MAP as EMPTY_MAP
 from ._serde import JSON as JSON
 from ._serde import FrozenMap as FrozenMap
 from ._serde import Head as Head
+from ._serde import MetadataHead as MetadataHead
 from ._serde import MicroTime as MicroTime
 from ._serde import Raw as Raw
 from ._serde import Time as Time
@@ -61,12 +64,15 @@ __all__ = [
     "EMPTY_MAP",
     "JSON",
     "FieldMatcher",
+    "FieldRequirement",
     "FrozenMap",
     "GroupVersionKind",
     "Head",
     "KubernetesObject",
     "LabelMatcher",
+    "LabelRequirement",
     "ManagedFieldsEntry",
+    "MetadataHead",
     "MicroTime",
     "Model",
     "ObjectMeta",

@@ -140,6 +140,7 @@ _NO_JSON = (msgspec.MsgspecError, RecursionError)  # the latter when it is neste
 # --- heads: what the pipe itself reads of every object ---------------------------------------------------------------
 
 
+@final
 class MetadataHead(msgspec.Struct, gc=False):
     """The metadata fields that caches and queues read."""
 

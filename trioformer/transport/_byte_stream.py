@@ -56,7 +56,7 @@ class ByteStream(metaclass=NoPublicConstructor):
     )
 
     def __init__(self, response: httpx.Response, server: str) -> None:
-        self.code = response.status_code
+        self.code: int = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
         self._response = response
         self._server = server

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.cookiejar
-import importlib.metadata
 import platform
 import socket
 from collections.abc import AsyncGenerator, Mapping
@@ -15,6 +14,7 @@ import httpx
 import trio
 
 from .._util import NoPublicConstructor
+from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
@@ -88,7 +88,7 @@ class Transport(metaclass=NoPublicConstructor):
         tls: TLS | None,
         user_agent: str,
     ) -> None:
-        self.server = config.server
+        self.server: str = config.server
         self._requests = requests
         self._watches = watches
         self._tls = tls
@@ -282,11 +282,7 @@ async def open_transport(
 
 def default_user_agent() -> str:
     """Name the library, its version and the platform."""
-    try:
-        version = importlib.metadata.version("trioformer")
-    except importlib.metadata.PackageNotFoundError:
-        version = "unknown"
-    return f"trioformer/{version} ({platform.system().lower()}/{platform.machine().lower()})"
+    return f"trioformer/{__version__} ({platform.system().lower()}/{platform.machine().lower()})"
 
 
 class _Borrowed(httpx.AsyncBaseTransport):

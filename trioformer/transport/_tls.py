@@ -45,7 +45,9 @@ class TLS:
         self._seen = _read_files(config)
         authorities = self._seen[0] if config.ca_data is None else config.ca_data
         try:
-            self.context = ssl.create_default_context(cadata=None if authorities is None else _text(authorities))
+            self.context: ssl.SSLContext = ssl.create_default_context(
+                cadata=None if authorities is None else _text(authorities)
+            )
         except ssl.SSLError as exc:
             problem = f"holds no usable certificate ({_reason(exc)})"
             raise _error(config, "certificate-authority", config.ca_file, problem) from exc

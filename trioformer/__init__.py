@@ -1,0 +1,54 @@
+"""Kubernetes client machinery for trio: every task has an owner, every buffer a bound.
+
+The rooms, in the order in which data flows through them::
+
+    trioformer.kubeconfig   kubeconfig files and in-cluster configuration → ClusterConfig
+    trioformer.models       the API's objects: lazy, frozen, encoded without loss (core_v1, apps_v1, …)
+    trioformer.transport    bytes: connections, credentials, frames
+    trioformer.client       requests: open_client(), Client, Api[T], watches
+    trioformer.cache        the pipe: reflector, delta FIFO, indexer, lister, shared informers
+    trioformer.testing      an API server in your process, and a real control plane for tests
+    trioformer.errors       every exception
+
+This module re-exports the everyday names; the kinds are imported from their group, for example
+``from trioformer.models.core_v1 import Pod``.
+"""
+
+from __future__ import annotations
+
+from ._version import __version__ as __version__
+from .cache import Added as Added
+from .cache import Deleted as Deleted
+from .cache import HandlerRegistration as HandlerRegistration
+from .cache import Lister as Lister
+from .cache import Notification as Notification
+from .cache import ResourceEventHandler as ResourceEventHandler
+from .cache import SharedInformer as SharedInformer
+from .cache import SharedInformerFactory as SharedInformerFactory
+from .cache import Subscription as Subscription
+from .cache import Updated as Updated
+from .cache import field_index as field_index
+from .client import Api as Api
+from .client import Client as Client
+from .client import ListOptions as ListOptions
+from .client import ObjectList as ObjectList
+from .client import WatchEvent as WatchEvent
+from .client import open_client as open_client
+from .errors import AlreadyExistsError as AlreadyExistsError
+from .errors import CacheNotSyncedError as CacheNotSyncedError
+from .errors import ConfigError as ConfigError
+from .errors import ConflictError as ConflictError
+from .errors import ConnectionFailedError as ConnectionFailedError
+from .errors import ExpiredError as ExpiredError
+from .errors import ForbiddenError as ForbiddenError
+from .errors import InvalidError as InvalidError
+from .errors import NotFoundError as NotFoundError
+from .errors import StatusError as StatusError
+from .errors import TrioformerError as TrioformerError
+from .kubeconfig import ClusterConfig as ClusterConfig
+from .kubeconfig import load_config as load_config
+from .models import KubernetesObject as KubernetesObject
+from .models import Model as Model
+from .models import ObjectMeta as ObjectMeta
+from .models import Quantity as Quantity
+from .models import ResourceInfo as ResourceInfo
