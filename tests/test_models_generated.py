@@ -7,8 +7,10 @@ import copy
 import importlib
 import itertools
 import json
+import pickle
+import random
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -403,3 +405,53 @@ def evolve_everything(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(evolve_everything, value))
     return {key: evolve_everything(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+# ------------------------------------------------------------------------------------------------- agreement
+
+
+def pruned(sample: Any, rng: random.Random) -> Any:
+    """Drop members of a sample at random, at every level."""
+    if isinstance(sample, dict):
+        return {key: pruned(value, rng) for key, value in sample.items() if rng.random() < 0.7}
+    return [pruned(item, rng) for item in sample] if isinstance(sample, list) else sample
+
+
+SAME: list[Callable[[Any], Any]] = [
+    lambda model: model,
+    copy.copy,
+    copy.deepcopy,
+    lambda model: pickle.loads(pickle.dumps(model)),
+    attrs.evolve,
+    lambda model: from_json(type(model), encode(model)),
+]
+
+
+def parts_of(value: Any) -> list[Model]:
+    if isinstance(value, Model):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return [part for item in items for part in parts_of(item)]
+
+
+@given(kind=st.sampled_from(sorted(KINDS)), rng=st.randoms(use_true_random=False))
+def test_lazy_full_and_json_agree_in_any_order_of_access(kind: str, rng: random.Random) -> None:
+    """Whatever is read first, and however often the object is copied, pickled or evolved in between."""
+    definition = KINDS[kind]
+    sample = {"metadata": {}} | pruned(SAMPLES[kind], rng)
+    lazy = from_json(class_named(definition), json.dumps(sample))
+    full = rebuild(from_json(class_named(definition), json.dumps(sample)))
+    pool: list[tuple[Any, Any]] = [(lazy, full)]
+    for _ in range(30):
+        model, twin = rng.choice(pool)
+        name = rng.choice(list(python_names(type(model)).values()))
+        found, wanted = getattr(model, name), getattr(twin, name)
+        assert found == wanted
+        assert getattr(model, name) is found, "an object that was handed out stays the same"
+        pool.extend(zip(parts_of(found), parts_of(wanted), strict=True))
+        again = rng.choice(SAME)(model)
+        assert again == twin
+        pool.append((again, twin))
+    assert lazy == full
+    assert_reads(lazy, sample, definition)
+    assert json.loads(encode(lazy)) == json.loads(encode(attrs.evolve(lazy))) == sample

@@ -18,6 +18,7 @@ from ..errors import IndexerError
 from ..models import KubernetesObject, key_of
 
 T = TypeVar("T", bound=KubernetesObject)
+V = TypeVar("V")
 
 IndexFunc: TypeAlias = Callable[[T], Iterable[str]]
 """Which values an object is found under; none, one or many."""
@@ -40,6 +41,22 @@ class Staged(Generic[T]):
 
     items: dict[str, T] = attrs.field(factory=dict)
     indices: dict[str, _Buckets] = attrs.field(factory=dict)
+
+    async def release(self) -> None:
+        """Let go of everything, in slices: freeing 100,000 objects at once would hold up the loop for 70 ms."""
+        await drain(self.items)
+        for buckets in self.indices.values():
+            for bucket in buckets.values():
+                await drain(bucket)
+
+
+async def drain(members: dict[str, V]) -> None:
+    """Empty a dict in slices of about a millisecond."""
+    slices = Slices()
+    while members:
+        members.popitem()
+        if slices.is_over():
+            await slices.checkpoint()
 
 
 @final
@@ -87,10 +104,6 @@ class Indexer(Generic[T]):
     def snapshot(self) -> tuple[T, ...]:
         """Every object, in the order in which the keys came; a new tuple of shared objects."""
         return tuple(self._items.values())
-
-    def items(self) -> tuple[tuple[str, T], ...]:
-        """Every key with its object."""
-        return tuple(self._items.items())
 
     def keys(self) -> tuple[str, ...]:
         """Every key."""
@@ -221,21 +234,25 @@ class Indexer(Generic[T]):
                     await slices.checkpoint()
         return staged
 
-    def swap(self, staged: Staged[T], resource_version: str) -> None:
+    def swap(self, staged: Staged[T], resource_version: str) -> Staged[T]:
         """Put staged content in place of all there is, in one step.
+
+        Returns:
+            What was there before, for the caller to let go of in slices.
 
         Raises:
             IndexerError: An index function that was added meanwhile failed; the store is unchanged.
         """
-        before = self._items
+        before = Staged(self._items, self._indices)
         self._items = staged.items
         try:
             late = {n: self._built(n, f) for n, f in self._functions.items() if n not in staged.indices}
         except IndexerError:
-            self._items = before
+            self._items = before.items
             raise
         self._indices = staged.indices | late
         self._resource_version = resource_version or self._resource_version
+        return before
 
 
 def _values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from .._util import Slices
 from ..models import KubernetesObject, key_of
 from ._delta_fifo import DELETED, DeltaFIFO, Deltas, Replaced
 from ._events import Added, Deleted, Notification, Updated
-from ._indexer import Indexer
+from ._indexer import Indexer, Staged, drain
 from ._processor import Processor
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -54,7 +54,10 @@ class ProcessLoop(Generic[T]):
             if isinstance(batch, Deltas):
                 self._apply(batch)
             elif isinstance(batch, Replaced):
-                await self._replace(batch)
+                before, listed = await self._replace(batch)
+                del batch  # or its tuple would keep the objects until they go all at once
+                await before.release()
+                await drain(listed)
             else:
                 self._processor.distribute_resync(self._indexer.snapshot())
             await self._processor.settle()
@@ -83,7 +86,8 @@ class ProcessLoop(Generic[T]):
             # An index function that fails half-way must not keep the readers from what the store has taken in.
             self._processor.distribute(told)
 
-    async def _replace(self, batch: Replaced[T]) -> None:
+    async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T]]:
+        """Put a list in place of the store's content; returns what is no longer needed: the old content, the list."""
         indexer = self._indexer
         kept: list[T] = []
         gone: list[Notification[T]] = []
@@ -106,20 +110,21 @@ class ProcessLoop(Generic[T]):
                     changed.append(Added(obj))
             if slices.is_over():
                 await slices.checkpoint()
-        for key, known in indexer.items():
-            if key not in listed:
+        for key in indexer.keys():  # noqa: SIM118  # a tuple, not a dict's view
+            if key not in listed and (known := indexer.get(key)) is not None:
                 gone.append(Deleted(known, is_stale=True))
             if slices.is_over():
                 await slices.checkpoint()
         staged = await indexer.stage(kept)
         # no checkpoint from here on: readers see the old content or the new, and are told of exactly the difference
-        indexer.swap(staged, batch.resource_version)
+        before = indexer.swap(staged, batch.resource_version)
         if self._has_synced:
             self._processor.distribute_relist(gone + changed)
         else:
             self._has_synced = True
             self._on_synced()
             self._processor.announce(tuple(kept))
+        return before, listed
 
 
 @final

@@ -1,0 +1,203 @@
+"""Every front door: what it exports is documented, typed, final where it should be, and free of ``timeout=``."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import cast
+
+import attrs
+import pytest
+
+import trioformer
+from trioformer._util import NoPublicConstructor
+from trioformer.models import Model
+
+DOORS = ["trioformer", *(f"trioformer.{r.name}" for r in pkgutil.iter_modules(trioformer.__path__) if r.name[0] != "_")]
+
+
+def exports_of(door: str) -> dict[str, object]:
+    """Return what a front door offers: what its ``__all__`` names, else every public name that it holds."""
+    module = importlib.import_module(door)
+    held = [name for name in vars(module) if not name.startswith("_") and name != "annotations"]
+    # Not from vars(): a front door may import a room when its name is first asked for.
+    offered = {name: getattr(module, name) for name in getattr(module, "__all__", held)}
+    return {name: value for name, value in offered.items() if not isinstance(value, types.ModuleType)}
+
+
+EXPORTS = [(door, name, value) for door in DOORS for name, value in exports_of(door).items()]
+
+
+def classes() -> list[type]:
+    found = {value for _, _, value in EXPORTS if isinstance(value, type)}
+    ours = (cls for cls in found if cls.__module__.startswith("trioformer"))
+    return sorted(ours, key=lambda cls: (cls.__module__, cls.__qualname__))
+
+
+CLASSES = classes()
+FUNCTIONS = sorted(
+    {value for _, _, value in EXPORTS if isinstance(value, types.FunctionType)},
+    key=lambda function: (function.__module__, function.__qualname__),
+)
+
+SUBCLASSABLE = {
+    # Models: a custom resource and its parts are subclasses.
+    "Model",
+    "KubernetesObject",
+    # What a user overrides in part.
+    "ResourceEventHandler",
+    # A read-only dict; isinstance() is how it is told from a caller's own.
+    "FrozenMap",
+}
+"""Classes that are open to subclasses without being abstract, exceptions, enums, models or frozen values."""
+
+
+BORROWED = {"Raw"}
+"""Names of other projects that are part of our interface."""
+
+LOOSE = {
+    # What JSON holds is known to the caller alone.
+    "trioformer.models._lazy.to_dict",
+    "trioformer.models._serde.decode",
+    "trioformer.models._serde.loads",
+    # Informers of several kinds in one mapping; their kind is in the key.
+    "trioformer.cache._informer_factory.SharedInformerFactory.informers",
+}
+"""Functions that have Any in their signature for a reason."""
+
+
+@attrs.frozen
+class _Frozen:
+    pass
+
+
+def is_frozen_value(cls: type) -> bool:
+    return attrs.has(cls) and cls.__setattr__ is _Frozen.__setattr__
+
+
+def is_open_by_nature(cls: type) -> bool:
+    return (
+        inspect.isabstract(cls)
+        or getattr(cls, "_is_protocol", False)
+        or issubclass(cls, BaseException | Enum | Model)
+        or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+        or is_frozen_value(cls)
+    )
+
+
+def own_members(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
+    """Yield the public methods, and the getters of properties, that a class itself defines."""
+    for name, value in vars(cls).items():
+        if name.startswith("_"):
+            continue
+        member = value.fget if isinstance(value, property) else inspect.unwrap(getattr(value, "__func__", value))
+        if isinstance(member, types.FunctionType) and not member.__name__.startswith("_"):
+            yield name, member
+
+
+def signatures() -> list[tuple[str, Callable[..., object]]]:
+    """Return every public function and method, constructors included, by its full name."""
+    found: list[tuple[str, Callable[..., object]]] = [
+        (f"{function.__module__}.{function.__qualname__}", inspect.unwrap(function)) for function in FUNCTIONS
+    ]
+    for cls in CLASSES:
+        found += [(f"{cls.__module__}.{cls.__qualname__}.{name}", member) for name, member in own_members(cls)]
+        init = vars(cls).get("__init__")
+        # Models' constructors are fields of the API; a class without public constructor is only made by the library.
+        if isinstance(init, types.FunctionType) and not (
+            issubclass(cls, Model) or isinstance(cls, NoPublicConstructor)
+        ):
+            found.append((f"{cls.__module__}.{cls.__qualname__}.__init__", init))
+    return found
+
+
+SIGNATURES = signatures()
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_front_door_has_a_docstring_and_something_to_offer(door: str) -> None:
+    assert importlib.import_module(door).__doc__
+    assert exports_of(door)
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if hasattr(importlib.import_module(door), "__all__")])
+def test_a_front_door_that_lists_its_names_lists_all_of_them(door: str) -> None:
+    module = importlib.import_module(door)
+    assert len(set(module.__all__)) == len(module.__all__)
+    ours = {
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type | types.FunctionType) and value.__module__.startswith("trioformer")
+    }
+    assert {name for name in ours if not name.startswith("_")} - set(module.__all__) == set()
+
+
+@pytest.mark.parametrize(("door", "name", "value"), EXPORTS, ids=[f"{door}.{name}" for door, name, _ in EXPORTS])
+def test_a_front_door_offers_only_what_is_ours(door: str, name: str, value: object) -> None:
+    # What a module imports for its own use must not look like part of its interface.
+    if isinstance(value, type | types.FunctionType) and name not in BORROWED:
+        assert value.__module__.startswith("trioformer")
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__}.{cls.__qualname__}")
+def test_every_public_class_and_each_of_its_methods_has_a_docstring(cls: type) -> None:
+    assert vars(cls).get("__doc__")
+    undocumented = [name for name, _ in own_members(cls) if not inspect.getdoc(getattr(cls, name))]
+    assert undocumented == []
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: f"{function.__module__}.{function.__qualname__}")
+def test_every_public_function_has_a_docstring(function: Callable[..., object]) -> None:
+    assert inspect.getdoc(function)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__}.{cls.__qualname__}")
+def test_every_public_class_is_final_or_made_to_be_subclassed(cls: type) -> None:
+    final = getattr(cls, "__final__", False) and vars(cls).get("__final__", False)
+    if cls.__name__ in SUBCLASSABLE:
+        assert not final, "it is final, and yet on the list of SUBCLASSABLE"
+    else:
+        assert final or is_open_by_nature(cls)
+
+
+def test_the_list_of_subclassable_classes_names_only_what_is_exported() -> None:
+    assert {name for name in SUBCLASSABLE if name not in {cls.__name__ for cls in CLASSES}} == set()
+
+
+def undocumented_fields(cls: type) -> list[str]:
+    """Return the public fields of a class body that no string follows."""
+    tree = cast("ast.ClassDef", ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0])
+    missing = []
+    for node, following in zip(tree.body, [*tree.body[1:], ast.Pass()], strict=True):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        documented = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        if not documented and not node.target.id.startswith("_"):
+            missing.append(node.target.id)
+    return missing
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [cls for cls in CLASSES if is_frozen_value(cls) and not issubclass(cls, Model)],
+    ids=lambda cls: f"{cls.__module__}.{cls.__qualname__}",
+)
+def test_every_field_of_a_value_has_a_line_that_says_what_it_is(cls: type) -> None:
+    # The fields of API objects are described by Kubernetes.
+    assert undocumented_fields(cls) == []
+
+
+@pytest.mark.parametrize(("name", "function"), SIGNATURES, ids=[name for name, _ in SIGNATURES])
+def test_no_public_function_takes_a_timeout_or_any(name: str, function: Callable[..., object]) -> None:
+    signature = inspect.signature(function)
+    assert "timeout" not in signature.parameters, f"{name}: the caller writes `with trio.fail_after(…)`"
+    annotations = [*(parameter.annotation for parameter in signature.parameters.values()), signature.return_annotation]
+    loose = [text for text in map(str, annotations) if re.search(r"\bAny\b", text)]
+    assert bool(loose) == (name in LOOSE), loose
