@@ -1,0 +1,73 @@
+"""The API server, in your process; a product, not the library's own test helper.
+
+::
+
+    async def test_my_controller(autojump_clock, api_server, client, nursery):     # fixtures of the pytest plugin
+        api_server.create(Pod(metadata=ObjectMeta(name="web-0")))                   # the test's own hand, at once
+        await nursery.start(factory.run)                                            # your code, over the client
+        api_server.compact()
+        api_server.disconnect_watches()                                             # the next watch gets 410
+        await trio.sleep(60)                                                        # virtual time, no sockets
+
+:class:`APIServer` is an ASGI application over a storage with etcd's manners, reached in memory;
+:func:`serve_http` puts it on a socket, as does ``python -m trioformer.testing serve``.
+:class:`ControlPlane` starts a real etcd and kube-apiserver.
+
+The rooms:
+
+- ``_server.py``: :class:`APIServer`, what a test sees; ``_flavours.py``: classes or dicts in, the same out
+- ``_storage.py``: revisions, history, compaction
+- ``_registry.py``, ``_metadata.py``, ``_deletion.py``, ``_custom.py``: the life of objects
+- ``_app.py``: ASGI; ``_requests.py`` → ``_resources.py``, ``_subresources.py``, ``_discovery.py`` → ``_answers.py``
+- ``_listing.py``, ``_selection.py``, ``_watching.py``, ``_patching.py``: what the verbs do
+- ``_rendering.py``, ``_tables.py``, ``_status.py``: how it is said
+- ``_in_memory.py``, ``_serve.py``, ``__main__.py``: how it is reached; ``_faults.py``: how it fails when told to
+- ``_kinds.py``, ``_clock.py``, ``_statistics.py``, ``_living.py``, ``_plugin.py``
+- ``_control_plane.py``, ``_process.py``, ``_certificates.py``: the real thing
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._control_plane import ControlPlane as ControlPlane
+    from ._control_plane import ControlPlaneError as ControlPlaneError
+    from ._living import live as live
+    from ._requests import RequestRecord as RequestRecord
+    from ._serve import serve_http as serve_http
+    from ._server import APIServer as APIServer
+    from ._statistics import APIServerStatistics as APIServerStatistics
+
+__all__ = [
+    "APIServer",
+    "APIServerStatistics",
+    "ControlPlane",
+    "ControlPlaneError",
+    "RequestRecord",
+    "live",
+    "serve_http",
+]
+
+# Rooms are entered when their names are first asked for: pytest imports this package with the plugin, in every project
+# that has trioformer installed; and ControlPlane needs cryptography, serve_http hypercorn, which only some have.
+_ROOMS = {
+    "APIServer": "_server",
+    "APIServerStatistics": "_statistics",
+    "ControlPlane": "_control_plane",
+    "ControlPlaneError": "_control_plane",
+    "RequestRecord": "_requests",
+    "live": "_living",
+    "serve_http": "_serve",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_ROOMS[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

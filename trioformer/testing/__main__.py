@@ -1,0 +1,129 @@
+"""``python -m trioformer.testing serve``: an embedded API server for kubectl and demos.
+
+``kubectl get``, ``create -f``, ``apply``, ``label``, ``patch``, ``scale``, ``delete`` and ``wait`` work.
+The generators, such as ``kubectl create namespace``, speak protobuf and do not: pipe their
+``--dry-run=client -o yaml`` into ``create -f -``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import trio
+import yaml
+
+from ._living import live
+from ._server import APIServer
+
+STOP_PATIENCE = 2.0
+"""Seconds that the end may take; only a client that has stopped reading makes it longer."""
+
+
+class _UsageError(Exception):
+    """What keeps the server from starting, in one line."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    # hypercorn shields the sending of bytes, so a client that has stopped reading could hold up the end for ever.
+    watchdog = threading.Timer(STOP_PATIENCE, os._exit, (0,))
+    watchdog.daemon = True
+    try:
+        trio.run(_serve, options, watchdog)
+    except _UsageError as exc:
+        print(f"error: {exc}", file=sys.stderr)  # noqa: T201  # a command's answer
+        return 1
+    except KeyboardInterrupt:  # before our own handler was in place
+        return 0
+    finally:
+        watchdog.cancel()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    summary = "Serve an embedded API server over plain HTTP, print its URL, and go on until Ctrl-C or SIGTERM."
+    parser = argparse.ArgumentParser(
+        prog="python -m trioformer.testing", description="An API server for tests and demos."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="serve an empty cluster over plain HTTP", description=summary)
+    serve.add_argument(
+        "--bind", default="127.0.0.1:8001", metavar="HOST:PORT", help="default 127.0.0.1:8001; port 0: any"
+    )
+    serve.add_argument("--write-kubeconfig", type=Path, metavar="PATH", help="write a kubeconfig for kubectl there")
+    serve.add_argument("--living", action="store_true", help="let pods come, change and go")
+    serve.add_argument("--access-log", action="store_true", help="log finished requests to standard error")
+    return parser
+
+
+async def _serve(options: argparse.Namespace, watchdog: threading.Thread) -> None:
+    try:
+        from ._serve import open_listener, serve_listener, url_of  # noqa: PLC0415  # needs an extra
+    except ModuleNotFoundError as exc:
+        missing = (exc.name or "hypercorn").partition(".")[0]
+        raise _UsageError(f'{missing} is missing: pip install "trioformer[server]"') from exc
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        try:
+            listener = await open_listener(options.bind)
+        except ValueError as exc:
+            raise _UsageError(str(exc)) from exc
+        except OSError as exc:
+            raise _UsageError(f"cannot listen on {options.bind}: {exc.strerror}") from exc
+        await _write_kubeconfig(options.write_kubeconfig, url_of(listener), listener)
+        # Milliseconds, so that a server which is started again on its port never goes back in revisions.
+        server = APIServer(first_revision=int(time.time() * 1_000))
+        access_log = _access_log() if options.access_log else None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stop_on_signal, signals, nursery.cancel_scope, watchdog)
+            url = await nursery.start(partial(serve_listener, server, listener, access_log=access_log))
+            if options.living:
+                await nursery.start(live, server)
+            print(url, flush=True)  # noqa: T201  # a command's answer
+
+
+async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope, watchdog: threading.Thread) -> None:
+    async for _ in signals:
+        watchdog.start()
+        scope.cancel()
+        return
+
+
+async def _write_kubeconfig(path: Path | None, url: str, listener: socket.socket) -> None:
+    if path is None:
+        return
+    name = "trioformer"
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": url}}],
+        "users": [{"name": name, "user": {}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
+        "current-context": name,
+    }
+    try:
+        await trio.Path(path).write_text(yaml.safe_dump(content, sort_keys=False))
+    except OSError as exc:
+        listener.close()
+        raise _UsageError(f"cannot write the kubeconfig {path}: {exc.strerror}") from exc
+
+
+def _access_log() -> logging.Logger:
+    logger = logging.getLogger("trioformer.testing.access")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(logging.StreamHandler())
+    return logger
+
+
+if __name__ == "__main__":
+    sys.exit(main())

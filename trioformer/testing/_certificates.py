@@ -1,0 +1,98 @@
+"""Throw-away certificates for a control plane: one authority, one server, one administrator.
+
+Needs trustme, a development dependency, which is why ``trioformer.testing`` imports this room only on demand.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from pathlib import Path
+
+import attrs
+import trustme
+
+__all__ = ["Certificates", "issue_certificates"]
+
+SERVER_NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+ADMINISTRATOR = "trioformer-admin"
+ADMINISTRATORS = "system:masters"
+"""The group that RBAC lets do everything; the API server reads it from the organization of a client certificate."""
+
+
+@attrs.frozen
+class Certificates:
+    """Paths of the PEM files of one control plane; each control plane trusts only its own authority."""
+
+    authority: Path
+    """The certificate that signed the others."""
+    server_certificate: Path
+    """For 127.0.0.1, localhost and the names that a Service gives the API server."""
+    server_key: Path
+    """The server's private key."""
+    client_certificate: Path
+    """An administrator: organization ``system:masters``."""
+    client_key: Path
+    """The administrator's private key."""
+    service_account_key: Path
+    """The private key that signs service account tokens."""
+
+    def client_context(self) -> ssl.SSLContext:
+        """Return TLS settings that trust only this authority and show the administrator's certificate."""
+        context = ssl.create_default_context(cafile=self.authority)
+        context.load_cert_chain(self.client_certificate, self.client_key)
+        return context
+
+    def kubeconfig(self, url: str) -> dict[str, object]:
+        """Return a kubeconfig for the administrator of the server at `url`, with all its data inside."""
+        cluster = {"server": url, "certificate-authority-data": _encoded(self.authority)}
+        user = {
+            "client-certificate-data": _encoded(self.client_certificate),
+            "client-key-data": _encoded(self.client_key),
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "control-plane", "cluster": cluster}],
+            "users": [{"name": ADMINISTRATOR, "user": user}],
+            "contexts": [{"name": "control-plane", "context": {"cluster": "control-plane", "user": ADMINISTRATOR}}],
+            "current-context": "control-plane",
+        }
+
+
+def issue_certificates(directory: Path) -> Certificates:
+    """Make an authority and everything that it signs, and write all of it into `directory`.
+
+    Args:
+        directory: An existing directory; its files of the same names are replaced.
+
+    Returns:
+        The paths written.
+    """
+    authority = trustme.CA(organization_name="trioformer testing")
+    server = authority.issue_cert(*SERVER_NAMES)
+    client = authority.issue_cert(ADMINISTRATOR, common_name=ADMINISTRATOR, organization_name=ADMINISTRATORS)
+    service_account = authority.issue_cert("service-account")
+    paths = Certificates(
+        authority=directory / "ca.crt",
+        server_certificate=directory / "server.crt",
+        server_key=directory / "server.key",
+        client_certificate=directory / "client.crt",
+        client_key=directory / "client.key",
+        service_account_key=directory / "service-account.key",
+    )
+    for path, content in (
+        (paths.authority, authority.cert_pem),
+        (paths.server_certificate, server.cert_chain_pems[0]),
+        (paths.server_key, server.private_key_pem),
+        (paths.client_certificate, client.cert_chain_pems[0]),
+        (paths.client_key, client.private_key_pem),
+        (paths.service_account_key, service_account.private_key_pem),
+    ):
+        path.touch(mode=0o600)
+        path.write_bytes(content.bytes())
+    return paths
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode("ascii")
