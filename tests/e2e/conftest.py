@@ -1,0 +1,45 @@
+"""Fixtures of the end-to-end tests, which run against real binaries and never skip when these are missing."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from trioformer.testing._control_plane import ControlPlane
+
+BUILD = Path(__file__).with_name("build.py")
+
+
+@pytest.fixture(scope="session")
+def assets() -> Path:
+    """The directory of etcd, kube-apiserver and kubectl: ``KUBEBUILDER_ASSETS``, or else what build.py has built."""
+    if given := os.environ.get("KUBEBUILDER_ASSETS"):
+        return Path(given).absolute()
+    build = runpy.run_path(str(BUILD))
+    if missing := build["missing"]():
+        pytest.fail(
+            f"{', '.join(missing)} of {build['directory']()} not built, or from other versions: "
+            f"run `{sys.executable} {BUILD}`, or set KUBEBUILDER_ASSETS",
+            pytrace=False,
+        )
+    directory: Path = build["directory"]()
+    return directory
+
+
+@pytest.fixture(scope="session")
+def control_plane(assets: Path) -> Iterator[ControlPlane]:
+    """A control plane that all tests share.
+
+    Whoever stops one of its programs starts it again, and whoever creates objects does so in a namespace of their own.
+    """
+    # Entered and left outside the tests' own trio.run, which a ControlPlane allows: it holds no tasks.
+    shared = ControlPlane(assets=assets)
+    trio.run(shared.__aenter__)
+    yield shared
+    trio.run(shared.__aexit__, None, None, None)
