@@ -1,0 +1,48 @@
+"""Ask a cache by index: which pods are on which node, and which run an image.
+
+Run it against the cluster that kubectl uses::
+
+    python examples/indexes.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import trio
+
+from trioformer import Lister, SharedInformerFactory, field_index, open_client
+from trioformer.models.core_v1 import Pod
+
+
+def by_image(pod: Pod) -> Iterable[str]:
+    """Give the images that a pod runs; it is found under each of them."""
+    return {container.image for container in pod.spec.containers if container.image}
+
+
+INDEXERS = {"node": field_index("spec.node_name"), "image": by_image}
+
+
+def report(lister: Lister[Pod]) -> list[str]:
+    """Describe the cluster; asks the cache only, so it is a plain function."""
+    lines = []
+    for node in sorted(lister.index_values("node")):
+        pods = lister.by_index("node", node)
+        lines.append(f"{node}: {', '.join(sorted(pod.name for pod in pods))}")
+    lines += [f"{image}: {len(lister.by_index('image', image))}" for image in sorted(lister.index_values("image"))]
+    return lines
+
+
+async def main() -> None:
+    """Fill the cache, print the report, and stop."""
+    async with open_client() as client:
+        factory = SharedInformerFactory(client)
+        informer = factory.informer(Pod, indexers=INDEXERS)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(factory.run)
+            print(*report(informer.lister), sep="\n")
+            nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    trio.run(main)

@@ -1,0 +1,60 @@
+"""Ask for pods, label one, and watch what happens: the client without a cache.
+
+Run it against the cluster that kubectl uses, or against an embedded one in another terminal::
+
+    python -m trioformer.testing serve
+    python examples/list_and_watch.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+
+import trio
+
+from trioformer import Client, ExpiredError, NotFoundError, open_client
+from trioformer.models.core_v1 import Pod
+
+
+async def show(client: Client, namespace: str) -> str:
+    """Print the pods of a namespace, and return the version of what was seen."""
+    listing = await client.api(Pod, namespace=namespace).list()
+    for pod in listing:
+        print(f"{pod.name:<40} {pod.status.phase or 'Unknown':<10} {pod.spec.node_name or '-'}")
+    return listing.resource_version
+
+
+async def label(client: Client, namespace: str, name: str, **labels: str) -> None:
+    """Set labels of a pod, if it is there."""
+    try:
+        await client.api(Pod, namespace=namespace).patch(name, {"metadata": {"labels": labels}})
+    except NotFoundError:
+        print(f"there is no pod {name}")
+
+
+async def follow(client: Client, namespace: str, resource_version: str) -> None:
+    """Print what happens after a version was seen, until the server ends the watch."""
+    async with client.api(Pod, namespace=namespace).watch(resource_version=resource_version) as events:
+        async for event in events:
+            print(f"{event.type:<10} {event.object.name}")
+
+
+async def main(namespace: str, seconds: float) -> None:
+    """List once, then watch for a while."""
+    async with open_client() as client:
+        resource_version = await show(client, namespace)
+        with trio.move_on_after(seconds):
+            while True:
+                with contextlib.suppress(ExpiredError):
+                    await follow(client, namespace, resource_version)
+                # The watch has ended, or the version is too old.  An informer would not need a list for the former.
+                resource_version = await show(client, namespace)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="List pods, then watch them.")
+    parser.add_argument("--namespace", default="default")
+    parser.add_argument("--for", type=float, default=60.0, metavar="SECONDS", dest="seconds")
+    arguments = parser.parse_args()
+    trio.run(main, arguments.namespace, arguments.seconds)

@@ -1,0 +1,143 @@
+"""Watch pods with a shared informer and log what happens to them.
+
+Run it against the cluster that kubectl uses, or with ``--embedded`` against a small living one inside this process::
+
+    python examples/pod_logger.py --embedded
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from trioformer import ListOptions, ResourceEventHandler, SharedInformerFactory, TrioformerError, open_client
+from trioformer.client import Client
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, live
+
+logger = logging.getLogger("pod_logger")
+
+ANSWER_DEADLINE = 10.0
+"""Seconds that the first request may take."""
+
+
+class PodLogger(ResourceEventHandler[Pod]):
+    """Logs a line for each event."""
+
+    async def on_add(self, pod: Pod, *, is_initial: bool) -> None:
+        logger.info("New Pod Added to Store: %s", pod.name)
+
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        logger.info("%s Pod Updated to %s", old.name, new.name)
+
+    async def on_delete(self, pod: Pod, *, is_stale: bool) -> None:
+        logger.info("Pod Deleted from Store: %s", pod.name)
+
+
+async def log_pods(client: Client, *, namespace: str | None, resync_period: float) -> None:
+    """Follow the pods until cancelled."""
+    factory = SharedInformerFactory(client, namespace=namespace, resync_period=resync_period, grace_period=0)
+    factory.informer(Pod).add_event_handler(PodLogger())
+    await factory.run()
+
+
+async def check_reachable(client: Client, namespace: str | None) -> None:
+    """Ask for one pod, so that a wrong address or a missing permission is told at once and in one line."""
+    with trio.move_on_after(ANSWER_DEADLINE) as scope:
+        await client.api(Pod, namespace=namespace).list_page(ListOptions(limit=1))
+    if scope.cancelled_caught:
+        raise TrioformerError(f"{client.config.server} did not answer within {ANSWER_DEADLINE:g} s")
+
+
+@asynccontextmanager
+async def cluster(arguments: argparse.Namespace, nursery: trio.Nursery) -> AsyncIterator[Client]:
+    """Connect to the cluster that the arguments name; ``nursery`` owns the embedded one."""
+    if arguments.embedded:
+        server = APIServer()
+        await nursery.start(server.run)
+        await nursery.start(live, server)
+        async with server.open_client() as client:
+            yield client
+    else:
+        async with open_client(kubeconfig=arguments.kubeconfig, context=arguments.context) as client:
+            await check_reachable(client, arguments.namespace)
+            yield client
+
+
+async def stop_on_signal(scope: trio.CancelScope) -> None:
+    """Cancel ``scope`` when the user has had enough."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            scope.cancel()
+
+
+async def main(arguments: argparse.Namespace) -> None:
+    """Connect and log until told to stop."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stop_on_signal, nursery.cancel_scope)
+        nursery.cancel_scope.deadline = trio.current_time() + arguments.run_for
+        async with cluster(arguments, nursery) as client:
+            await log_pods(client, namespace=arguments.namespace, resync_period=arguments.resync)
+
+
+def seconds(text: str) -> float:
+    """Parse a number of seconds for argparse."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds")
+    return value
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line; wrong usage exits with 2."""
+    parser = argparse.ArgumentParser(description="Log what happens to the pods of a cluster.")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
+    parser.add_argument("--context", help="the kubeconfig context to use")
+    parser.add_argument("--namespace", help="default: all namespaces")
+    parser.add_argument("--resync", type=seconds, default=60.0, metavar="SECONDS", help="repeat every pod; 0 for never")
+    parser.add_argument(
+        "--for", type=seconds, default=math.inf, metavar="SECONDS", dest="run_for", help="default: until Ctrl-C"
+    )
+    parser.add_argument("--embedded", action="store_true", help="start a small living cluster in this process")
+    arguments = parser.parse_args()
+    if arguments.embedded and (arguments.kubeconfig or arguments.context):
+        parser.error("--embedded brings its own cluster; leave out --kubeconfig and --context")
+    return arguments
+
+
+def run() -> int:
+    """Run the program and return its exit code."""
+    arguments = parse_arguments()
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    to_stdout = logging.StreamHandler(sys.stdout)
+    logger.addHandler(to_stdout)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    failures: list[TrioformerError] = []
+    try:
+        trio.run(main, arguments)
+    except* KeyboardInterrupt:
+        pass  # Ctrl-C before the signal handler was there
+    except* TrioformerError as group:
+        failures.extend(_leaves(group))
+    for failure in failures[:1]:
+        print(f"pod_logger: {failure}; try --embedded for a cluster inside this process", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _leaves(group: BaseExceptionGroup[TrioformerError]) -> list[TrioformerError]:
+    found: list[TrioformerError] = []
+    for error in group.exceptions:
+        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,67 @@
+"""Tests of an informer-driven program, on virtual time and without a cluster.
+
+The fixtures ``api_server`` and ``client`` come with trioformer, ``nursery`` and ``autojump_clock`` with pytest-trio.
+Run them with ``pytest examples``.
+"""
+
+from __future__ import annotations
+
+import trio
+import trio.testing
+
+from trioformer import Client, ObjectMeta, ResourceEventHandler, SharedInformerFactory
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer
+
+
+class Register(ResourceEventHandler[Pod]):
+    """What is tested here: it keeps the names of the pods that are there."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        self.names.add(obj.name)
+
+    async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
+        self.names.discard(obj.name)
+
+
+def pod(name: str) -> Pod:
+    return Pod(metadata=ObjectMeta(name=name, namespace="default"))
+
+
+async def test_pods_that_come_and_go_are_registered(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(pod("first"))
+    register = Register()
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod).add_event_handler(register)
+    await nursery.start(factory.run)
+
+    api_server.create(pod("second"))
+    api_server.delete(Pod, "first")
+    await trio.testing.wait_all_tasks_blocked()
+
+    assert register.names == {"second"}
+
+
+async def test_nothing_is_missed_when_history_is_compacted_while_the_watch_is_down(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(pod("before"))
+    register = Register()
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    informer.add_event_handler(register)
+    await nursery.start(factory.run)
+
+    api_server.disconnect_watches()
+    api_server.delete(Pod, "before")
+    api_server.create(pod("after"))
+    api_server.compact()  # the next watch gets 410 Gone
+    await trio.sleep(60)  # virtual: backoff and relist happen in here, in no time
+
+    assert register.names == {"after"}
+    assert informer.statistics().reflector.lists == 2
