@@ -1,0 +1,169 @@
+"""How the documentation is built: ``nox -s docs``.
+
+The build needs no network: names of other projects are printed, not linked.  Our own names must all resolve.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib
+import importlib.util
+import runpy
+import sys
+import tomllib
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.nodes import make_refnode
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.domains.python import PythonDomain
+    from sphinx.environment import BuildEnvironment
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+sys.path.insert(0, str(ROOT))
+
+project = PROJECT["name"]
+release = version = runpy.run_path(str(ROOT / "trioformer" / "_version.py"))["__version__"]
+author = PROJECT["authors"][0]["name"]
+project_copyright = f"2026, {author}"
+
+OTHER_PROJECTS = {"attrs", "cattrs", "httpx", "msgspec", "pytest", "trio", "yaml"}
+
+# Types of ours that public signatures mention and that no front door offers.  Nothing may be added here: export it.
+INTERNAL = {"Application"}
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib_trio"]
+exclude_patterns = ["_build", "newsfragments"]
+default_role = "py:obj"
+nitpicky = True
+
+html_theme = "furo"
+html_title = f"trioformer {release}"
+html_static_path: list[str] = []
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "friendly"
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 88
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {
+    "imported-members": True,  # a front door holds nothing else
+    "members": True,
+    "undoc-members": True,
+}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_custom_sections = ["Backpressure", "Cancellation", "Ownership", "Source"]
+
+
+def skip(app: Sphinx, what: str, name: str, obj: object, skipped: bool, options: object) -> bool | None:
+    """Leave out what a module merely imports from elsewhere."""
+    if what == "class":
+        return True if getattr(obj, "__name__", "").startswith("_") else None
+    if what != "module":
+        return None
+    if isinstance(obj, types.ModuleType) or name == "annotations":
+        return True
+    is_foreign = not getattr(obj, "__module__", "trioformer").startswith("trioformer")
+    return True if is_foreign and isinstance(obj, type | types.FunctionType) else None
+
+
+@functools.cache
+def _rooms(door: str) -> dict[str, str]:
+    """Return where each name of a front door comes from."""
+    path = importlib.import_module(door).__file__
+    assert path is not None
+    imports = [node for node in ast.parse(Path(path).read_text()).body if isinstance(node, ast.ImportFrom)]
+    return {
+        alias.name: importlib.util.resolve_name("." * node.level + (node.module or ""), door)
+        for node in imports
+        for alias in node.names
+    }
+
+
+def describe(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Fetch the lines that describe a constant or an alias from its room; unlike a class, the value has none itself."""
+    door, _, own = name.rpartition(".")
+    if what == "data" and own in _rooms(door):
+        described = ModuleAnalyzer.for_module(_rooms(door)[own])
+        described.analyze()
+        lines[:] = described.attr_docs.get(("", own), lines)
+
+
+def begin_with_text(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Keep napoleon from reading "The amount: cores, bytes" as a type and a description."""
+    if what in ("attribute", "data", "property"):
+        lines[:0] = ["..", ""]  # an empty comment
+
+
+def _is_elsewhere(name: str) -> bool:
+    top = name.partition(".")[0]
+    return "." in name and (top in sys.stdlib_module_names or top in OTHER_PROJECTS)
+
+
+def _is_type_variable(name: str) -> bool:
+    own = name.rpartition(".")[2]
+    return own in ("T", "T_co", "T_contra", "M", "K", "V")
+
+
+def _is_internal(name: str) -> bool:
+    own = name.rpartition(".")[2]
+    return own.startswith("_") or (name.startswith("trioformer.") and own in INTERNAL)
+
+
+def _ours(domain: PythonDomain, target: str) -> str | None:
+    """Return the documented name that is meant by a bare one, or by one that names its private room.
+
+    The page of the room where something lives comes first, so that the everyday names lead there.
+    """
+    if target.startswith("trioformer."):
+        rooms = target.split(".")
+        public = [room for room in rooms[:-1] if not room.startswith("_")]
+        # A method's class is a room with a capital.
+        target = ".".join([*public, rooms[-1]])
+        return target if target in domain.objects else None
+    found = [name for name in domain.objects if name.startswith("trioformer.") and name.endswith(f".{target}")]
+    return min(found, key=lambda name: name.count("."), default=None)
+
+
+def resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.reference | nodes.TextElement | None:
+    """Find a name that Sphinx does not: one of ours by its last part, or somebody else's, which is not checked."""
+    if node.get("refdomain") != "py":
+        return None
+    target = node["reftarget"]
+    if _is_elsewhere(target) or _is_type_variable(target) or _is_internal(target):
+        return content
+    domain = env.domains.python_domain
+    name = _ours(domain, target)
+    if name is None:
+        return None
+    entry = domain.objects[name]
+    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, name)
+
+
+def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep ``object`` and ``type`` from being linked to attributes of those names."""
+    for node in list(doctree.findall(pending_xref)):
+        if node.get("refdomain") == "py" and hasattr(builtins, node["reftarget"]):
+            node.replace_self(nodes.Text(node["reftarget"]))
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-read", unlink_builtins)
+    app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", describe, priority=300)
+    app.connect("autodoc-process-docstring", begin_with_text, priority=400)
+    app.connect("missing-reference", resolve)

@@ -1,0 +1,107 @@
+"""What importing costs, and the rules of the house that import-linter cannot see."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import trioformer
+
+PACKAGE = Path(trioformer.__file__).parent
+LONGEST_MODULE = 500
+
+
+def is_generated(path: Path) -> bool:
+    """A name without underscore in models/ is generated; whatever else is says so in its first line."""
+    with path.open() as file:
+        first = file.readline()
+    return "GENERATED" in first or (path.parent == PACKAGE / "models" and not path.name.startswith("_"))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+ALL_MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+GENERATED = {name for name, path in ALL_MODULES.items() if is_generated(path)}
+HAND_WRITTEN = {name: path for name, path in ALL_MODULES.items() if name not in GENERATED}
+
+
+def loaded_after(statement: str) -> set[str]:
+    """Return the modules that a fresh interpreter holds after a statement."""
+    program = f"{statement}\nimport sys\nprint(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=PACKAGE.parent
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_trioformer_imports_no_generated_module() -> None:
+    assert loaded_after("import trioformer") & GENERATED == set()
+
+
+def test_importing_trioformer_imports_neither_the_embedded_server_nor_tools() -> None:
+    packages = {"trioformer.testing", "hypercorn", "hypothesis", "prometheus_client", "pytest", "trustme"}
+    assert loaded_after("import trioformer") & packages == set()
+
+
+def test_importing_trioformer_adds_few_modules_to_those_of_trio_and_httpx() -> None:
+    # The time itself is measured by benchmarks/import_time.py: a test of it would measure the machine.
+    added = loaded_after("import trioformer") - loaded_after("import trio, httpx")
+    assert len(added) <= 160, sorted(added)
+
+
+@pytest.mark.parametrize("name", ALL_MODULES)
+def test_every_module_can_be_imported(name: str) -> None:
+    assert importlib.import_module(name).__name__ == name
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_no_hand_written_module_is_too_long(name: str) -> None:
+    assert len(HAND_WRITTEN[name].read_text().splitlines()) <= LONGEST_MODULE
+
+
+def imported_modules(name: str, path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and absolute name of everything that a module's import statements name."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            yield node.lineno, start
+            yield from ((node.lineno, f"{start}.{alias.name}") for alias in node.names)
+
+
+def passes_by_a_front_door(importer: str, imported: str) -> bool:
+    """Whether this is an import of another package's private room; trioformer's own top-level rooms are everybody's."""
+    rooms = imported.split(".")
+    if rooms[0] != "trioformer" or len(rooms) < 3 or imported not in ALL_MODULES:
+        return False
+    private = next((depth for depth, room in enumerate(rooms) if depth >= 2 and room.startswith("_")), None)
+    return private is not None and not importer.startswith(".".join(rooms[:private]))
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_packages_meet_only_at_their_front_doors(name: str) -> None:
+    found = [
+        f"{line}: {imported}"
+        for line, imported in imported_modules(name, HAND_WRITTEN[name])
+        if passes_by_a_front_door(name, imported)
+    ]
+    assert found == []
+
+
+def test_an_import_past_a_front_door_is_seen() -> None:
+    room = next(name for name in HAND_WRITTEN if name.startswith("trioformer.models._"))
+    assert passes_by_a_front_door("trioformer.cache._indexer", room)
+    assert not passes_by_a_front_door("trioformer.models", room)
+    assert not passes_by_a_front_door("trioformer.cache._indexer", "trioformer._util")
