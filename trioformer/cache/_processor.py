@@ -11,7 +11,7 @@ import trio
 from .._util import NoPublicConstructor
 from ..errors import HandlerOverflowError
 from ..models import KubernetesObject, key_of
-from ._events import Notification, ResourceEventHandler, dispatch, object_of
+from ._events import Notification, ResourceEventHandler, call_of, object_of
 from ._mailbox import BatchKind, Mailbox, MailboxStatistics, SharedBatch
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -64,13 +64,15 @@ class HandlerListener(Generic[T]):
                 raise HandlerOverflowError(f"{self.listener.name}: {error}") from error
             began = trio.current_time()
             try:
-                await dispatch(handler, notification)
+                await call_of(handler, notification)
             except Exception as error:  # the documented boundary between a user's handler and the informer
                 if self.on_error is None:
                     error.add_note(self._where(notification))
                     raise
                 await self.on_error(error, notification)
-            self.slowest_call = max(self.slowest_call, trio.current_time() - began)
+            elapsed = trio.current_time() - began
+            if elapsed > self.slowest_call:  # max() costs three times as much, for every event
+                self.slowest_call = elapsed
 
     def _where(self, notification: Notification[T]) -> str:
         obj = object_of(notification)
