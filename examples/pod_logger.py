@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import logging
 import math
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TextIO
 
 import trio
 
@@ -26,6 +28,14 @@ logger = logging.getLogger("pod_logger")
 
 ANSWER_DEADLINE = 10.0
 """Seconds that the first request may take."""
+
+
+class Output(logging.StreamHandler[TextIO]):
+    """Writes lines, and ends the program when nobody reads them (``pod_logger.py | head``)."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream.write(self.format(record) + "\n")
+        self.flush()
 
 
 class PodLogger(ResourceEventHandler[Pod]):
@@ -116,8 +126,7 @@ def run() -> int:
     """Run the program and return its exit code."""
     arguments = parse_arguments()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
-    to_stdout = logging.StreamHandler(sys.stdout)
-    logger.addHandler(to_stdout)
+    logger.addHandler(Output(sys.stdout))
     logger.setLevel(logging.INFO)
     logger.propagate = False
     failures: list[TrioformerError] = []
@@ -125,6 +134,9 @@ def run() -> int:
         trio.run(main, arguments)
     except* KeyboardInterrupt:
         pass  # Ctrl-C before the signal handler was there
+    except* BrokenPipeError:
+        # Nobody reads any more, and Python would complain when it flushes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except* TrioformerError as group:
         failures.extend(_leaves(group))
     for failure in failures[:1]:

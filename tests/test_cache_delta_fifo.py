@@ -5,8 +5,6 @@ Against client-go's ``delta_fifo_test.go`` and ``the_real_fifo_test.go``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 import trio
 import trio.testing
@@ -16,8 +14,8 @@ from trioformer.cache import Delta, DeltaFIFO, Deltas, DeltaType, Replaced, Sync
 from trioformer.models.core_v1 import Pod
 
 
-def fifo(known: Mapping[str, Pod] | None = None, **options: int) -> DeltaFIFO[Pod]:
-    return DeltaFIFO(dict(known or {}), **options)
+def fifo(**options: int) -> DeltaFIFO[Pod]:
+    return DeltaFIFO(**options)
 
 
 async def popped(queue: DeltaFIFO[Pod]) -> dict[str, list[tuple[DeltaType, str]]]:
@@ -44,17 +42,10 @@ async def test_changes_of_a_key_keep_their_order_and_are_popped_together() -> No
 
 async def test_two_deletions_in_a_row_are_one() -> None:
     """TestDeltaFIFO_compressorWorks."""
-    queue = fifo({"default/a": pod("a")})
+    queue = fifo()
     queue.delete(pod("a", 2))
     queue.delete(pod("a", 3))
     assert await popped(queue) == {"default/a": [(DeltaType.DELETED, "2")]}
-
-
-async def test_a_deletion_of_an_object_that_nobody_knows_is_dropped() -> None:
-    """TestDeltaFIFO_DeleteExistingNonPropagated, as DeltaFIFO has it."""
-    queue = fifo()
-    queue.delete(pod("a"))
-    assert len(queue) == 0
 
 
 async def test_a_deletion_of_an_object_known_only_to_the_queue_is_kept() -> None:
@@ -178,3 +169,44 @@ async def test_cancelling_a_waiting_reader_loses_nothing(nursery: trio.Nursery) 
 def test_a_delta_shows_its_type_and_object() -> None:
     obj = pod("a")
     assert Delta(DeltaType.ADDED, obj) == (DeltaType.ADDED, obj)
+
+
+async def test_a_list_takes_the_place_of_one_that_is_still_pending_and_of_what_came_after_it() -> None:
+    """So one list waits at most, however long the reader is held up."""
+    queue = fifo()
+    queue.add(pod("a", 1))
+    for version in ("2", "3", "4"):
+        queue.replace([pod("b", version)], version)
+        queue.update(pod("b", 9))
+        queue.resync()
+    assert [type(await queue.pop()) for _ in range(2)] == [Deltas, Replaced]
+    assert len(queue) == 3
+    queue.replace([], "5")
+    batches = [await queue.pop() for _ in range(len(queue))]
+    assert [type(batch) for batch in batches] == [Sync, Deltas, Sync, Replaced]
+    assert len(queue) == 0
+
+
+async def test_the_list_that_is_left_is_the_newest() -> None:
+    queue = fifo()
+    queue.replace([pod("a", 1)], "1")
+    queue.replace([pod("a", 2)], "2")
+    batch = await queue.pop()
+    assert isinstance(batch, Replaced)
+    assert batch.resource_version == "2"
+    assert len(queue) == 0
+
+
+async def test_a_bookmark_comes_after_the_changes_before_it(nursery: trio.Nursery) -> None:
+    queue = fifo()
+    queue.add(pod("a", 1))
+    queue.bookmark("5")
+    queue.replace([], "6")
+    first = await queue.pop()
+    assert isinstance(first, Deltas)
+    assert (list(first.by_key), first.resource_version) == (["default/a"], "5")
+    await queue.pop()
+    queue.bookmark("7")
+    alone = await queue.pop()
+    assert isinstance(alone, Deltas)
+    assert (alone.by_key, alone.resource_version) == ({}, "7")

@@ -164,6 +164,15 @@ def test_a_field_index_skips_what_is_absent_and_takes_each_of_many() -> None:
     assert field_index("metadata.generate_name")(from_json(Pod, '{"metadata":{"name":"a","generateName":""}}')) == ()
 
 
+@pytest.mark.parametrize("result", ["node-1", [1], [["n"]], {None: 1}], ids=repr)
+def test_an_index_function_that_returns_no_list_of_strings_is_told_so(result: object) -> None:
+    """A bare string would be indexed letter by letter, and nothing would ever be found."""
+    indexer: Indexer[Pod] = Indexer({"node": lambda obj: result})  # type: ignore[arg-type,return-value]  # wrong on purpose
+    with pytest.raises(IndexerError, match="index function 'node' must return strings in a list or tuple, not "):
+        store(indexer, pod("a"))
+    assert len(indexer) == 0
+
+
 NODES = st.sampled_from(["", "n1", "n2"])
 
 

@@ -82,6 +82,13 @@ async def test_pending_notifications_of_an_object_merge(
     assert await drain(box) == ["+filler@1", *merged]
 
 
+def tell(box: Mailbox[Pod], batch: SharedBatch[Pod]) -> None:
+    """Queue a batch as the processor does."""
+    if not box.put_batch(batch):
+        for change in batch.changes:
+            box.put(change)
+
+
 def notification(word: str) -> Notification[Pod]:
     """``+1`` added at 1, ``~1-2`` updated from 1 to 2, ``-2`` deleted at 2; always of pod a."""
     if word[0] == "~":
@@ -107,10 +114,10 @@ async def test_has_synced_is_set_when_the_reader_comes_back_from_the_last_initia
     box.put_batch(initial(pod("a"), pod("b")))
     assert words(await box.take()) == "+a@1*"
     assert words(await box.take()) == "+b@1*"
-    assert not box.has_synced.is_set()
+    assert not box.has_synced
     box.put(Added(pod("c")))
     await box.take()
-    assert box.has_synced.is_set()
+    assert box.has_synced
 
 
 async def test_an_empty_initial_batch_syncs_at_once(
@@ -119,7 +126,7 @@ async def test_an_empty_initial_batch_syncs_at_once(
     box = mailbox()
     box.put_batch(initial())
     nursery.start_soon(box.take)
-    await box.has_synced.wait()
+    await box.wait_until_synced()
     nursery.cancel_scope.cancel()
 
 
@@ -130,15 +137,15 @@ async def test_a_batch_takes_one_place_and_is_not_copied(autojump_clock: trio.te
     assert len(await drain(box)) == 50
 
 
-async def test_a_relist_behind_an_unread_batch_is_merged_object_by_object(
+async def test_a_relist_behind_an_unread_batch_is_told_object_by_object(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     box = mailbox()
-    box.put_batch(relist(Added(pod("a", 1))))
-    box.put_batch(relist(Updated(pod("a", 1), pod("a", 2)), Added(pod("b", 2))))
-    box.put_batch(relist(Updated(pod("a", 2), pod("a", 3))))
+    tell(box, relist(Added(pod("a", 1))))
+    tell(box, relist(Updated(pod("a", 1), pod("a", 2)), Added(pod("b", 2))))
+    tell(box, relist(Updated(pod("a", 2), pod("a", 3))))
     assert box.statistics().pending_objects == 2
-    assert await drain(box) == ["+a@1", "a@1→3", "+b@2"]
+    assert await drain(box) == ["+a@1", "a@1→2", "+b@2", "a@2→3"]
 
 
 async def test_a_resync_behind_an_unread_batch_is_put_off_and_then_read_from_the_store(
@@ -157,7 +164,7 @@ async def test_a_resync_behind_an_unread_batch_is_put_off_and_then_read_from_the
 async def test_a_relist_into_a_full_buffer_is_merged(autojump_clock: trio.testing.MockClock) -> None:
     box = mailbox(size=1)
     box.put(Added(pod("x")))
-    box.put_batch(relist(Added(pod("a", 1))))
+    tell(box, relist(Added(pod("a", 1))))
     assert await drain(box) == ["+x@1", "+a@1"]
 
 
@@ -180,7 +187,7 @@ async def test_block_keeps_everything_and_the_writer_waits_until_the_reader_has_
     box.put(Added(states[0]))
     for old, new in pairwise(states):
         box.put(Updated(old, new))
-    box.put_batch(relist(Deleted(states[-1])))
+    tell(box, relist(Deleted(states[-1])))
     caught_up = trio.Event()
 
     async def write() -> None:
@@ -253,6 +260,69 @@ async def test_close_ends_the_reader_and_drops_what_was_unread(
     await ended.wait()
     box.put(Added(pod("b")))
     assert box.statistics().buffered == 0 or not waiting
+
+
+async def test_a_reader_that_waits_is_handed_its_item_and_the_backlog_still_moves(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The buffer is full then, though something was just taken."""
+    box = mailbox(size=2, overflow="block")
+    seen: list[str] = []
+
+    async def read() -> None:
+        while True:
+            seen.append(words(await box.take()))
+
+    nursery.start_soon(read)
+    await trio.testing.wait_all_tasks_blocked()
+    for n in range(8):
+        box.put(Added(pod(str(n))))
+    await box.wait_for_room()
+    await trio.testing.wait_all_tasks_blocked()
+    assert seen == [f"+{n}@1" for n in range(8)]
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_reader_in_the_middle_of_a_long_batch_is_not_cut_off(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    box = mailbox(size=1, overflow="block", patience=60)
+    box.put_batch(initial(*[pod("a")] * 500))
+
+    async def read_slowly() -> None:
+        for _ in range(503):
+            await box.take()
+            await trio.sleep(1)
+
+    nursery.start_soon(read_slowly)
+    await trio.sleep(1.5)
+    for n in range(3):
+        box.put(Added(pod(str(n))))
+    await box.wait_for_room()
+    assert not box.is_broken
+
+
+async def test_a_reader_that_is_closed_half_way_has_not_synced(autojump_clock: trio.testing.MockClock) -> None:
+    box = mailbox()
+    box.put_batch(initial(pod("a"), pod("b")))
+    await box.take()
+    box.close()
+    with pytest.raises(trio.EndOfChannel):
+        await box.take()
+    assert not box.has_synced
+    with pytest.raises(trio.ClosedResourceError, match="before it had synced"):
+        await box.wait_until_synced()
+
+
+@pytest.mark.parametrize("overflow", ["coalesce", "block", "raise"])
+async def test_resyncs_do_not_stack_up_before_a_stuck_reader(
+    overflow: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    box = mailbox(size=3, overflow=overflow, snapshot=(pod("a", 9),))
+    box.put_batch(initial(pod("a", 1)))
+    for n in range(100):
+        box.put_batch(resync(pod("a", n)))
+    assert await drain(box) == ["+a@1*", "a@9→9"]
 
 
 async def test_close_releases_a_writer_that_waits(
@@ -358,7 +428,7 @@ async def drive(steps: list[tuple[str, str]], size: int) -> None:
             if old is not None and what == "recreate":
                 changes = [Deleted(old), Added(new)]
             if what == "relist":
-                box.put_batch(relist(*changes))
+                tell(box, relist(*changes))
             else:
                 for change in changes:
                     box.put(change)
@@ -368,4 +438,4 @@ async def drive(steps: list[tuple[str, str]], size: int) -> None:
     while (told := await ready(box)) is not None:
         check(told)
     assert known == store
-    assert box.has_synced.is_set()
+    assert box.has_synced

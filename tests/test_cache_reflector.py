@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from tests.scripted import ScriptedListWatch, added, bookmark, deleted, listing, modified, pod
-from trioformer.cache import Reflector, ReflectorOptions
+from trioformer.cache import BackoffPolicy, Reflector, ReflectorOptions
 from trioformer.errors import (
     ConnectionFailedError,
     DecodeError,
@@ -43,6 +43,9 @@ class Sink:
 
     def delete(self, obj: Pod) -> None:
         self.seen.append(f"-{obj.name}")
+
+    def bookmark(self, resource_version: str) -> None:
+        self.seen.append(f"@{resource_version}")
 
     def replace(self, objects: Sequence[Pod], resource_version: str) -> None:
         self.seen.append(f"={','.join(obj.name for obj in objects)}@{resource_version}")
@@ -121,11 +124,11 @@ async def test_a_broken_stream_is_resumed_without_a_list(autojump_clock: trio.te
     assert source.times[-1] == 60
 
 
-async def test_a_stream_that_breaks_early_is_resumed_after_a_backoff(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_stream_that_breaks_early_is_resumed_after_a_pause(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 5.0, BROKEN]])
     await play(source, Sink(), 100)
     assert source.asked[1:] == [("watch", "5"), ("watch", "6")]
-    assert 5.8 <= source.times[-1] < 6.6
+    assert source.times[-1] == 5.5
 
 
 @pytest.mark.parametrize("error", [REFUSED, BROKEN])
@@ -139,7 +142,8 @@ async def test_a_watch_that_cannot_connect_is_tried_again_with_growing_delays_an
     delays = [after - before for before, after in zip(source.times[1:], source.times[2:], strict=False)]
     bases = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
     assert all(base <= delay < 2 * base for base, delay in zip(bases, delays, strict=True))
-    assert reflector.statistics().failures_in_a_row == 9
+    assert source.errors == [error] * 9
+    assert reflector.statistics().failures_in_a_row == 0, "the tenth has lived for a while"
 
 
 @pytest.mark.parametrize("script", [TOO_MANY, [added(pod("a", 6)), TOO_MANY]])
@@ -275,11 +279,11 @@ async def test_a_full_sink_is_not_taken_for_a_silent_server(
     nursery.start_soon(play, source, sink, 5_100)
     await trio.sleep(5_000)
     assert len(source.asked) == 2
-    assert sink.seen == ["=@5"]
+    assert sink.seen == ["=@5", "@6"]
     assert sink.room is not None
     sink.room.set()
     await trio.sleep(1)
-    assert sink.seen == ["=@5", "+a"]
+    assert sink.seen == ["=@5", "@6", "+a"]
 
 
 # --- before the first sync ---
@@ -345,3 +349,54 @@ async def test_a_success_after_failures_clears_them(autojump_clock: trio.testing
     reflector = await play(source, Sink(), 60)
     assert reflector.statistics().failures_in_a_row == 0
     assert reflector.statistics().last_error is None
+
+
+async def test_a_429_event_at_once_watches_again_even_when_it_does_not_say_when(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[TooManyRequestsError("slow down", code=429)]])
+    await play(source, Sink(), 60)
+    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
+
+
+async def test_a_stream_that_breaks_at_once_is_reported_once_and_not_listed_for(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[BROKEN]])
+    await play(source, Sink(), 60)
+    assert source.errors == [BROKEN]
+    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
+
+
+@pytest.mark.parametrize("life", [1.0, 5.0, 29.0])
+async def test_a_proxy_that_cuts_watches_short_costs_a_tenth_of_the_time_at_most(
+    life: float, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[life] for _ in range(4_000)])
+    await play(source, Sink(), 3_600)
+    watches = sum(what == "watch" for what, *_ in source.asked)
+    assert watches * life / 3_600 > 0.9
+
+
+async def test_a_server_cannot_put_us_off_for_days(autojump_clock: trio.testing.MockClock) -> None:
+    late = TooManyRequestsError("later", code=429, details=StatusDetails(retry_after_seconds=10_000_000))
+    source = ScriptedListWatch([listing(version=5)], [late])
+    await play(source, Sink(), 400)
+    assert 300 <= source.times[-1] <= 330
+
+
+async def test_a_watch_from_no_version_does_not_take_the_present_states_for_versions_in_order(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version="")], [[added(pod("a", 10)), added(pod("b", 7)), 40.0]])
+    await play(source, Sink(), 50)
+    assert source.asked[-1] == ("watch", "")
+    source = ScriptedListWatch([listing(version="")], [[added(pod("a", 10)), modified(pod("b", 11)), 40.0]])
+    await play(source, Sink(), 50)
+    assert source.asked[-1] == ("watch", "11")
+
+
+@pytest.mark.parametrize("wrong", [{"initial": 0}, {"factor": 0.5}, {"maximum": 0}, {"jitter": -1}])
+def test_a_backoff_that_would_be_none_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        BackoffPolicy(**wrong)

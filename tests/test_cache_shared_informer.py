@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.scripted import Recorder, ScriptedListWatch, added, deleted, listing, modified, pod, words
+from tests.scripted import Recorder, ScriptedListWatch, added, bookmark, deleted, listing, modified, pod, words
 from trioformer.cache import Deleted, ReflectorOptions, ResourceEventHandler, SharedInformer, Updated, field_index
 from trioformer.errors import (
     CacheNotSyncedError,
@@ -512,3 +512,100 @@ async def test_an_index_may_be_added_while_the_informer_runs(
     informer.add_indexers({"node": field_index("spec.node_name")})
     await trio.sleep(5)
     assert informer.lister.index_keys("node", "n") == ("default/a", "default/b")
+
+
+async def test_a_deletion_that_comes_while_a_list_is_applied_is_not_lost(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The store does not know the object yet; it is just about to."""
+    many = [pod(f"p{n}", n + 1) for n in range(3_000)]
+    source = ScriptedListWatch([listing(*many, version=3_000)], [[deleted(pod("p42", 3_001)), None]])
+    informer = SharedInformer(source)
+    recorder = Recorder()
+    informer.add_event_handler(recorder, buffer_size=5_000)
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    assert "default/p42" not in informer.lister
+    assert recorder.seen[-1] == "-p42@3001"
+
+
+async def test_a_deletion_of_an_object_that_nobody_knows_is_told_to_nobody(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """TestDeltaFIFO_DeleteExistingNonPropagated, as DeltaFIFO has it."""
+    informer = SharedInformer(ScriptedListWatch([listing()], [[deleted(pod("a", 7)), None]]))
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    assert recorder.seen == []
+    assert informer.lister.resource_version == "7"
+
+
+async def test_a_bookmark_makes_the_cache_newer(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    informer = await started(nursery, ScriptedListWatch([listing(version=5)], [[bookmark(50), None]]))
+    await trio.sleep(1)
+    assert informer.lister.resource_version == "50"
+
+
+@pytest.mark.parametrize("beside_a_slow_one", [False, True])
+async def test_a_burst_does_not_outrun_a_reader_that_keeps_up(
+    beside_a_slow_one: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    burst = [event for n in range(2, 5_002) for event in modified(pod("a", n))]
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[1.0, burst, None]]))
+    fast = informer.add_event_handler(ResourceEventHandler[Pod](), overflow="raise")
+    merging = informer.add_event_handler(ResourceEventHandler[Pod]())
+    if beside_a_slow_one:
+
+        class Slow(ResourceEventHandler[Pod]):
+            async def on_update(self, old: Pod, new: Pod) -> None:
+                await trio.sleep(0.01)
+
+        informer.add_event_handler(Slow(), overflow="block", buffer_size=10)
+    await nursery.start(informer.run)
+    await trio.sleep(1_000)
+    assert fast.statistics().mailbox.delivered == 5_001
+    assert merging.statistics().mailbox.coalesced == 0
+
+
+async def test_a_reader_that_leaves_while_a_slow_one_is_waited_for_is_no_error(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    burst = [event for n in range(2, 12) for event in modified(pod("a", n))]
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[1.0, burst, None]]))
+
+    class Slow(ResourceEventHandler[Pod]):
+        async def on_update(self, old: Pod, new: Pod) -> None:
+            await trio.sleep(1)
+
+    informer.add_event_handler(Slow(), overflow="block", buffer_size=1)
+    await nursery.start(informer.run)
+    with informer.subscribe(overflow="raise", buffer_size=1) as notifications:
+        await trio.sleep(2)
+        with pytest.raises(trio.BrokenResourceError):
+            await notifications.__anext__()
+    await trio.sleep(60)
+    assert informer.has_synced
+
+
+async def test_an_error_of_on_error_says_where_it_was(autojump_clock: trio.testing.MockClock) -> None:
+    async def on_error(error: Exception, notification: object) -> None:
+        raise OSError("disk full")
+
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
+    informer.add_event_handler(Failing(), on_error=on_error)
+    with pytest.RaisesGroup(OSError) as caught:
+        await informer.run()
+    assert caught.value.exceptions[0].__notes__ == ["in handler Failing of informer Pod, on Added Pod default/a"]
+
+
+async def test_whoever_waits_for_a_sync_that_will_not_come_is_told(autojump_clock: trio.testing.MockClock) -> None:
+    informer = SharedInformer(ScriptedListWatch([InternalServerError("no", code=500)]))
+    registration = informer.add_event_handler(Recorder())
+    with trio.move_on_after(10):
+        await informer.run()
+    with pytest.raises(trio.ClosedResourceError, match="the informer of Pod stopped before it had synced"):
+        await informer.wait_until_synced()
+    with pytest.raises(trio.ClosedResourceError, match="before it had synced"):
+        await registration.wait_until_synced()

@@ -153,6 +153,31 @@ async def test_an_informer_asked_for_while_the_factory_runs_starts_at_once(
     await later.wait_until_synced()
 
 
+async def test_a_kind_that_cannot_sync_does_not_hold_up_one_that_is_asked_for_later(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.fail_next(10_000, resource="pods", status=403)
+    factory = SharedInformerFactory(client, retry_forever=True, watch_error_handler=lambda error: None)
+    factory.informer(Pod)
+    nursery.start_soon(factory.run)
+    await trio.sleep(1)
+    with trio.fail_after(10):
+        await factory.informer(ConfigMap).wait_until_synced()
+    assert not factory.has_synced
+
+
+async def test_a_factory_that_has_stopped_gives_what_it_has_and_starts_nothing(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    with trio.move_on_after(1):
+        await factory.run()
+    assert factory.informer(Pod) is informer
+    with pytest.raises(RuntimeError, match="this factory has stopped and starts no informer of ConfigMap"):
+        factory.informer(ConfigMap)
+
+
 async def test_indexers_of_a_second_request_are_added_and_a_taken_name_is_refused(client: Client) -> None:
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name")})

@@ -6,20 +6,19 @@ import random
 from typing import final
 
 import attrs
-import trio
 
 
 @attrs.frozen
 class BackoffPolicy:
     """How delays grow; the defaults are those of client-go's reflector (``tools/cache/reflector.go``)."""
 
-    initial: float = 0.8
+    initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
     """First delay, seconds, before jitter."""
-    factor: float = 2.0
+    factor: float = attrs.field(default=2.0, validator=attrs.validators.ge(1))
     """What each further delay is multiplied by."""
-    maximum: float = 30.0
+    maximum: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
     """Where the growth stops, seconds, before jitter."""
-    jitter: float = 1.0
+    jitter: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
     """A delay ``d`` is drawn from ``[d, d · (1 + jitter))``."""
 
 
@@ -47,9 +46,3 @@ class Backoff:
     def reset(self) -> None:
         """Begin again at the initial delay: the other side has proved healthy."""
         self._base = self.policy.initial
-
-    async def sleep(self, *, at_least: float = 0.0) -> float:
-        """Sleep for the next delay and return it; a checkpoint, cancellable at any time."""
-        delay = self.next_delay(at_least=at_least)
-        await trio.sleep(delay)
-        return delay

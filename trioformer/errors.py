@@ -38,7 +38,7 @@ No secret is ever part of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import attrs
@@ -89,6 +89,17 @@ class TrioformerError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def __reduce__(self) -> tuple[Callable[..., TrioformerError], tuple[type[TrioformerError], str, dict[str, object]]]:
+        return _rebuild, (type(self), self.message, dict(self.__dict__))
+
+
+def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object]) -> TrioformerError:
+    """Copy or unpickle an error without its constructor, whose arguments are gone."""
+    error = cls.__new__(cls)
+    error.args = (message,)
+    error.__dict__.update(state)
+    return error
 
 
 class ConfigError(TrioformerError):

@@ -16,7 +16,6 @@ from ._delta_fifo import Delta as Delta
 from ._delta_fifo import DeltaFIFO as DeltaFIFO
 from ._delta_fifo import Deltas as Deltas
 from ._delta_fifo import DeltaType as DeltaType
-from ._delta_fifo import KnownObjects as KnownObjects
 from ._delta_fifo import Replaced as Replaced
 from ._delta_fifo import Sync as Sync
 from ._events import Added as Added

@@ -19,7 +19,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, final
+from typing import Generic, NamedTuple, TypeAlias, TypeVar, final
 
 import attrs
 import trio
@@ -27,7 +27,6 @@ import trio
 from ..models import KubernetesObject, key_of
 
 T = TypeVar("T", bound=KubernetesObject)
-T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 
 
 class DeltaType(enum.Enum):
@@ -57,6 +56,11 @@ class Deltas(Generic[T]):
 
     by_key: dict[str, list[Delta[T]]]
     """The pending changes of each key, oldest first."""
+    resource_version: str = ""
+    """What a bookmark after them said; empty when there was none."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_key.values()))
 
 
 @final
@@ -79,14 +83,6 @@ class Sync:
 Batch: TypeAlias = Deltas[T] | Replaced[T] | Sync
 
 
-class KnownObjects(Protocol[T_co]):
-    """What the queue asks of the store behind it."""
-
-    def get(self, key: str) -> T_co | None:
-        """The stored object, or None."""
-        ...
-
-
 @final
 @attrs.define(eq=False)
 class DeltaFIFO(Generic[T]):
@@ -95,15 +91,17 @@ class DeltaFIFO(Generic[T]):
     Writing never waits; a writer that can wait asks :meth:`wait_for_room` between batches, and so the bound reaches
     the watch's socket.
 
+    Whether an object is known is asked when its change is applied, not when it is queued: a list that is being applied
+    may be just about to bring it.
+
     Args:
-        known_objects: The store; a deletion of an object neither pending nor stored is dropped.
         max_pending: How many changes may be pending before :meth:`wait_for_room` waits.
     """
 
-    known_objects: KnownObjects[T]
     max_pending: int = 10_000
     _sealed: deque[Batch[T]] = attrs.field(factory=deque, init=False)
     _open: dict[str, list[Delta[T]]] = attrs.field(factory=dict, init=False)
+    _bookmark: str = attrs.field(default="", init=False)
     _pending: int = attrs.field(default=0, init=False)
     _ready: trio.Event = attrs.field(factory=trio.Event, init=False)
     _room: trio.Event | None = attrs.field(default=None, init=False)
@@ -122,19 +120,17 @@ class DeltaFIFO(Generic[T]):
         self._append(key_of(obj), Delta(UPDATED, obj))
 
     def delete(self, obj: T) -> None:
-        """Queue a deletion; atomic.
-
-        Dropped when nobody knows the object: it is neither pending nor in the store.
-        """
+        """Queue a deletion, unless the newest pending change of the object is one; atomic."""
         key = key_of(obj)
         pending = self._open.get(key)
-        if pending is None:
-            # A sealed list or a sealed change may still bring the key into the store, so only an idle queue can tell.
-            if not self._sealed and self.known_objects.get(key) is None:
-                return
-        elif pending[-1].type is DELETED:
-            return
-        self._append(key, Delta(DELETED, obj))
+        if pending is None or pending[-1].type is not DELETED:
+            self._append(key, Delta(DELETED, obj))
+
+    def bookmark(self, resource_version: str) -> None:
+        """Note, after what is pending, that nothing else has happened up to ``resource_version``; atomic."""
+        self._refuse_if_closed()
+        self._bookmark = resource_version
+        self._ready.set()
 
     def _append(self, key: str, delta: Delta[T]) -> None:
         self._refuse_if_closed()
@@ -147,8 +143,19 @@ class DeltaFIFO(Generic[T]):
         self._ready.set()
 
     def replace(self, objects: Sequence[T], resource_version: str) -> None:
-        """Queue a list's whole answer, after everything that is pending; atomic."""
+        """Queue a list's whole answer, after everything that is pending; atomic.
+
+        A list that is still pending, and what came after it, is dropped: the new one says all that is needed.
+        So at most one whole list ever waits, however long the reader is held up.
+        """
+        wants_sync = False
+        if any(isinstance(batch, Replaced) for batch in self._sealed):
+            self._seal_open()
+            while not isinstance(dropped := self._drop_newest(), Replaced):
+                wants_sync = wants_sync or isinstance(dropped, Sync)
         self._seal(Replaced(objects, resource_version))
+        if wants_sync:
+            self._seal(Sync())
 
     def resync(self) -> None:
         """Queue a resync, unless the newest pending item is one already; atomic."""
@@ -157,12 +164,24 @@ class DeltaFIFO(Generic[T]):
 
     def _seal(self, batch: Replaced[T] | Sync) -> None:
         self._refuse_if_closed()
-        if self._open:
-            self._sealed.append(Deltas(self._open))
-            self._open = {}
+        self._seal_open()
         self._sealed.append(batch)
         self._pending += 1
         self._ready.set()
+
+    def _seal_open(self) -> None:
+        if self._open or self._bookmark:
+            self._sealed.append(self._take_open())
+
+    def _take_open(self) -> Deltas[T]:
+        taken = Deltas(self._open, self._bookmark)
+        self._open, self._bookmark = {}, ""
+        return taken
+
+    def _drop_newest(self) -> Batch[T]:
+        dropped = self._sealed.pop()
+        self._pending -= _size(dropped)
+        return dropped
 
     async def pop(self) -> Batch[T]:
         """Take the oldest batch, waiting for one if there is none.
@@ -173,17 +192,14 @@ class DeltaFIFO(Generic[T]):
         Cancellation: nothing is lost; what is pending stays.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        while not self._pending:
+        while not (self._pending or self._sealed or self._bookmark):
             self._refuse_if_closed()
             self._ready = trio.Event()
             await self._ready.wait()
         # no checkpoint from here on: a batch that was taken is returned
-        if self._sealed:
-            batch = self._sealed.popleft()
-        else:
-            # Swapped whole: popping a dict's head one by one slows down with every pop.
-            batch, self._open = Deltas(self._open), {}
-        self._pending -= sum(map(len, batch.by_key.values())) if isinstance(batch, Deltas) else 1
+        # Open changes are swapped whole: popping a dict's head one by one slows down with every pop.
+        batch = self._sealed.popleft() if self._sealed else self._take_open()
+        self._pending -= _size(batch)
         if self._room is not None and self._pending < self.max_pending:
             self._room.set()
             self._room = None
@@ -211,3 +227,7 @@ class DeltaFIFO(Generic[T]):
     def _refuse_if_closed(self) -> None:
         if self._closed:
             raise trio.ClosedResourceError("this queue has been closed")
+
+
+def _size(batch: Batch[T]) -> int:
+    return len(batch) if isinstance(batch, Deltas) else 1

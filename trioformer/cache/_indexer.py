@@ -257,9 +257,14 @@ class Indexer(Generic[T]):
 
 def _values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
     try:
-        return tuple(function(obj))
+        found = function(obj)
+        values = tuple(found)
     except Exception as error:  # a user's function: whatever it raises becomes one clear error
         raise IndexerError(f"index function {name!r} failed on {obj.kind} {key_of(obj)}: {error!r}") from error
+    if isinstance(found, str) or not all(isinstance(value, str) for value in values):
+        wrong = found if isinstance(found, str) else values
+        raise IndexerError(f"index function {name!r} must return strings in a list or tuple, not {wrong!r}")
+    return values
 
 
 def field_index(path: str) -> IndexFunc[KubernetesObject]:

@@ -48,6 +48,7 @@ class SharedInformerFactory:
     _unstarted: list[SharedInformer[Any]]
     _asked: trio.Event
     _has_run: bool
+    _has_stopped: bool
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class SharedInformerFactory:
         self._unstarted = []
         self._asked = trio.Event()
         self._has_run = False
+        self._has_stopped = False
 
     def __repr__(self) -> str:
         return f"<SharedInformerFactory of {', '.join(kind.__name__ for kind in self._informers) or 'nothing yet'}>"
@@ -88,6 +90,7 @@ class SharedInformerFactory:
         """The informer of a kind; the same one each time.
 
         Asked for while the factory runs, it starts at once; ``wait_until_synced`` tells when it is filled.
+        What ends one informer ends the factory, one that came late included.
 
         Args:
             kind: The kind's class.
@@ -95,12 +98,16 @@ class SharedInformerFactory:
 
         Raises:
             IndexerError: An index of that name exists; the informer is as it was.
+            RuntimeError: The factory has stopped, and has no informer of this kind.
             TypeError: The class is no kind.
         """
         informer: SharedInformer[T] | None = self._informers.get(kind)
         if informer is not None:
-            informer.add_indexers(indexers or {})
+            if indexers:
+                informer.add_indexers(indexers)
             return informer
+        if self._has_stopped:
+            raise RuntimeError(f"this factory has stopped and starts no informer of {kind.__name__}; make a new one")
         api = self._client.api(
             kind,
             namespace=self._namespace if kind.__resource__.namespaced else None,
@@ -136,17 +143,25 @@ class SharedInformerFactory:
         if self._has_run:
             raise RuntimeError("this factory runs already or has stopped; a factory runs once")
         self._has_run = True
-        async with trio.open_nursery() as nursery:
-            self._start_new(nursery)
-            for informer in tuple(self._informers.values()):
-                await informer.wait_until_synced()
-            task_status.started()
-            while True:
-                self._start_new(nursery)
-                self._asked = trio.Event()
-                await self._asked.wait()
+        try:
+            async with trio.open_nursery() as nursery:
+                asked_for = tuple(self._informers.values())
+                nursery.start_soon(self._start_informers, nursery)
+                for informer in asked_for:
+                    try:
+                        await informer.wait_until_synced()
+                    except trio.ClosedResourceError:
+                        await trio.sleep_forever()  # what ended it is on its way to this nursery
+                task_status.started()
+        finally:
+            self._has_stopped = True
 
-    def _start_new(self, nursery: trio.Nursery) -> None:
-        for informer in self._unstarted:
-            nursery.start_soon(informer.run)
-        self._unstarted.clear()
+    async def _start_informers(self, nursery: trio.Nursery) -> None:
+        """Give each informer its task, now and whenever another is asked for."""
+        while True:
+            # no checkpoint between emptying the list and making the next event
+            for informer in self._unstarted:
+                nursery.start_soon(informer.run)
+            self._unstarted.clear()
+            self._asked = trio.Event()
+            await self._asked.wait()

@@ -30,7 +30,11 @@ class EventSource(Protocol[T]):
 
 
 class ListWatch(Protocol[T]):
-    """Where a reflector reads from; implement it to feed an informer from anything that lists and watches."""
+    """Where a reflector reads from; implement it to feed an informer from anything that lists and watches.
+
+    Both may raise `StatusError`, `ConnectionFailedError`, `UnexpectedAnswerError` and `DecodeError`, which a reflector
+    goes on from; anything else ends the informer.
+    """
 
     @property
     def name(self) -> str:

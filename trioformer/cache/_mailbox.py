@@ -113,8 +113,9 @@ class Mailbox(Generic[T]):
 
     overflow: Overflow
     patience: float
-    has_synced: trio.Event
-    """Set when the reader came back from every initial object."""
+    has_synced: bool
+    """Whether the reader came back from every initial object."""
+    _decided: trio.Event
     _snapshot: Callable[[], Sequence[T]]
     _send: trio.MemorySendChannel[Notification[T] | SharedBatch[T]]
     _receive: trio.MemoryReceiveChannel[Notification[T] | SharedBatch[T]]
@@ -146,7 +147,8 @@ class Mailbox(Generic[T]):
             raise ValueError(f"overflow must be 'coalesce', 'block' or 'raise', not {overflow!r}")
         self.overflow = overflow
         self.patience = patience
-        self.has_synced = trio.Event()
+        self.has_synced = False
+        self._decided = trio.Event()
         self._snapshot = snapshot
         self._send, self._receive = trio.open_memory_channel(buffer_size)
         self._pending = OrderedDict()
@@ -178,38 +180,44 @@ class Mailbox(Generic[T]):
                 self._overflow(notification)
         # no statistics call here: this runs for every event and every reader
 
-    def put_batch(self, batch: SharedBatch[T]) -> None:
-        """Queue a shared batch; never waits and never copies it."""
+    def put_batch(self, batch: SharedBatch[T]) -> bool:
+        """Queue a shared batch; never waits and never copies it.
+
+        Returns:
+            Whether it was taken.  If not, the reader is behind, and its notifications are to be put one by one, which
+            merges them with what waits.
+        """
         if self._closed or self._broken is not None:
-            return
+            return True
+        if batch.kind is BatchKind.RESYNC and (self._is_behind or self._current_kind is not None):
+            self._resync_put_off = True
+            return True
         if self._backlog:
             self._backlog.append(batch)
-        elif self._pending or (self._batches_waiting and self.overflow == "coalesce"):
-            self._merge_batch(batch)
+            return True
+        if self.overflow == "coalesce" and self._is_behind:
+            return False
+        try:
+            self._send.send_nowait(batch)
+        except trio.WouldBlock:
+            if self.overflow == "coalesce":
+                return False
+            self._overflow(batch)
         else:
-            try:
-                self._send.send_nowait(batch)
-            except trio.WouldBlock:
-                self._overflow(batch)
-            else:
-                self._batches_waiting += 1
+            self._batches_waiting += 1
+        return True
+
+    @property
+    def _is_behind(self) -> bool:
+        return bool(self._pending or self._batches_waiting or self._backlog)
 
     def _overflow(self, item: Notification[T] | SharedBatch[T]) -> None:
         if self.overflow == "block":
             self._backlog.append(item)
         elif self.overflow == "raise":
             self.break_off(f"its buffer of {self._send.statistics().max_buffer_size} notifications is full")
-        elif isinstance(item, SharedBatch):
-            self._merge_batch(item)
-        else:
+        elif not isinstance(item, SharedBatch):
             self._merge(item)
-
-    def _merge_batch(self, batch: SharedBatch[T]) -> None:
-        if batch.kind is BatchKind.RESYNC:
-            self._resync_put_off = True
-        else:
-            for notification in batch.notifications():
-                self._merge(notification)
 
     def _merge(self, notification: Notification[T]) -> None:
         key = key_of(object_of(notification))
@@ -241,7 +249,8 @@ class Mailbox(Generic[T]):
     def _release(self) -> None:
         self._pending.clear()
         self._backlog.clear()
-        self._current = iter(())
+        self._current, self._current_kind = iter(()), None
+        self._decided.set()
         self._send.close()  # wakes a reader that waits
         self._wake_writer()
 
@@ -251,12 +260,13 @@ class Mailbox(Generic[T]):
         Only mailboxes with ``overflow="block"`` ever have a backlog.
         """
         while self._backlog:
-            before = len(self._backlog)
+            waiting, delivered = len(self._backlog), self._delivered
             with trio.move_on_after(self.patience):
-                while len(self._backlog) == before:
+                while len(self._backlog) == waiting:
                     self._moved = trio.Event()
                     await self._moved.wait()
-            if len(self._backlog) == before:
+            # A reader in the middle of a long batch frees no place, and yet it works.
+            if len(self._backlog) == waiting and self._delivered == delivered:
                 self.break_off(f"it took no notification for {self.patience:g} s")
 
     def _wake_writer(self) -> None:
@@ -311,15 +321,30 @@ class Mailbox(Generic[T]):
             self._delivered += 1
             return item
 
+    async def wait_until_synced(self) -> None:
+        """Wait until the reader came back from every initial object.
+
+        Raises:
+            trio.ClosedResourceError: The mailbox was closed before.
+        """
+        await self._decided.wait()
+        if not self.has_synced:
+            raise trio.ClosedResourceError("the reader was removed, or its informer stopped, before it had synced")
+
     def _finish_batch(self) -> None:
         if self._current_kind is BatchKind.INITIAL:
-            self.has_synced.set()
+            self.has_synced = True
+            self._decided.set()
         self._current_kind = None
 
     def _advance_backlog(self) -> None:
-        if self._backlog:
+        # A reader that waited was handed its item directly, so the buffer may still be full.
+        while self._backlog:
+            try:
+                self._send.send_nowait(self._backlog[0])
+            except trio.WouldBlock:
+                return
             item = self._backlog.popleft()
-            self._send.send_nowait(item)
             self._batches_waiting += isinstance(item, SharedBatch)
             self._wake_writer()
 

@@ -15,13 +15,17 @@ import attrs
 import trio
 
 from .._util import Slices
+from ..errors import IndexerError
 from ..models import KubernetesObject, key_of
-from ._delta_fifo import DELETED, DeltaFIFO, Deltas, Replaced
+from ._delta_fifo import DELETED, Delta, DeltaFIFO, Deltas, Replaced
 from ._events import Added, Deleted, Notification, Updated
 from ._indexer import Indexer, Staged, drain
 from ._processor import Processor
 
 T = TypeVar("T", bound=KubernetesObject)
+
+TOLD_AT_ONCE = 200
+"""Notifications after which the readers get a turn; well below the smallest buffer that anybody would choose."""
 
 
 def is_same_state(old: KubernetesObject, new: KubernetesObject) -> bool:
@@ -52,7 +56,7 @@ class ProcessLoop(Generic[T]):
         while True:
             batch = await self._fifo.pop()
             if isinstance(batch, Deltas):
-                self._apply(batch)
+                await self._apply(batch)
             elif isinstance(batch, Replaced):
                 before, listed = await self._replace(batch)
                 del batch  # or its tuple would keep the objects until they go all at once
@@ -62,29 +66,44 @@ class ProcessLoop(Generic[T]):
                 self._processor.distribute_resync(self._indexer.snapshot())
             await self._processor.settle()
 
-    def _apply(self, batch: Deltas[T]) -> None:
-        # no checkpoint in here: the store and what the readers will be told change together
-        indexer = self._indexer
+    async def _apply(self, batch: Deltas[T]) -> None:
         told: list[Notification[T]] = []
         try:
             for key, deltas in batch.by_key.items():
                 for delta in deltas:
-                    new = delta.object
-                    old = indexer.get(key)
-                    if delta.type is DELETED:
-                        indexer.advance(new.resource_version)
-                        if old is not None:
-                            indexer.remove(key)
-                            told.append(Deleted(new))
-                    elif old is None:
-                        indexer.put(key, new)
-                        told.append(Added(new))
-                    elif not is_same_state(old, new):
-                        indexer.put(key, new)
-                        told.extend(changes_between(old, new))
-        finally:
-            # An index function that fails half-way must not keep the readers from what the store has taken in.
+                    # no checkpoint between these two: the store and what the readers will be told change together
+                    self._apply_one(key, delta, told)
+                    if len(told) >= TOLD_AT_ONCE:
+                        await self._tell(told)
+        except IndexerError:
+            # What the store has taken in before an index function failed is told all the same.
             self._processor.distribute(told)
+            raise
+        self._processor.distribute(told)
+        self._indexer.advance(batch.resource_version)
+
+    async def _tell(self, told: list[Notification[T]]) -> None:
+        """Tell the readers, and let them read before there is more: a burst must not outrun a reader that keeps up."""
+        self._processor.distribute(told)
+        told.clear()
+        await self._processor.settle()
+        await trio.lowlevel.checkpoint()
+
+    def _apply_one(self, key: str, delta: Delta[T], told: list[Notification[T]]) -> None:
+        indexer = self._indexer
+        new = delta.object
+        old = indexer.get(key)
+        if delta.type is DELETED:
+            indexer.advance(new.resource_version)
+            if old is not None:
+                indexer.remove(key)
+                told.append(Deleted(new))
+        elif old is None:
+            indexer.put(key, new)
+            told.append(Added(new))
+        elif not is_same_state(old, new):
+            indexer.put(key, new)
+            told.extend(changes_between(old, new))
 
     async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T]]:
         """Put a list in place of the store's content; returns what is no longer needed: the old content, the list."""
@@ -119,7 +138,7 @@ class ProcessLoop(Generic[T]):
         # no checkpoint from here on: readers see the old content or the new, and are told of exactly the difference
         before = indexer.swap(staged, batch.resource_version)
         if self._has_synced:
-            self._processor.distribute_relist(gone + changed)
+            await self._processor.distribute_relist(gone + changed)
         else:
             self._has_synced = True
             self._on_synced()

@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from .._util import NoPublicConstructor
+from .._util import NoPublicConstructor, Slices
 from ..errors import HandlerOverflowError
 from ..models import KubernetesObject, key_of
 from ._events import Notification, ResourceEventHandler, call_of, object_of
@@ -65,18 +65,23 @@ class HandlerListener(Generic[T]):
             began = trio.current_time()
             try:
                 await call_of(handler, notification)
-            except Exception as error:  # the documented boundary between a user's handler and the informer
-                if self.on_error is None:
-                    error.add_note(self._where(notification))
-                    raise
-                await self.on_error(error, notification)
+            except Exception as error:  # noqa: BLE001  # the documented boundary to a user's handler
+                await self._failed(error, notification)
             elapsed = trio.current_time() - began
             if elapsed > self.slowest_call:  # max() costs three times as much, for every event
                 self.slowest_call = elapsed
 
-    def _where(self, notification: Notification[T]) -> str:
+    async def _failed(self, error: Exception, notification: Notification[T]) -> None:
         obj = object_of(notification)
-        return f"in {self.listener.name}, on {type(notification).__name__} {obj.kind} {key_of(obj)}"
+        where = f"in {self.listener.name}, on {type(notification).__name__} {obj.kind} {key_of(obj)}"
+        if self.on_error is None:
+            error.add_note(where)
+            raise error
+        try:
+            await self.on_error(error, notification)
+        except Exception as raised:
+            raised.add_note(where)
+            raise
 
 
 @final
@@ -107,11 +112,15 @@ class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
 
         Later than the informer's own ``has_synced``, which only says that the cache is filled.
         """
-        return self._task.listener.mailbox.has_synced.is_set()
+        return self._task.listener.mailbox.has_synced
 
     async def wait_until_synced(self) -> None:
-        """Wait for :attr:`has_synced`; never returns if the handler is removed before."""
-        await self._task.listener.mailbox.has_synced.wait()
+        """Wait for :attr:`has_synced`.
+
+        Raises:
+            trio.ClosedResourceError: The handler was removed, or the informer stopped, before.
+        """
+        await self._task.listener.mailbox.wait_until_synced()
 
     @property
     def resync_period(self) -> float:
@@ -155,7 +164,7 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
     @property
     def has_synced(self) -> bool:
         """Whether the reader has come back for more after the last initial object."""
-        return self._mailbox.has_synced.is_set()
+        return self._mailbox.has_synced
 
     def statistics(self) -> MailboxStatistics:
         """How far the reader is behind."""
@@ -202,10 +211,22 @@ class Processor(Generic[T]):
             for notification in notifications:
                 put(notification)
 
-    def distribute_relist(self, changes: Sequence[Notification[T]]) -> None:
-        """Tell every listener what a relist changed."""
-        if changes:
-            self._put_batch(SharedBatch(BatchKind.RELIST, changes=changes), self._listeners)
+    async def distribute_relist(self, changes: Sequence[Notification[T]]) -> None:
+        """Tell every listener what a relist changed.
+
+        Those that keep up share one batch, queued before the first checkpoint; for those that are behind, the changes
+        are merged into what waits for them, in slices.
+        """
+        if not changes:
+            return
+        batch = SharedBatch(BatchKind.RELIST, changes=changes)
+        behind = [listener.mailbox for listener in self._listeners if not listener.mailbox.put_batch(batch)]
+        slices = Slices()
+        for mailbox in behind:
+            for change in changes:
+                mailbox.put(change)
+                if slices.is_over():
+                    await slices.checkpoint()
 
     def __len__(self) -> int:
         return len(self._listeners)
@@ -245,7 +266,8 @@ class Processor(Generic[T]):
         for listener in tuple(self._listeners):
             mailbox = listener.mailbox
             await mailbox.wait_for_room()
-            if mailbox.is_broken:
+            # While another was waited for, this one may have been removed.
+            if mailbox.is_broken and listener in self._listeners:
                 self._listeners.remove(listener)
                 if listener.name is not None:
                     raise HandlerOverflowError(f"{listener.name} fell behind: {mailbox.why_broken}")

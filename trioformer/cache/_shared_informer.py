@@ -82,6 +82,7 @@ class SharedInformer(Generic[T]):
     _loop: ProcessLoop[T]
     _lister: Lister[T]
     _synced: trio.Event
+    _decided: trio.Event
     _phase: _Phase
     _resync_period: float
     _check_period: float
@@ -98,11 +99,12 @@ class SharedInformer(Generic[T]):
     ) -> None:
         self._source = list_watch
         self._indexer = Indexer(indexers)
-        self._fifo = DeltaFIFO(self._indexer)
+        self._fifo = DeltaFIFO()
         self._processor = Processor()
         self._synced = trio.Event()
+        self._decided = trio.Event()
         self._reflector = Reflector(list_watch, self._fifo, options)
-        self._loop = ProcessLoop(self._fifo, self._indexer, self._processor, self._synced.set)
+        self._loop = ProcessLoop(self._fifo, self._indexer, self._processor, self._set_synced)
         self._lister = Lister[T]._create(list_watch.name, self._indexer, self._synced.is_set)
         self._phase = _Phase.NEW
         self._resync_period = self._check_period = resync_period
@@ -123,14 +125,24 @@ class SharedInformer(Generic[T]):
         return self._synced.is_set() and self._phase is _Phase.RUNNING
 
     async def wait_until_synced(self) -> None:
-        """Wait until the first list has filled the cache."""
-        await self._synced.wait()
+        """Wait until the first list has filled the cache.
+
+        Raises:
+            trio.ClosedResourceError: The informer stopped before.
+        """
+        await self._decided.wait()
+        if not self._synced.is_set():
+            raise trio.ClosedResourceError(f"the informer of {self._source.name} stopped before it had synced")
+
+    def _set_synced(self) -> None:
+        self._synced.set()
+        self._decided.set()
 
     @property
     def state(self) -> str:
         """``not started``, ``listing``, ``watching``, ``backing off`` or ``stopped``."""
         if self._phase is _Phase.RUNNING:
-            return self._reflector.statistics().state
+            return self._reflector.state
         return "not started" if self._phase is _Phase.NEW else "stopped"
 
     def statistics(self) -> InformerStatistics:
@@ -289,6 +301,7 @@ class SharedInformer(Generic[T]):
                 task_status.started()
         finally:
             self._phase = _Phase.STOPPED
+            self._decided.set()
             self._processor.close()
             self._fifo.close()
 

@@ -22,6 +22,9 @@ class Sink(Protocol[T_contra]):
     def delete(self, obj: T_contra) -> None:
         """Take a DELETED event."""
 
+    def bookmark(self, resource_version: str) -> None:
+        """Take a BOOKMARK event's resourceVersion."""
+
     def replace(self, objects: Sequence[T_contra], resource_version: str) -> None:
         """Take a list's whole answer."""
 
