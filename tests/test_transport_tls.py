@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import ssl
 import stat
 from functools import partial
@@ -22,6 +23,7 @@ from tests.scripted_http import (
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport import open_transport
+from trioformer.transport._network import _Network, _SocketStream
 from trioformer.transport._tls import TLS
 
 CA = trustme.CA()
@@ -341,3 +343,41 @@ async def test_a_request_cancelled_in_its_handshake_leaves_no_socket(nursery: tr
             own.cancel_scope.cancel()
         await hung_up.wait()
     nursery.cancel_scope.cancel()
+
+
+async def test_records_that_have_arrived_together_are_read_together(nursery: trio.Nursery) -> None:
+    """A record for each read would cost more than all that is done with a list's items."""
+    ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
+    server = trio.SSLStream(theirs, server_tls(), server_side=True)
+    sent = trio.Event()
+
+    async def serve() -> None:
+        for number in range(20):
+            await server.send_all(b"%05d" % number * 200)
+        sent.set()
+
+    nursery.start_soon(serve)
+    context = ssl.create_default_context(cadata=CA_PEM.decode())
+    stream = await _SocketStream(ours).start_tls(context, "127.0.0.1")
+    await sent.wait()
+    first = await stream.read(12_000)
+    assert (len(first), first[-5:]) == (12_000, b"00011")
+    assert len(await stream.read(65_536)) == 8_000
+    await theirs.aclose()
+    assert await stream.read(65_536) == b"", "a ragged end is an end; HTTP tells whether the answer is whole"
+    await stream.aclose()
+
+
+async def test_requests_go_over_our_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They replace a private part of httpx's transport; if httpx moves it, this fails."""
+    used: list[str] = []
+    connect = _Network.connect_tcp
+
+    async def spy(self: _Network, host: str, port: int, **options: object) -> object:
+        used.append(host)
+        return await connect(self, host, port, **options)  # type: ignore[arg-type]  # passed on as they came
+
+    monkeypatch.setattr(_Network, "connect_tcp", spy)
+    async with serving(tls=server_tls()) as server:
+        assert await fetch(ClusterConfig(server=server.url, ca_data=CA_PEM)) == b"hello"
+    assert used == ["127.0.0.1"]

@@ -20,7 +20,7 @@ from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._byte_stream import ByteStream
 from ._errors import CONNECTION_ERRORS, connection_failed
-from ._handshake import HandshakeGuard
+from ._network import Connections
 from ._tls import TLS
 
 CONNECT_PATIENCE: Final = 30.0
@@ -98,7 +98,7 @@ class Transport(metaclass=NoPublicConstructor):
         self._headers = {"Accept-Encoding": "identity", "User-Agent": user_agent}
         # httpcore hands the name to TLS, which sends it and checks the certificate against it.
         name = config.tls_server_name
-        self._extensions: dict[str, object] = {"sni_hostname": name} if name else {}
+        self._extensions: dict[str, str] = {"sni_hostname": name} if name else {}
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -203,10 +203,8 @@ class Transport(metaclass=NoPublicConstructor):
         stream: bool,
     ) -> httpx.Response:
         self._check_open()
-        extensions = self._extensions
         if self._tls is not None:
             self._tls.refresh()
-            extensions = {**extensions, "trace": HandshakeGuard()}
         authorization = self._authorization.header()
         sent_at = trio.current_time()
         credentials = {} if authorization is None else {"Authorization": authorization}
@@ -218,7 +216,7 @@ class Transport(metaclass=NoPublicConstructor):
                 content=content,
                 headers={**self._headers, **headers, **credentials},
                 timeout=patience,
-                extensions=extensions,
+                extensions=self._extensions,
             )
             response = await client.send(request, stream=stream)
         except CONNECTION_ERRORS as exc:
@@ -296,14 +294,8 @@ class _Borrowed(httpx.AsyncBaseTransport):
 
 
 def _connections(tls: TLS | None) -> httpx.AsyncBaseTransport:
-    return httpx.AsyncHTTPTransport(
-        verify=tls.context if tls is not None else False,  # False: nothing to verify, the server is http://
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_PERIOD),
-        socket_options=_socket_options(),
-        http1=True,
-        http2=False,
-        trust_env=False,
-    )
+    context = tls.context if tls is not None else None
+    return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD)
 
 
 def _socket_options() -> list[tuple[int, int, int]]:
