@@ -160,5 +160,11 @@ def e2e(session: nox.Session) -> None:
     session.run("pytest", "tests/e2e", *session.posargs, env=_control_plane(session))
 
 
+@nox.session(venv_backend="none")
+def bench(session: nox.Session) -> None:
+    """Run the benchmarks beside other clients; they make environments of their own (what follows ``--``: names)."""
+    session.run(sys.executable, "benchmarks/run.py", *session.posargs)
+
+
 if __name__ == "__main__":
     sys.exit("run this with nox: nox -l")
