@@ -3,7 +3,7 @@
 The problem: kube-apiserver streams a list item by item, in records of 4 to 6 KB, a watch event by event.
 ``trio.SSLStream`` hands out one record a read, and a read of httpcore passes h11 and six async generators.
 For 10,000 pods that is 1 s of CPU, more than everything else that is done with them.
-So :class:`_TLSStream` decrypts what one read of the socket has brought, up to what httpcore asks for, before it answers.
+So :class:`_TLSStream` decrypts all that one read of the socket has brought, up to what httpcore asks for.
 
 It also closes its socket when a handshake is cancelled, which httpcore's own backend does only for errors.
 """
