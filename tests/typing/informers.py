@@ -1,0 +1,68 @@
+"""What type checkers must say of clients, listers and notifications; checked by mypy and pyright, never run."""
+
+from __future__ import annotations
+
+from typing import assert_never, assert_type
+
+import trio
+
+from trioformer import (
+    Added,
+    Api,
+    Client,
+    Deleted,
+    HandlerRegistration,
+    Lister,
+    ObjectList,
+    ResourceEventHandler,
+    SharedInformer,
+    SharedInformerFactory,
+    Updated,
+    field_index,
+    open_client,
+)
+from trioformer.models.core_v1 import ConfigMap, Pod
+
+
+async def client_calls() -> None:
+    async with open_client() as client:
+        assert_type(client, Client)
+        pods = client.api(Pod, namespace="default")
+        assert_type(pods, Api[Pod])
+        assert_type(await pods.get("a"), Pod)
+        assert_type(await pods.list(label_selector={"app": "web"}), ObjectList[Pod])
+        assert_type(list(await pods.list()), list[Pod])
+        assert_type(await pods.patch("a", {"metadata": {"labels": {"a": None}}}), Pod)
+        assert_type(await pods.delete("a"), Pod | None)
+        async with pods.watch() as events:
+            async for event in events:
+                assert_type(event.object, Pod)
+        await pods.create(ConfigMap())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # another kind
+
+
+class Handler(ResourceEventHandler[Pod]):
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        assert_type(new.spec.node_name, str | None)
+
+
+async def informers(client: Client, nursery: trio.Nursery) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name"), "name": lambda pod: [pod.name]})
+    assert_type(informer, SharedInformer[Pod])
+    assert_type(informer.add_event_handler(Handler()), HandlerRegistration[Pod])
+    assert_type(informer.lister, Lister[Pod])
+    assert_type(informer.lister.get("a", namespace="b"), Pod | None)
+    assert_type(informer.lister["b/a"], Pod)
+    assert_type(informer.lister.by_index("node", "n"), tuple[Pod, ...])
+    await nursery.start(factory.run)
+    with informer.subscribe() as notifications:
+        async for notification in notifications:
+            match notification:
+                case Added(object=pod):
+                    assert_type(pod, Pod)
+                case Updated(old=old, new=new):
+                    assert_type((old, new), tuple[Pod, Pod])
+                case Deleted(object=pod, is_stale=stale):
+                    assert_type((pod, stale), tuple[Pod, bool])
+                case other:
+                    assert_never(other)
