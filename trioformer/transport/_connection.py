@@ -20,7 +20,6 @@ from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._byte_stream import ByteStream
 from ._errors import CONNECTION_ERRORS, connection_failed
-from ._network import Connections
 from ._tls import TLS
 
 CONNECT_PATIENCE: Final = 30.0
@@ -294,6 +293,9 @@ class _Borrowed(httpx.AsyncBaseTransport):
 
 
 def _connections(tls: TLS | None) -> httpx.AsyncBaseTransport:
+    # httpx too imports httpcore with the first transport: it is a fifth of what importing this library would cost.
+    from ._network import Connections  # noqa: PLC0415
+
     context = tls.context if tls is not None else None
     return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD)
 
