@@ -1,0 +1,1 @@
+"""How the benchmarks are run: environments, processes, workloads, tables."""

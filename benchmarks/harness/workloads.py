@@ -1,0 +1,241 @@
+"""What is measured, of whom, and what it must show: the table of targets, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One line of a result: a client with its options."""
+
+    label: str
+    rival: str
+    """An environment of ``environments.PINNED``, or ``client_go``."""
+    flags: tuple[str, ...] = ()
+    """Options for the driver."""
+    pods: int | None = None
+    """How many pods instead of the workload's number."""
+    events: int | None = None
+    """How many events instead of the workload's number: what is very slow is sent fewer."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What must be reached: a measurement of one entrant, absolute or over another's."""
+
+    what: str
+    """The measurement's name, such as ``cpu``; of what a driver says, or made by ``report.derived``."""
+    of: str
+    """The entrant's label."""
+    over: str | None = None
+    """Another entrant's label: the ratio to it is what counts."""
+    at_most: float | None = None
+    at_least: float | None = None
+    per_pod: bool = False
+    """Whether a ratio is taken of values per pod, of entrants with different numbers of pods."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A server with what it sends, and everybody who reads it."""
+
+    title: str
+    kind: str
+    """The driver's word for it."""
+    server: Literal["replay", "real", "none"]
+    entrants: tuple[Entrant, ...]
+    targets: tuple[Target, ...]
+    pods: int = 10_000
+    events: int = 0
+    size: Literal["large", "small"] = "large"
+    tls: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Headings of the measurements that the table shows."""
+
+
+OURS = Entrant("trioformer", "trioformer")
+LIMIT = Entrant("limit", "limit")
+GO = Entrant("client-go", "client_go")
+GO_JSON = Entrant("client-go, JSON", "client_go", ("-json",))
+LIGHTKUBE = Entrant("lightkube", "lightkube")
+OTHERS = (
+    Entrant("kubernetes", "kubernetes"),
+    Entrant("kubernetes-asyncio", "kubernetes_asyncio"),
+    LIGHTKUBE,
+    Entrant("kr8s", "kr8s"),
+    Entrant("kubex", "kubex"),
+    Entrant("kubesdk", "kubesdk"),
+)
+DROPPED = Entrant("trioformer, no managedFields", "trioformer", ("--drop-managed-fields",))
+GO_DROPPED = Entrant("client-go, JSON, no managedFields", "client_go", ("-json", "--drop-managed-fields"))
+AT_10K = Entrant("trioformer, 10,000", "trioformer", pods=10_000)
+AT_100K = Entrant("trioformer, 100,000", "trioformer", pods=100_000)
+
+SYNC = {"wall": "s", "cpu": "CPU s", "rss": "MB", "rss_per_pod": "KB/pod"}
+STORM = {"events_per_s": "events/s", "cpu_per_event": "CPU µs/event", "coalesced": "merged", "high_water": "high water"}
+LATENCY = {"p50": "p50 ms", "p99": "p99 ms", "max": "max ms", "cpu_per_event": "CPU µs/event"}
+
+KB, MS = 1024, 1.0
+NO_LOSS = (Target("coalesced", "trioformer", at_most=0), Target("high_water", "trioformer", at_most=1024))
+STORM_EVENTS = 50_000
+
+WORKLOADS: dict[str, Workload] = {
+    "sync10k": Workload(
+        "10,000 pods from kube-apiserver into the cache",
+        "sync",
+        "real",
+        (OURS, GO, GO_JSON, LIMIT, *OTHERS),
+        (
+            Target("wall", "trioformer", "client-go", at_most=1.0),
+            Target("cpu", "trioformer", "client-go", at_most=0.8),
+            Target("wall", "kubernetes", "trioformer", at_least=10),
+            Target("wall", "lightkube", "trioformer", at_least=2.5),
+        ),
+        columns=SYNC,
+    ),
+    "replay10k": Workload(
+        "10,000 pods from the replay server into the cache",
+        "sync",
+        "replay",
+        (OURS, DROPPED, GO_JSON, GO_DROPPED, LIMIT, *OTHERS),
+        (
+            Target("cpu", "client-go, JSON", "trioformer", at_least=5),
+            Target("rss", "trioformer", "client-go, JSON", at_most=0.5),
+            Target("rss_per_pod", "trioformer", at_most=12),
+            Target("rss_per_pod", DROPPED.label, at_most=6.5),
+        ),
+        columns=SYNC,
+    ),
+    "replay100k": Workload(
+        "100,000 pods from the replay server into the cache",
+        "sync",
+        "replay",
+        (AT_10K, AT_100K, GO_JSON, LIMIT),
+        tuple(Target(what, AT_100K.label, AT_10K.label, at_most=1.15, per_pod=True) for what in ("wall", "cpu", "rss")),
+        pods=100_000,
+        columns=SYNC,
+    ),
+    "storm50k": Workload(
+        "50,000 MODIFIED events of 10 KB",
+        "storm",
+        "replay",
+        (
+            OURS,
+            Entrant("trioformer, node index", "trioformer", ("--node-index",)),
+            Entrant("trioformer, 10 handlers", "trioformer", ("--handlers", "10")),
+            Entrant("trioformer, handler reads", "trioformer", ("--read",)),
+            LIMIT,
+            GO_JSON,
+            Entrant("client-go, JSON, 10 handlers", "client_go", ("-json", "--handlers", "10")),
+            *(each for each in OTHERS if each.label != "kr8s"),
+            Entrant("kr8s", "kr8s", pods=1_000, events=2_000),
+        ),
+        (
+            Target("cpu_per_event", "client-go, JSON", "trioformer", at_least=8),
+            Target("cpu_per_event", "trioformer", "limit", at_most=1.2),
+            Target("cpu_per_event", "trioformer, node index", "limit", at_most=1.4),
+            Target("cpu_per_event", "trioformer, node index", "lightkube", at_most=0.8),
+            Target("cpu_per_event", "trioformer, 10 handlers", "trioformer", at_most=1.5),
+            Target("cpu_per_event", "client-go, JSON", "trioformer, handler reads", at_least=4),
+            *NO_LOSS,
+            Target("coalesced", "trioformer, node index", at_most=0),
+            Target("coalesced", "trioformer, 10 handlers", at_most=0),
+            Target("coalesced", "trioformer, handler reads", at_most=0),
+        ),
+        events=STORM_EVENTS,
+        columns=STORM,
+    ),
+    "storm-tls": Workload(
+        "50,000 MODIFIED events of 10 KB over TLS",
+        "storm",
+        "replay",
+        (OURS, LIMIT, GO_JSON, LIGHTKUBE),
+        (Target("cpu_per_event", "trioformer", "limit", at_most=1.4), *NO_LOSS),
+        events=STORM_EVENTS,
+        tls=True,
+        columns=STORM,
+    ),
+    "storm-small": Workload(
+        "50,000 MODIFIED events of 0.5 KB",
+        "storm",
+        "replay",
+        (OURS, LIMIT, GO_JSON, LIGHTKUBE),
+        (Target("cpu_per_event", "trioformer", "limit", at_most=2.0), *NO_LOSS),
+        events=STORM_EVENTS,
+        size="small",
+        columns=STORM,
+    ),
+    "latency": Workload(
+        "From a write to the handler, idle kube-apiserver, 1,000 writes",
+        "latency",
+        "real",
+        (OURS, GO, LIMIT, Entrant("kubernetes", "kubernetes"), LIGHTKUBE),
+        (
+            Target("p50", "trioformer", "client-go", at_most=1.5),
+            Target("p99", "trioformer", "client-go", at_most=1.5),
+        ),
+        events=1_000,
+        columns=LATENCY,
+    ),
+    "ticker": Workload(
+        "Lateness of a task that ticks every 5 ms, beside 100,000 pods",
+        "ticker",
+        "replay",
+        (OURS,),
+        tuple(
+            Target(f"{phase}_{what}", "trioformer", at_most=most)
+            for phase in ("sync", "resync")
+            for what, most in (("p99", 5 * MS), ("max", 60 * MS))
+        ),
+        pods=100_000,
+        columns={
+            f"{phase}_{what}": f"{phase}, {heading}"
+            for phase in ("sync", "resync")
+            for what, heading in (
+                ("p99", "p99 ms"),
+                ("max", "max ms"),
+                ("max_without_gc", "max without GC ms"),
+                ("longest_gc", "longest GC ms"),
+            )
+        },
+    ),
+    "lookups": Workload(
+        "Reading a filled cache",
+        "lookups",
+        "replay",
+        (
+            Entrant("1,000 pods", "trioformer", pods=1_000),
+            Entrant("10,000 pods", "trioformer", pods=10_000),
+            Entrant("100,000 pods", "trioformer", pods=100_000),
+        ),
+        (
+            Target("gets_per_s", "100,000 pods", at_least=500_000),
+            Target("hot_gets_per_s", "100,000 pods", "1,000 pods", at_least=0.8),
+            Target("by_index_us_per_object", "100,000 pods", "10,000 pods", at_most=1.25),
+        ),
+        pods=100_000,
+        columns={
+            "gets_per_s": "get/s",
+            "hot_gets_per_s": "get/s, 1,000 keys",
+            "by_index_us": "by_index µs",
+            "by_index_found": "objects found",
+            "by_index_us_per_object": "by_index µs/object",
+        },
+    ),
+    "resync100k": Workload(
+        "A resync of 100,000 objects to one handler",
+        "resync",
+        "replay",
+        (OURS,),
+        (
+            Target("pods_per_s", "trioformer", at_least=200_000),
+            Target("high_water", "trioformer", at_most=2),
+            Target("rss_per_pod", "trioformer", at_most=0.1),
+        ),
+        pods=100_000,
+        columns={"pods_per_s": "notifications/s", "high_water": "high water", "rss_per_pod": "KB/pod"},
+    ),
+}

@@ -1,0 +1,165 @@
+"""An API server's bytes in memory: one list of realistic pods, one watch, cut as a socket and h11 would cut them.
+
+``python tests/byte_stream.py`` measures, in one process, the CPU of an informer and of the barest loop over the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import httpx
+import trio
+import trio.testing
+
+from trioformer import ClusterConfig, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer.models.core_v1 import Pod
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+_found = importlib.util.spec_from_file_location("pods", BENCHMARKS / "servers" / "pods.py")
+assert _found is not None
+pods = importlib.util.module_from_spec(_found)
+assert _found.loader is not None
+_found.loader.exec_module(pods)
+
+READ = 65_536
+"""Bytes that httpcore reads at once."""
+OPENING = b'{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",'
+SERVER = ClusterConfig(server="http://server")
+
+
+class Recorded(httpx.AsyncBaseTransport):
+    """Answers with a list of pods, and with a watch that tells of a change of one after the other, again and again.
+
+    The watch begins when ``go`` is set, and is silent after its events.
+    """
+
+    def __init__(self, count: int, events: int) -> None:
+        self.go = trio.Event()
+        parts = list(pods.pods("large", count))
+        self.items = [head + pods.version(number) + tail for number, (head, tail) in enumerate(parts)]
+        versions = range(count, count + events)
+        self.events = [
+            OPENING + parts[number % count][0][1:] + pods.version(number) + parts[number % count][1] + b"}\n"
+            for number in versions
+        ]
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await trio.lowlevel.checkpoint()
+        return httpx.Response(200, stream=_Body(self._watch() if "watch" in request.url.params else self._list()))
+
+    async def _list(self) -> AsyncIterator[bytes]:
+        metadata = b'"metadata":{"resourceVersion":"%s"}' % pods.version(len(self.items))
+        body = b'{"kind":"PodList","apiVersion":"v1",%s,"items":[%s]}\n' % (metadata, b",".join(self.items))
+        for begin in range(0, len(body), READ):
+            await trio.lowlevel.checkpoint()
+            yield body[begin : begin + READ]
+
+    async def _watch(self) -> AsyncIterator[bytes]:
+        await self.go.wait()
+        for piece, is_read in pieces(self.events):
+            if is_read:
+                await trio.lowlevel.checkpoint()
+            yield piece
+        await trio.sleep_forever()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._chunks:
+            yield chunk
+
+
+def pieces(events: list[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """What h11 makes of an HTTP chunk for each event, cut at the end of each read; and whether it reads first."""
+    room = 0
+    for event in events:
+        begin = 0
+        while begin < len(event):
+            is_read = room == 0
+            room = room or READ
+            piece = event[begin : begin + room]
+            yield piece, is_read
+            begin += len(piece)
+            room -= len(piece)
+
+
+class Counter(ResourceEventHandler[Pod]):
+    """Counts updates; reads what the pipe itself knows of an object."""
+
+    def __init__(self, expected: int) -> None:
+        self._left = expected
+        self.done = trio.Event()
+
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        assert new.resource_version
+        self._left -= 1
+        if not self._left:
+            self.done.set()
+
+
+async def informer_seconds(server: Recorded) -> float:
+    """CPU of an informer with one handler, from the first event to the last."""
+    async with open_client(SERVER, http_transport=server) as client, trio.open_nursery() as nursery:
+        factory = SharedInformerFactory(client)
+        informer = factory.informer(Pod)
+        handler = Counter(len(server.events))
+        registration = informer.add_event_handler(handler)
+        await nursery.start(factory.run)
+        await registration.wait_until_synced()
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        began = time.process_time()
+        server.go.set()
+        await handler.done.wait()
+        taken = time.process_time() - began
+        assert registration.statistics().mailbox.coalesced == 0
+        nursery.cancel_scope.cancel()
+    return taken
+
+
+async def limit_seconds(server: Recorded) -> float:
+    """CPU of the barest loop over the same."""
+    import drive_limit  # of the benchmarks, beside the modules that it imports
+
+    async with httpx.AsyncClient(transport=server, base_url="http://server", timeout=None) as client:
+        store: dict[str, object] = {}
+        version = await drive_limit.read_list(client, store)
+        gc.collect()
+        began = time.process_time()
+        server.go.set()
+        await drive_limit.read_watch(client, version, store, len(server.events), None)
+        return time.process_time() - began
+
+
+def best(measure: Callable[[Recorded], Awaitable[float]], *, rounds: int, count: int, events: int) -> float:
+    """The least of several runs, in seconds: what disturbs a run only adds to it."""
+    taken = []
+    for _ in range(rounds):
+        server = Recorded(count, events)
+        taken.append(trio.run(measure, server))
+    return min(taken)
+
+
+def main() -> None:
+    sys.path.append(str(BENCHMARKS / "drivers"))
+    size = {"rounds": 1, "count": 400, "events": 4_000}
+    ours, limits = [], []
+    for _ in range(7):  # in turns, so that a busy machine slows both
+        ours.append(best(informer_seconds, **size))
+        limits.append(best(limit_seconds, **size))
+    print(json.dumps({"informer": min(ours) / size["events"], "limit": min(limits) / size["events"]}))
+
+
+if __name__ == "__main__":
+    main()
