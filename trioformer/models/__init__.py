@@ -39,8 +39,10 @@ from ._meta import make_object as make_object
 from ._meta import resource_of as resource_of
 from ._quantity import Quantity as Quantity
 from ._selectors import FieldMatcher as FieldMatcher
+from ._selectors import FieldOperator as FieldOperator
 from ._selectors import FieldRequirement as FieldRequirement
 from ._selectors import LabelMatcher as LabelMatcher
+from ._selectors import LabelOperator as LabelOperator
 from ._selectors import LabelRequirement as LabelRequirement
 from ._serde import EMPTY_MAP as EMPTY_MAP
 from ._serde import JSON as JSON
@@ -64,12 +66,14 @@ __all__ = [
     "EMPTY_MAP",
     "JSON",
     "FieldMatcher",
+    "FieldOperator",
     "FieldRequirement",
     "FrozenMap",
     "GroupVersionKind",
     "Head",
     "KubernetesObject",
     "LabelMatcher",
+    "LabelOperator",
     "LabelRequirement",
     "ManagedFieldsEntry",
     "MetadataHead",

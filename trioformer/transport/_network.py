@@ -14,7 +14,7 @@ import math
 import ssl
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, cast, final
 
 import httpcore
 import httpx
@@ -162,7 +162,7 @@ class _Network(httpcore.AsyncNetworkBackend):
         with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
             stream = await trio.open_tcp_stream(host, port, local_address=local_address)
             for option in socket_options or ():
-                stream.setsockopt(*option)
+                stream.setsockopt(*cast("tuple[int, int, int]", option))  # Connections is given no other
             return _SocketStream(stream)
 
     async def sleep(self, seconds: float) -> None:
