@@ -11,7 +11,7 @@ The rooms:
 - ``_lazy.py``: :class:`Model`, a level of JSON whose fields are made when they are read, and :func:`encode`
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and where its kind lives on the server
 - ``_kinds.py``: the built-in kinds by name; ``_registry.py`` (GENERATED) is their table
-- ``_serde.py``: JSON to Python and back; the only room that knows msgspec and cattrs
+- ``_serde.py``: JSON to Python and back, by msgspec; ``_converter.py``: what msgspec does not know, by cattrs
 - ``_quantity.py``: amounts such as ``100m`` and ``2Gi``
 - ``_selectors/``: label and field selectors
 - ``_generate/``: the developers' tool that writes the generated modules from ``_schema.json``; never imported

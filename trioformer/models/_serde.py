@@ -1,25 +1,22 @@
-"""JSON in, JSON out: the only module that names msgspec and cattrs.
+"""JSON in, JSON out: msgspec scans bytes and turns plain leaves into Python values.
 
-msgspec scans bytes and turns plain leaves into Python values; the one cattrs converter does what msgspec does not
-know: quantities, the two kinds of time, free-form JSON, read-only maps, and the attrs classes that users bring for
-their own kinds.
+What msgspec does not know is left to the one cattrs converter of ``_converter.py``; no other module names either.
 Nothing here knows a Kubernetes kind, and nothing here is structured before :mod:`._lazy` asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias, TypeVar, Union, final, get_args, get_origin
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias, TypeVar, final
 
-import attrs
-import cattrs
 import msgspec
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from ..errors import DecodeError
-from ._quantity import Quantity
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 __all__ = [
     "EMPTY_MAP",
@@ -113,8 +110,10 @@ def freeze(value: object) -> Any:
 
 def decode_error(error: Exception, what: str) -> DecodeError:
     """The library's own error for what msgspec or cattrs found wrong in ``what``."""
-    if isinstance(error, cattrs.BaseValidationError):
-        wrong = "; ".join(cattrs.transform_error(error, path=""))
+    if isinstance(error, ExceptionGroup):
+        from ._converter import what_is_wrong  # noqa: PLC0415  # as below
+
+        wrong = "; ".join(what_is_wrong(error))
     else:
         wrong = " ".join(str(error).split())
     return DecodeError(f"cannot decode {what}: {wrong}")
@@ -127,7 +126,7 @@ FAULTS = (
     AttributeError,
     ArithmeticError,
     RecursionError,
-    cattrs.BaseValidationError,
+    ExceptionGroup,  # cattrs gathers what is wrong with an object
     msgspec.MsgspecError,  # a ValueError only since msgspec 0.22
 )
 """What structuring a bad value may raise, most of it out of converter hooks.
@@ -356,7 +355,7 @@ def plain(value: object) -> object:
 
     Without it, msgspec would take them for attrs classes of its own rules.
     """
-    made: object = converter.unstructure(value)
+    made: object = _converter().unstructure(value)
     return made
 
 
@@ -378,108 +377,32 @@ def camel_case(name: str) -> str:
     return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
-def _utc(value: datetime) -> datetime:
-    if value.tzinfo is None:
-        raise ValueError("a time needs a time zone, such as datetime.now(UTC)")
-    return value.astimezone(UTC)
+@functools.cache
+def _converter() -> Converter:
+    # cattrs is a fifth of this library's import time, and most programs read no field that needs it at once.
+    from ._converter import make_converter  # noqa: PLC0415
+
+    return make_converter()
 
 
-def _structure_time(value: object, _: object) -> datetime:
-    return value if isinstance(value, datetime) else msgspec.convert(value, datetime)
+_taught: list[tuple[type[Any], Callable[[Any, type[Any]], Any], Callable[[Any], Any]]] = []
 
 
-def _unstructure_time(value: datetime) -> str:
-    return _utc(value).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _unstructure_micro_time(value: datetime) -> str:
-    return _utc(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _structure_quantity(value: object, _: object) -> Quantity:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise TypeError("a quantity is a string or a number")
-    return Quantity(str(value))
-
-
-def _is(tag: object) -> Callable[[Any], bool]:
-    return lambda type_: type_ == tag
-
-
-def _is_user_class(type_: Any) -> bool:
-    return isinstance(type_, type) and attrs.has(type_)
-
-
-def _is_plain_union(type_: Any) -> bool:
-    arms = {*get_args(type_)} - {type(None)}
-    return get_origin(type_) in (Union, UnionType) and len(arms) > 1 and arms <= _PLAIN
-
-
-_PLAIN = frozenset({str, int, float, bool})
-
-
-def _renames(cls: type[Any]) -> dict[str, Any]:
-    return {
-        a.name: override(rename=a.metadata.get("json", camel_case(a.name)), omit_if_default=True)
-        for a in attrs.fields(cls)
-    }
-
-
-def _make_converter() -> cattrs.Converter:
-    made = cattrs.Converter(forbid_extra_keys=False)
-
-    def reader(cls: type[Any]) -> Callable[[Any, Any], Any]:
-        read = make_dict_structure_fn(cls, made, **_renames(cls))
-
-        def read_object(value: Any, type_: Any) -> Any:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected an object, got {type(value).__name__}")
-            return read(value, type_)
-
-        return read_object
-
-    def writer(cls: type[Any]) -> Callable[[Any], Any]:
-        return make_dict_unstructure_fn(cls, made, **_renames(cls))
-
-    made.register_structure_hook_factory(_is_user_class, reader)
-    made.register_unstructure_hook_factory(_is_user_class, writer)
-    times = {Time: _unstructure_time, datetime: _unstructure_time, MicroTime: _unstructure_micro_time}
-    for tag, unstructure_time in times.items():
-        made.register_structure_hook_func(_is(tag), _structure_time)
-        made.register_unstructure_hook_func(_is(tag), unstructure_time)
-    made.register_structure_hook_func(_is_plain_union, msgspec.convert)
-    made.register_structure_hook(Quantity, _structure_quantity)
-    made.register_unstructure_hook(Quantity, str)
-    made.register_structure_hook(bytes, lambda value, _: msgspec.convert(value, bytes))
-    made.register_unstructure_hook(bytes, msgspec.to_builtins)
-    made.register_structure_hook_func(_is(JSON), lambda value, _: freeze(value))
-    made.register_unstructure_hook_func(_is(JSON), made.unstructure)
-    made.register_structure_hook_func(
-        lambda type_: get_origin(type_) in _MAPPINGS,
-        lambda value, type_: FrozenMap({k: made.structure(v, get_args(type_)[1]) for k, v in value.items()}),
-    )
-    return made
-
-
-_MAPPINGS: tuple[object, ...] = (Mapping, FrozenMap)
-converter = _make_converter()
+def taught() -> Iterable[tuple[type[Any], Callable[[Any, type[Any]], Any], Callable[[Any], Any]]]:
+    """What :func:`teach` was told: classes, how they are read, and how they are written."""
+    return _taught
 
 
 def teach(cls: type[Any], read: Callable[[Any, type[Any]], Any], write: Callable[[Any], Any]) -> None:
-    """Tell the converter how a class and its subclasses are read from plain values, and written as what dumps takes."""
-
-    def is_known(type_: Any) -> bool:
-        return isinstance(type_, type) and issubclass(type_, cls)
-
-    converter.register_structure_hook_func(is_known, read)
-    converter.register_unstructure_hook_func(is_known, write)
+    """Tell the converter, before it is first used, how a class and its subclasses are read and written."""
+    _taught.append((cls, read, write))
 
 
 def structure(data: bytes | Raw, type_: Any) -> Any:
     """Decode JSON and let the converter structure it as ``type_``."""
-    return converter.structure(msgspec.json.decode(data), type_)
+    return _converter().structure(msgspec.json.decode(data), type_)
 
 
 def unstructure(value: object, type_: Any) -> Any:
     """Turn a value of ``type_`` into what :func:`dumps` takes."""
-    return converter.unstructure(value, unstructure_as=type_)
+    return _converter().unstructure(value, unstructure_as=type_)
