@@ -18,7 +18,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.environments import BENCHMARKS, CACHE, REPOSITORY, UnavailableError, client_go, python_of
+from harness.environments import (
+    BENCHMARKS,
+    CACHE,
+    REPOSITORY,
+    SOURCE,
+    UnavailableError,
+    client_go,
+    copy_source,
+    python_of,
+)
 from harness.report import Line, derived, write
 from harness.running import RunFailedError, drive, serving
 from harness.workloads import WORKLOADS, Entrant, Workload
@@ -72,7 +81,7 @@ def measure(workload: Workload, lines: Sequence[Line], *, scale: float, repeats:
 def run_import(repeats: int) -> bool:
     """How long importing takes; a program of its own."""
     command = [str(python_of("trioformer")), str(BENCHMARKS / "import_time.py"), "--limit", "1.3"]
-    done = subprocess.run(command, env={"PYTHONPATH": str(REPOSITORY)}, check=False)
+    done = subprocess.run(command, env={"PYTHONPATH": str(SOURCE)}, check=False)
     return done.returncode == 0 and repeats > 0
 
 
@@ -89,6 +98,7 @@ def main() -> None:
     if unknown := [name for name in names if name not in (*WORKLOADS, IMPORT)]:
         sys.exit(f"error: unknown benchmark {', '.join(unknown)}; known are {', '.join((*WORKLOADS, IMPORT))}")
     CACHE.mkdir(parents=True, exist_ok=True)
+    copy_source()
     reached = True
     for name in names:
         print(f"\n{name}", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -17,8 +18,7 @@ class Ticks:
     """What has been seen; all in milliseconds."""
 
     def __init__(self) -> None:
-        self.late: list[float] = []
-        self.late_without_gc: list[float] = []
+        self._ticks: list[tuple[float, float, float]] = []  # when it was due, how late it was, how late without GC
         self.collections: list[float] = []
         self._began = 0.0
         self._collecting = 0.0
@@ -37,14 +37,15 @@ class Ticks:
             due = trio.current_time() + PERIOD
             await trio.sleep_until(due)
             late = (trio.current_time() - due) * 1000
-            self.late.append(late)
-            self.late_without_gc.append(max(0.0, late - self._collecting))
+            self._ticks.append((due, late, max(0.0, late - self._collecting)))
 
-    def report(self) -> dict[str, float]:
+    def report(self, *, since: float = -math.inf) -> dict[str, float]:
+        """What was seen since a time on trio's clock."""
+        seen = [(late, without_gc) for due, late, without_gc in self._ticks if due >= since]
         return {
-            "ticks": len(self.late),
-            **measure.quantiles(self.late),
-            "max_without_gc": max(self.late_without_gc),
+            "ticks": len(seen),
+            **measure.quantiles([late for late, _ in seen]),
+            "max_without_gc": max(without_gc for _, without_gc in seen),
             "longest_gc": max(self.collections, default=0.0),
             "gc": sum(self.collections),
         }

@@ -13,6 +13,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parents[1]
 REPOSITORY = BENCHMARKS.parent
 CACHE = REPOSITORY / ".cache" / "bench"
+SOURCE = CACHE / "source"
 
 # What a rival needs comes with it, in the newest version that it allows on the day the environment is made.
 OURS = ("trio==0.35.0", "httpx==0.28.1", "attrs==26.1.0", "cattrs==26.2.1", "msgspec==0.22.0", "PyYAML==6.0.3")
@@ -54,6 +55,12 @@ def python_of(name: str) -> Path:
     run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted])
     stamp.write_text(expected)
     return python
+
+
+def copy_source() -> None:
+    """Copy trioformer as it is now to where the drivers import it from, so that a run measures one state of it."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.copytree(REPOSITORY / "trioformer", SOURCE / "trioformer", ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def client_go() -> Path:

@@ -29,7 +29,10 @@ class Line:
     error: str | None = None
 
     def medians(self) -> Numbers:
-        return {name: statistics.median(run[name] for run in self.runs) for name in self.runs[0]} if self.runs else {}
+        """The middle of each measurement; nothing of who has failed in any round."""
+        if self.error is not None or not self.runs:
+            return {}
+        return {name: statistics.median(run[name] for run in self.runs) for name in self.runs[0]}
 
 
 def derived(values: Mapping[str, float], *, pods: int, events: int) -> Numbers:
@@ -45,8 +48,6 @@ def derived(values: Mapping[str, float], *, pods: int, events: int) -> Numbers:
         found["pods_per_s"] = pods / wall
     if cpu is not None and events:
         found["cpu_per_event"] = cpu / events * 1e6
-    if "by_index_us" in found:
-        found["by_index_us_per_object"] = found["by_index_us"] / found["by_index_found"]
     return found
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .environments import BENCHMARKS, CACHE, REPOSITORY, UnavailableError, client_go, control_plane, python_of
+from .environments import BENCHMARKS, CACHE, REPOSITORY, SOURCE, UnavailableError, client_go, control_plane, python_of
 from .workloads import Entrant, Workload
 
 PATIENCE = 600.0
@@ -92,7 +92,7 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
         command = [str(python_of(entrant.rival)), str(program), workload.kind, *arguments]
     environment = {**os.environ}
     if entrant.rival == "trioformer":
-        environment["PYTHONPATH"] = str(REPOSITORY)
+        environment["PYTHONPATH"] = str(SOURCE)
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=CACHE
     )

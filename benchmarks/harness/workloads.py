@@ -213,16 +213,15 @@ WORKLOADS: dict[str, Workload] = {
         ),
         (
             Target("gets_per_s", "100,000 pods", at_least=500_000),
-            Target("hot_gets_per_s", "100,000 pods", "1,000 pods", at_least=0.8),
-            Target("by_index_us_per_object", "100,000 pods", "10,000 pods", at_most=1.25),
+            # Not 1: a hundred times as many objects do not fit into the processor's caches.
+            Target("hot_gets_per_s", "100,000 pods", "1,000 pods", at_least=1 / 1.5),
+            Target("by_index_us", "100,000 pods", "1,000 pods", at_most=1.5),
         ),
         pods=100_000,
         columns={
             "gets_per_s": "get/s",
             "hot_gets_per_s": "get/s, 1,000 keys",
-            "by_index_us": "by_index µs",
-            "by_index_found": "objects found",
-            "by_index_us_per_object": "by_index µs/object",
+            "by_index_us": "by_index of 20 objects, µs",
         },
     ),
     "resync100k": Workload(
