@@ -13,6 +13,7 @@ Everything else is installed below ``.cache/bench``.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -78,11 +79,11 @@ def measure(workload: Workload, lines: Sequence[Line], *, scale: float, repeats:
                     print(" ".join(f"{name}={said[name]:.3g}" for name in ("wall", "cpu") if name in said), flush=True)
 
 
-def run_import(repeats: int) -> bool:
+def run_import() -> bool:
     """How long importing takes; a program of its own."""
     command = [str(python_of("trioformer")), str(BENCHMARKS / "import_time.py"), "--limit", "1.3"]
     done = subprocess.run(command, env={"PYTHONPATH": str(SOURCE)}, check=False)
-    return done.returncode == 0 and repeats > 0
+    return done.returncode == 0
 
 
 def main() -> None:
@@ -98,12 +99,22 @@ def main() -> None:
     if unknown := [name for name in names if name not in (*WORKLOADS, IMPORT)]:
         sys.exit(f"error: unknown benchmark {', '.join(unknown)}; known are {', '.join((*WORKLOADS, IMPORT))}")
     CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit("error: another run is going on, and two would disturb each other; wait for its end")
+        run(names, options)
+
+
+def run(names: Sequence[str], options: argparse.Namespace) -> None:
+    """Run the named benchmarks, write the results and draw the plot."""
     copy_source()
     reached = True
     for name in names:
         print(f"\n{name}", flush=True)
         if name == IMPORT:
-            reached &= run_import(options.repeats)
+            reached &= run_import()
             continue
         workload = WORKLOADS[name]
         lines = lines_of(workload, [each for each in options.only.split(",") if each], options.scale)
