@@ -164,9 +164,9 @@ func main() {
 	m := start()
 	go informer.Run(ctx.Done())
 	wait := func(synced ...cache.InformerSynced) {
-		for _, each := range synced { // WaitForCacheSync looks only every 100 ms
+		for _, each := range synced { // WaitForCacheSync looks only every 100 ms; more often than this would cost CPU
 			for !each() {
-				time.Sleep(200 * time.Microsecond)
+				time.Sleep(2 * time.Millisecond)
 			}
 		}
 	}
