@@ -24,10 +24,12 @@ from trioformer.models import FieldMatcher, LabelMatcher
 from trioformer.models.core_v1 import Node, Pod
 
 
-def page(*names: str, version: str = "7", token: str = "", left: int | None = None) -> httpx.Response:
+def page(
+    *names: str, version: str = "7", token: str = "", left: int | None = None, kind: str = "Pod"
+) -> httpx.Response:
     metadata = {"resourceVersion": version, "continue": token, "remainingItemCount": left}
     items = [{"metadata": {"name": name, "namespace": "shop"}, "spec": {"nodeName": "n"}} for name in names]
-    body = {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items}
+    body = {"kind": f"{kind}List", "apiVersion": "v1", "metadata": metadata, "items": items}
     return answer(200, json.dumps(body, separators=(",", ":")))
 
 
@@ -62,13 +64,14 @@ async def test_a_list_of_one_page() -> None:
 
 
 async def test_all_namespaces_and_cluster_scoped_kinds_are_listed_at_their_addresses() -> None:
-    async with client_of(page(), page()) as (client, carrier):
+    async with client_of(page(), page(kind="Node")) as (client, carrier):
         await client.api(Pod).list(page_size=None)
         await client.api(Node).list(page_size=None)
     assert carrier.asked == ["GET /api/v1/pods", "GET /api/v1/nodes"]
 
 
 async def test_pages_are_joined_at_the_version_of_the_first() -> None:
+    """client-go: TestListPager_List"""
     replies = page("a", token="x", left=2), page("b", token="y"), page("c", version="8")
     async with client_of(*replies) as (client, carrier):
         listing = await client.api(Pod, "shop").list(
@@ -87,6 +90,7 @@ async def test_pages_are_joined_at_the_version_of_the_first() -> None:
 
 
 async def test_a_token_that_expires_leads_to_one_whole_list_at_the_version_that_was_asked_for() -> None:
+    """client-go: TestListPager_List"""
     replies = page("a", token="x"), page("b", token="y"), gone(), page("new", version="9")
     async with client_of(*replies) as (client, carrier):
         listing = await client.api(Pod, "shop").list(resource_version="5", page_size=1)

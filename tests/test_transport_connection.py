@@ -18,7 +18,7 @@ from tests.scripted_http import (
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport import Transport, open_transport
-from trioformer.transport._connection import _socket_options
+from trioformer.transport._connection import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, _socket_options
 
 
 async def test_a_request_carries_what_it_was_given_and_brings_the_whole_answer() -> None:
@@ -68,10 +68,16 @@ async def test_connections_are_kept_alive_by_the_kernel() -> None:
         stream = body._response.extensions["network_stream"]
         end = stream.get_extra_info("socket")
         assert end.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
-        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 10
+        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 15
+        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 9
         assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
-        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
+        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 42_000
+
+
+def test_a_dead_peer_is_found_within_45_seconds_of_its_last_byte() -> None:
+    late = 0.5  # the kernel's timers, each
+    timers = 1 + KEEPALIVE_COUNT
+    assert KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL + timers * late <= 45
 
 
 def test_socket_options_that_a_platform_lacks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

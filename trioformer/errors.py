@@ -27,7 +27,9 @@
     │       ├── ServiceUnavailableError 503
     │       └── ServerTimeoutError      504
     ├── CacheNotSyncedError             a lister was asked before its cache was filled
+    ├── CacheSyncError                  caches were not filled in time: names each, and why
     ├── IndexerError                    an index is unknown, doubled, or its function failed
+    ├── TransformError                  an informer's transform failed, or changed what an object is
     └── HandlerOverflowError            a handler with overflow="raise" or "block" fell behind
 
 Misuse of lifetimes raises trio's own errors (``trio.ClosedResourceError``,
@@ -47,6 +49,7 @@ __all__ = [
     "AlreadyExistsError",
     "BadRequestError",
     "CacheNotSyncedError",
+    "CacheSyncError",
     "ConfigError",
     "ConflictError",
     "ConnectionFailedError",
@@ -60,6 +63,7 @@ __all__ = [
     "MethodNotAllowedError",
     "NotAcceptableError",
     "NotFoundError",
+    "NotSynced",
     "RequestTooLargeError",
     "SelectorError",
     "ServerError",
@@ -69,6 +73,7 @@ __all__ = [
     "StatusDetails",
     "StatusError",
     "TooManyRequestsError",
+    "TransformError",
     "TrioformerError",
     "UnauthorizedError",
     "UnexpectedAnswerError",
@@ -389,8 +394,38 @@ class CacheNotSyncedError(TrioformerError):
     """
 
 
+@attrs.frozen
+class NotSynced:
+    """An informer or a handler that was waited for in vain."""
+
+    name: str
+    """Which, such as ``Pod in namespace default``."""
+    phase: str
+    """What it was doing, such as ``listing`` or ``failed``."""
+    error: Exception | None
+    """Why it did not get on, where that is known."""
+    since: float
+    """When it was started, on trio's clock; infinity if it was not."""
+
+
+class CacheSyncError(TrioformerError):
+    """Caches were not filled when they had to be, or never will be.
+
+    Attributes:
+        not_synced: What was waited for in vain.
+    """
+
+    def __init__(self, message: str, *, not_synced: tuple[NotSynced, ...]) -> None:
+        super().__init__(message)
+        self.not_synced = not_synced
+
+
 class IndexerError(TrioformerError):
     """An index is unknown, already there, or its function failed; the store is unchanged."""
+
+
+class TransformError(TrioformerError):
+    """An informer's transform failed on an object, or returned something that is not this object any more."""
 
 
 class HandlerOverflowError(TrioformerError):

@@ -8,14 +8,17 @@ from typing import ClassVar, assert_type
 
 import attrs
 
+from trioformer.client import Api, Client
 from trioformer.models import (
     JSON,
     FrozenMap,
     KubernetesObject,
     ObjectMeta,
     OwnerReference,
+    PartialObjectMetadata,
     Quantity,
     ResourceInfo,
+    Unstructured,
     builtin_kind,
     builtin_resources,
     encode,
@@ -24,7 +27,9 @@ from trioformer.models import (
     from_json,
     key_of,
     make_object,
+    metadata_kind,
     resource_of,
+    unstructured_kind,
 )
 from trioformer.models.apiextensions_v1 import JSONSchemaProps
 from trioformer.models.apps_v1 import Deployment
@@ -90,6 +95,30 @@ assert_type(resource_of(Pod), ResourceInfo)
 assert_type(Pod.__resource__, ResourceInfo)
 assert_type(builtin_kind("v1", "Pod"), type[KubernetesObject])
 assert_type(builtin_resources(), tuple[ResourceInfo, ...])
+
+# Kinds without a class, and metadata alone
+Gadget = unstructured_kind("example.com/v1", "Gadget", plural="gadgets", namespaced=True)
+assert_type(Gadget, type[Unstructured])
+assert_type(unstructured_kind(resource_of(Pod)), type[Unstructured])
+unstructured_kind("v1", "Pod")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+gadget = Gadget.of({"metadata": {"name": "g"}, "spec": {"size": 1}})
+assert_type(gadget, Unstructured)
+assert_type(gadget.metadata, ObjectMeta)
+assert_type(gadget.merge({"spec": {"size": 2}}), Unstructured)
+assert_type(gadget.keys(), tuple[str, ...])
+size: int = gadget["spec"]["size"]
+phase: str = gadget.get("status", {}).get("phase", "")
+gadget["spec"] = {}  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+_ = gadget.spec  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+assert_type(metadata_kind(Pod), type[PartialObjectMetadata])
+assert_type(from_json(metadata_kind(Pod), "{}").metadata.name, str)
+
+
+async def through_a_client(client: Client) -> None:
+    """What a client makes of them."""
+    assert_type(await client.discover("apps/v1", "Deployment"), type[Unstructured])
+    assert_type(client.api(Gadget), Api[Unstructured])
+    assert_type(client.api(metadata_kind(Pod)), Api[PartialObjectMetadata])
 
 
 @attrs.frozen(kw_only=True)

@@ -4,6 +4,9 @@
 - ``_api.py``: :class:`Api`, the objects of one kind
 - ``_lists.py``: :class:`ObjectList`, and how a list is read while it arrives
 - ``_watch.py``: :class:`WatchStream`, an open watch
+- ``_discovery.py``: where the objects of a kind live, if it has no class
+- ``_forms.py``: how the objects of a kind travel, and whether what came is one
+- ``_undecodable.py``: :class:`Undecodable`, what nobody can read
 - ``_options.py``: selectors and other query parameters
 - ``_answers.py``: answers → objects and errors
 
@@ -22,6 +25,8 @@ from ._lists import ObjectList as ObjectList
 from ._options import FieldSelector as FieldSelector
 from ._options import LabelSelector as LabelSelector
 from ._options import ListOptions as ListOptions
+from ._undecodable import OnUndecodable as OnUndecodable
+from ._undecodable import Undecodable as Undecodable
 from ._watch import WatchEvent as WatchEvent
 from ._watch import WatchStream as WatchStream
 
@@ -33,7 +38,9 @@ __all__ = [
     "LabelSelector",
     "ListOptions",
     "ObjectList",
+    "OnUndecodable",
     "PropagationPolicy",
+    "Undecodable",
     "VersionInfo",
     "WatchEvent",
     "WatchStream",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import trio
 
 from ..errors import DecodeError, StatusError, TrioformerError, UnexpectedAnswerError
-from ..models import KubernetesObject, decode, level_decoder, make_object, scan_head
+from ..models import KubernetesObject, decode, level_decoder, make_object
 from ..transport import Answer, ByteStream, excerpt
+
+if TYPE_CHECKING:
+    from ._forms import Form
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -17,6 +20,9 @@ LONGEST_REFUSAL: Final = 64 * 1024
 """Bytes of a streamed refusal that are read; a Status is much shorter."""
 REFUSAL_PATIENCE: Final = 5.0
 """Seconds that a streamed refusal may take to arrive."""
+
+JSON: Final = "application/json"
+"""What every API server understands and answers."""
 
 HINT: Final = "check that the configured address is an API server's"
 """What to do about an answer that is none."""
@@ -51,7 +57,7 @@ def check(answer: Answer, *, method: str, where: str) -> None:
         raise refusal(answer, method=method, where=where)
 
 
-def object_in(answer: Answer, kind: type[T], *, method: str, where: str) -> T:
+def object_in(answer: Answer, form: Form[T], *, method: str, where: str) -> T:
     """Make the object that an answer holds.
 
     Raises:
@@ -59,15 +65,14 @@ def object_in(answer: Answer, kind: type[T], *, method: str, where: str) -> T:
         UnexpectedAnswerError: The answer holds no object of this kind.
     """
     check(answer, method=method, where=where)
-    expected = kind.__resource__.kind
     try:
-        head = scan_head(answer.body)
         found = kind_in(answer.body)
+        kept, head = form.keep(answer.body)
     except (ValueError, RecursionError) as exc:
-        raise _unexpected(answer, where, f"holds no {expected}") from exc
-    if found not in (expected, ""):
-        raise _unexpected(answer, where, f"holds a {found}, not a {expected}")
-    return make_object(kind, answer.body, head)
+        raise _unexpected(answer, where, f"holds no {form.name}") from exc
+    if found not in ("", *form.names):
+        raise _unexpected(answer, where, f"holds a {found}, not a {form.name}")
+    return make_object(form.kind, kept, head)
 
 
 def kind_in(body: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
@@ -24,17 +25,17 @@ from ..models import (
     resource_of,
 )
 from ..transport import Answer, Scan, Transport
-from ._answers import check, kind_in, object_in, streamed_refusal
+from ._answers import JSON, check, kind_in, object_in, streamed_refusal
+from ._forms import Form
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelector, LabelSelector, ListOptions, list_params, watch_params
+from ._undecodable import OnUndecodable, Undecodable
 from ._watch import WatchStream
 
 T = TypeVar("T", bound=KubernetesObject)
 
 ANSWER_GRACE: Final = 30.0
 """Seconds that a watch's answer may outlast the watch's own ``timeoutSeconds``."""
-
-_JSON: Final = "application/json"
 
 PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
 """What becomes of the objects that a deleted one owns."""
@@ -62,13 +63,13 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         namespace: The only namespace that is dealt with, or None.
     """
 
-    __slots__ = ("_scan", "_transport", "kind", "namespace", "resource")
+    __slots__ = ("_form", "_transport", "kind", "namespace", "resource")
 
     def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
         self._transport = transport
-        self._scan = scan
         self.kind: type[T] = kind
         self.resource: ResourceInfo = resource_of(kind)
+        self._form = Form(kind, scan)
         self.namespace: str | None = namespace
         if namespace is not None:
             if not self.resource.namespaced:
@@ -100,6 +101,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         resource_version: str | None = None,
         resource_version_match: str | None = None,
         page_size: int | None = PAGE_SIZE,
+        on_undecodable: OnUndecodable | None = None,
     ) -> ObjectList[T]:
         """List objects: page by page, joined, all at one version of the collection.
 
@@ -112,6 +114,8 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             resource_version: None for the newest state, ``"0"`` for any, otherwise at least this one.
             resource_version_match: ``NotOlderThan`` or ``Exact``; None lets the server choose.
             page_size: How many objects to ask for at once; None for all.
+            on_undecodable: Is told, at the end, of each object that does not decode; None makes the first
+                an error.  When everything is listed anew, an object is told of again.
 
         Raises:
             SelectorError: A selector does not parse.
@@ -124,7 +128,17 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             resource_version_match=resource_version_match,
             limit=page_size,
         )
-        page = first = await self.list_page(asked)
+        if on_undecodable is None:
+            return await self._all_pages(asked, None)
+        lost: deque[Undecodable] = deque()
+        listed = await self._all_pages(asked, lost)
+        for each in lost:
+            on_undecodable(each)
+        return listed
+
+    async def _all_pages(self, asked: ListOptions, lost: deque[Undecodable] | None) -> ObjectList[T]:
+        on_undecodable = None if lost is None else lost.append
+        page = first = await self.list_page(asked, on_undecodable=on_undecodable)
         items = list(first.items)
         pages = 1
         while page.continue_token:
@@ -133,19 +147,28 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             following = attrs.evolve(asked, continue_token=token, resource_version=None, resource_version_match=None)
             pages += 1
             try:
-                page = await self.list_page(following)
+                page = await self.list_page(following, on_undecodable=on_undecodable)
             except ExpiredError:
-                whole = await self.list_page(attrs.evolve(asked, limit=None))
+                if lost is not None:
+                    lost.clear()  # they were of pages that do not count any more
+                whole = await self.list_page(attrs.evolve(asked, limit=None), on_undecodable=on_undecodable)
                 return attrs.evolve(whole, pages=pages)
             if page.continue_token == token:
                 raise UnexpectedAnswerError(f"{self._where('list')}: a page continues with itself", code=200)
             items += page.items
         return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
 
-    async def list_page(self, options: ListOptions | None = None) -> ObjectList[T]:
+    async def list_page(
+        self, options: ListOptions | None = None, *, on_undecodable: OnUndecodable | None = None
+    ) -> ObjectList[T]:
         """List objects: one page, the one that ``options`` describe.
 
         Objects are made while the answer arrives, so a long page does not hold up other tasks.
+
+        Args:
+            options: What to ask for; None for everything.
+            on_undecodable: Is told of each object that does not decode, and the rest is listed; None makes the first
+                an error.
 
         Raises:
             SelectorError: A selector does not parse.
@@ -153,10 +176,12 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         """
         params = list_params(options if options is not None else ListOptions())
         where = self._where("list")
-        async with self._transport.stream(self._collection(), params=params, for_watch=False) as body:
+        accept = self._form.accept_list
+        async with self._transport.stream(self._collection(), params=params, accept=accept, for_watch=False) as body:
             if body.code != 200:
-                raise await streamed_refusal(body, method="GET", where=where)
-            return await read_list(body, self.kind, where, self._scan)
+                with self._form.explaining():
+                    raise await streamed_refusal(body, method="GET", where=where)
+            return await read_list(body, self._form, where, on_undecodable)
 
     @asynccontextmanager
     async def watch(
@@ -168,6 +193,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         timeout_seconds: int | None = None,
         allow_bookmarks: bool = False,
         send_initial_events: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
     ) -> AsyncGenerator[WatchStream[T], None]:
         """Watch what happens to objects.
 
@@ -180,6 +206,9 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             timeout_seconds: When the server should end the watch; None lets it choose.
             allow_bookmarks: Whether to be told of newer resourceVersions when nothing else happens.
             send_initial_events: Whether to begin with the present state and a bookmark after it (KEP-3157).
+            on_undecodable: Is told of each frame that does not decode, before the events that came with it are handed
+                out, and the watch goes on; None makes the first one an error, after the events before it.
+                ERROR events and frames of more than 16 MB are errors in any case.
 
         Raises:
             SelectorError: A selector does not parse.
@@ -204,16 +233,18 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             patience = math.inf if timeout_seconds is None else timeout_seconds + ANSWER_GRACE
             try:
                 with trio.fail_after(patience):
+                    accept = self._form.accept
                     body = await stack.enter_async_context(
-                        self._transport.stream(self._collection(), params=params, for_watch=True)
+                        self._transport.stream(self._collection(), params=params, accept=accept, for_watch=True)
                     )
             except trio.TooSlowError as exc:
                 raise ConnectionFailedError(
                     f"{self._transport.server}: no answer to the watch came within {patience:g} s; watch again"
                 ) from exc
             if body.code != 200:
-                raise await streamed_refusal(body, method="GET", where=where)
-            yield WatchStream[T]._create(self.kind, body, where, self._scan)
+                with self._form.explaining():
+                    raise await streamed_refusal(body, method="GET", where=where)
+            yield WatchStream[T]._create(self._form, body, where, on_undecodable)
 
     # --- writing ---
 
@@ -304,26 +335,28 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         }
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        answer = await self._send("DELETE", self._object(name), content, _JSON)
-        check(answer, method="DELETE", where=where)
+        answer = await self._send("DELETE", self._object(name), content, JSON)
+        with self._form.explaining():
+            check(answer, method="DELETE", where=where)
         try:
             is_status = kind_in(answer.body) == "Status"
         except (ValueError, RecursionError):
             is_status = False  # the next line says what it is instead
-        return None if is_status else object_in(answer, self.kind, method="DELETE", where=where)
+        return None if is_status else object_in(answer, self._form, method="DELETE", where=where)
 
     # --- what all of them need ---
 
     async def _request(
-        self, method: str, path: str, where: str, *, content: bytes | None = None, content_type: str = _JSON
+        self, method: str, path: str, where: str, *, content: bytes | None = None, content_type: str = JSON
     ) -> T:
         answer = await self._send(method, path, content, content_type)
-        return object_in(answer, self.kind, method=method, where=where)
+        with self._form.explaining():
+            return object_in(answer, self._form, method=method, where=where)
 
     async def _send(self, method: str, path: str, content: bytes | None, content_type: str) -> Answer:
-        if content is None:
-            return await self._transport.request(method, path)
-        return await self._transport.request(method, path, content=content, content_type=content_type)
+        given = None if content is None else content_type
+        accept = self._form.accept
+        return await self._transport.request(method, path, content=content, content_type=given, accept=accept)
 
     def _collection(self, *, namespace: str | None = None) -> str:
         """The URL path of all objects in a namespace: the API's, or another if this has none."""
@@ -344,6 +377,9 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         """The namespace that an object is to be written to."""
         if not isinstance(obj, self.kind):
             raise TypeError(f"this is the API of {self.kind.__name__}, and {obj!r} is none")
+        if self._form.is_partial:
+            kind = self.resource.kind
+            raise TypeError(f"{obj!r} cannot be written, as it would lose all else; patch it, or use the API of {kind}")
         if not self.resource.namespaced:
             if obj.namespace is not None:
                 raise ValueError(f"{self.resource} belong to no namespace, but {obj!r} names one")

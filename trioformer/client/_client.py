@@ -13,10 +13,11 @@ import httpx
 from .._util import NoPublicConstructor
 from ..errors import DecodeError, UnexpectedAnswerError
 from ..kubeconfig import ClusterConfig, load_config
-from ..models import KubernetesObject, decode, scan_whole, scan_without_managed_fields
+from ..models import KubernetesObject, Unstructured, decode, scan_whole, scan_without_managed_fields, unstructured_kind
 from ..transport import Transport, excerpt, open_transport
 from ._answers import check
 from ._api import Api
+from ._discovery import discover_resource
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -59,7 +60,8 @@ class Client(metaclass=NoPublicConstructor):
         """Give access to the objects of one kind; sends nothing.
 
         Args:
-            kind: A model, such as ``Pod``, or a class of your own with a ``__resource__``.
+            kind: A model, such as ``Pod``, a class of your own with a ``__resource__``, or one that :meth:`discover`,
+                :func:`~trioformer.models.unstructured_kind` or :func:`~trioformer.models.metadata_kind` has made.
             namespace: The only namespace to deal with; None for all of them.
             drop_managed_fields: Cut ``metadata.managedFields`` out of what is listed and watched; often half of it.
 
@@ -69,6 +71,29 @@ class Client(metaclass=NoPublicConstructor):
         """
         scan = scan_without_managed_fields if drop_managed_fields else scan_whole
         return Api[T]._create(self._transport, kind, namespace, scan)
+
+    async def discover(self, api_version: str, kind: str) -> type[Unstructured]:
+        """Ask the server where the objects of a kind live, and make a kind of it.
+
+        For example::
+
+            Widget = await client.discover("example.com/v1", "Widget")
+            widgets = await client.api(Widget, namespace="default").list()
+
+        One request is sent each time: keep the class.
+
+        Args:
+            api_version: Such as ``apps/v1``.
+            kind: Such as ``Deployment``.
+
+        Raises:
+            NotFoundError: There is no such version, or no such kind in it; names what there is.
+            StatusError: The server refused.
+            UnexpectedAnswerError: The answer is no list of resources.
+            ConnectionFailedError: There was no answer.
+            ValueError: ``api_version`` cannot be one, or ``kind`` is empty.
+        """
+        return unstructured_kind(await discover_resource(self._transport, api_version, kind))
 
     async def version(self) -> VersionInfo:
         """Ask the server for its version (``GET /version``).

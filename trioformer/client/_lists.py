@@ -9,9 +9,11 @@ import attrs
 
 from .._util import Slices
 from ..errors import DecodeError, UnexpectedAnswerError
-from ..models import KubernetesObject, make_object
-from ..transport import BLOCK, ByteStream, ListSplitter, Scan
+from ..models import KubernetesObject
+from ..transport import BLOCK, ByteStream, ListSplitter
 from ._answers import HINT
+from ._forms import Form
+from ._undecodable import OnUndecodable, undecodable_item
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -42,20 +44,32 @@ class ObjectList(Generic[T]):
         return len(self.items)
 
 
-async def read_list(body: ByteStream, kind: type[T], where: str, scan: Scan) -> ObjectList[T]:
+async def read_list(
+    body: ByteStream, form: Form[T], where: str, on_undecodable: OnUndecodable | None = None
+) -> ObjectList[T]:
     """Make the objects of one page while it arrives, in slices of about a millisecond between two checkpoints.
 
     Raises:
-        UnexpectedAnswerError: The body is no list.
+        UnexpectedAnswerError: The body is no list of this kind, or an object does not decode and nobody wants to know.
         ConnectionFailedError: It broke off.
     """
     splitter = ListSplitter()
     slices = Slices()
     objects: list[T] = []
+    first: bytes | None = None
 
     async def make(items: list[bytes]) -> None:
+        nonlocal first
         for item in items:
-            objects.append(make_object(kind, *scan(item)))
+            try:
+                objects.append(form.make_item(item))
+                first = first or item
+            except DecodeError as exc:
+                if on_undecodable is None:
+                    raise
+                error = DecodeError(f"{where}: {exc}")
+                error.__cause__ = exc
+                on_undecodable(undecodable_item(form.name, item, error))
             if slices.is_over():
                 await slices.checkpoint()
 
@@ -66,6 +80,7 @@ async def read_list(body: ByteStream, kind: type[T], where: str, scan: Scan) -> 
                 await make(splitter.feed(view[begin : begin + BLOCK]))
         rest, head = splitter.finish()
         await make(rest)
+        form.check_list(head, first)
     except DecodeError as exc:
         raise UnexpectedAnswerError(f"{where}: {exc}; {HINT}", code=body.code) from exc
     return ObjectList(

@@ -8,9 +8,11 @@ from typing import Generic, NamedTuple, NoReturn, TypeVar, cast, final
 import trio
 
 from .._util import NoPublicConstructor, Slices
-from ..errors import ConnectionFailedError, DecodeError, StatusError, TrioformerError
+from ..errors import ConnectionFailedError, DecodeError, StatusError
 from ..models import KubernetesObject, decode, make_object
-from ..transport import ByteStream, EventType, FrameSplitter, Scan, decode_watch_frame
+from ..transport import ByteStream, EventType, FrameSplitter, decode_watch_frame
+from ._forms import Form, nameless
+from ._undecodable import OnUndecodable, undecodable_frame
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -33,17 +35,19 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     What has arrived together is handed out in slices of about a millisecond between two checkpoints.
     """
 
-    __slots__ = ("_body", "_events", "_failure", "_kind", "_scan", "_slices", "_splitter", "_where")
+    __slots__ = ("_body", "_events", "_failure", "_form", "_on_undecodable", "_slices", "_splitter", "_where")
 
-    def __init__(self, kind: type[T], body: ByteStream, where: str, scan: Scan) -> None:
-        self._kind = kind
-        self._scan = scan
+    def __init__(
+        self, form: Form[T], body: ByteStream, where: str, on_undecodable: OnUndecodable | None = None
+    ) -> None:
+        self._form = form
         self._body = body
         self._where = where
+        self._on_undecodable = on_undecodable
         self._splitter = FrameSplitter()
         self._slices = Slices()
         self._events: deque[WatchEvent[T]] = deque()
-        self._failure: TrioformerError | None = None
+        self._failure: Exception | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._where}>"
@@ -102,17 +106,43 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
 
     def _decode(self, chunk: bytes) -> list[WatchEvent[T]]:
         """Decode what is complete; what is wrong is kept until the events before it have been handed out."""
-        kind, scan = self._kind, self._scan
+        kind, scan = self._form.kind, self._form.scan
         events: list[WatchEvent[T]] = []
         try:
-            for line in self._splitter.feed(chunk):
-                frame = decode_watch_frame(line, scan)
-                if frame[0] == "ERROR":
-                    status = cast("dict[str, object]", decode(frame[1]))
-                    self._failure = StatusError.from_status(status, where=self._where)
-                    break
-                events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
+            lines = self._splitter.feed(chunk)
         except DecodeError as exc:
-            self._failure = DecodeError(f"{self._where}: {exc}")
-            self._failure.__cause__ = exc
+            self._failure = self._located(exc)
+            return events
+        try:
+            for line in lines:
+                try:
+                    frame = decode_watch_frame(line, scan)
+                    if frame[0] == "ERROR":
+                        status = cast("dict[str, object]", decode(frame[1]))
+                        raise StatusError.from_status(status, where=self._where)
+                    if not frame[2].metadata.name and frame[0] != "BOOKMARK":
+                        raise nameless(self._form.name)
+                    events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
+                except DecodeError as exc:
+                    self._skip(line, self._located(exc))
+        except Exception as exc:  # noqa: BLE001  # whatever it is, a callback's too, it comes after the events before it
+            self._failure = exc
         return events
+
+    def _skip(self, frame: bytes, error: DecodeError) -> None:
+        """Report a frame that is no event.
+
+        Raises:
+            DecodeError: Nobody wants to know, or it tells of an error, which must not be overheard.
+        """
+        if self._on_undecodable is None:
+            raise error
+        found = undecodable_frame(self._form.name, frame, error)
+        if found.event_type == "ERROR":
+            raise error
+        self._on_undecodable(found)
+
+    def _located(self, cause: DecodeError) -> DecodeError:
+        error = DecodeError(f"{self._where}: {cause}")
+        error.__cause__ = cause
+        return error

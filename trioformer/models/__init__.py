@@ -10,6 +10,8 @@ The rooms:
 - ``core_v1``, ``apps_v1``, ``batch_v1`` …: GENERATED, one module per group and version, imported on demand
 - ``_lazy.py``: :class:`Model`, a level of JSON whose fields are made when they are read, and :func:`encode`
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and where its kind lives on the server
+- ``_unstructured.py``: :class:`Unstructured`, objects of kinds that no class describes
+- ``_partial.py``: :class:`PartialObjectMetadata`, objects without anything but their metadata
 - ``_kinds.py``: the built-in kinds by name; ``_registry.py`` (GENERATED) is their table
 - ``_serde.py``: JSON to Python and back, by msgspec; ``_converter.py``: what msgspec does not know, by cattrs
 - ``_quantity.py``: amounts such as ``100m`` and ``2Gi``
@@ -37,6 +39,9 @@ from ._meta import head_of as head_of
 from ._meta import key_of as key_of
 from ._meta import make_object as make_object
 from ._meta import resource_of as resource_of
+from ._partial import PartialObjectMetadata as PartialObjectMetadata
+from ._partial import metadata_kind as metadata_kind
+from ._partial import metadata_only as metadata_only
 from ._quantity import Quantity as Quantity
 from ._selectors import FieldMatcher as FieldMatcher
 from ._selectors import FieldOperator as FieldOperator
@@ -44,6 +49,7 @@ from ._selectors import FieldRequirement as FieldRequirement
 from ._selectors import LabelMatcher as LabelMatcher
 from ._selectors import LabelOperator as LabelOperator
 from ._selectors import LabelRequirement as LabelRequirement
+from ._selectors import SelectableFields as SelectableFields
 from ._serde import EMPTY_MAP as EMPTY_MAP
 from ._serde import JSON as JSON
 from ._serde import FrozenMap as FrozenMap
@@ -61,6 +67,8 @@ from ._serde import plain as plain
 from ._serde import scan_head as scan_head
 from ._serde import scan_whole as scan_whole
 from ._serde import scan_without_managed_fields as scan_without_managed_fields
+from ._unstructured import Unstructured as Unstructured
+from ._unstructured import unstructured_kind as unstructured_kind
 
 __all__ = [
     "EMPTY_MAP",
@@ -81,10 +89,13 @@ __all__ = [
     "Model",
     "ObjectMeta",
     "OwnerReference",
+    "PartialObjectMetadata",
     "Quantity",
     "Raw",
     "ResourceInfo",
+    "SelectableFields",
     "Time",
+    "Unstructured",
     "builtin_kind",
     "builtin_resources",
     "decode",
@@ -99,10 +110,13 @@ __all__ = [
     "list_items",
     "loads",
     "make_object",
+    "metadata_kind",
+    "metadata_only",
     "plain",
     "resource_of",
     "scan_head",
     "scan_whole",
     "scan_without_managed_fields",
     "to_dict",
+    "unstructured_kind",
 ]

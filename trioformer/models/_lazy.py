@@ -113,7 +113,7 @@ class Model(_Slots):
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
-    def __reduce__(self) -> tuple[Callable[..., Model], tuple[type[Model], bytes]]:
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
         return from_json, (type(self), encode(self))
 
 

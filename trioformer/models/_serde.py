@@ -133,7 +133,8 @@ FAULTS = (
 
 AttributeError is one of them because Python's ``hasattr`` would hide it where a field is decoded on first access.
 """
-_NO_JSON = (msgspec.MsgspecError, RecursionError)  # the latter when it is nested a thousand times
+# RecursionError when it is nested a thousand times; UnicodeDecodeError when a string is not UTF-8.
+_NO_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 
 
 # --- heads: what the pipe itself reads of every object ---------------------------------------------------------------
@@ -227,7 +228,7 @@ def scan_without_managed_fields(data: bytes) -> tuple[bytes, Head]:
             end += 1
         rest = data[:begin] + data[end:]
         if not memoryview(_find_managed_fields(rest).metadata.managedFields):
-            return rest, _decode_head(rest)
+            return scan_whole(rest)
     return scan_whole(_without_managed_fields(data))
 
 

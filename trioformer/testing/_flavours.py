@@ -7,7 +7,17 @@ from contextlib import contextmanager
 from typing import TypeAlias, TypeVar, overload
 
 from ..errors import StatusError
-from ..models import KubernetesObject, ResourceInfo, decode, dumps, encode_for_server, make_object, resource_of
+from ..models import (
+    KubernetesObject,
+    PartialObjectMetadata,
+    ResourceInfo,
+    decode,
+    dumps,
+    encode_for_server,
+    make_object,
+    metadata_only,
+    resource_of,
+)
 from ._kinds import Kinds, Served
 from ._rendering import full
 from ._status import RefusedError, refusal
@@ -69,7 +79,7 @@ def like(flavour: object, served: Served, stored: Stored) -> KubernetesObject | 
     raw = full(served, stored)
     kind = flavour if isinstance(flavour, type) else type(flavour)
     if issubclass(kind, KubernetesObject):
-        return make_object(kind, raw)
+        return make_object(kind, metadata_only(raw) if issubclass(kind, PartialObjectMetadata) else raw)
     obj: dict[str, object] = decode(raw)
     return obj
 

@@ -52,11 +52,17 @@ class Rendering:
     _needs_columns: bool = attrs.field(init=False, default=True)
 
     @classmethod
-    def negotiate(cls, accept: str, clock: Clock, include_object: str = "") -> Rendering:
+    def negotiate(cls, accept: str, clock: Clock, include_object: str = "", *, is_list: bool = False) -> Rendering:
         """Choose the first form in an ``Accept`` header that this server has.
 
+        Args:
+            accept: The header.
+            clock: For the ages in a Table.
+            include_object: What the rows of a Table hold of their objects.
+            is_list: Whether the answer is a list, whose metadata has a name of its own; a watch is none.
+
         Raises:
-            RefusedError: 406: there is none.
+            RefusedError: 406: there is none, or the first is not one for such an answer.
         """
         for media_type, parameters in clauses_of(accept or "*/*"):
             if media_type not in _JSON_TYPES:
@@ -68,7 +74,12 @@ class Rendering:
                 if kind == "Table":
                     return cls("table", clock, include_object or "Metadata")
                 if kind in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-                    return cls("partial", clock)
+                    if (kind == "PartialObjectMetadataList") == is_list:
+                        return cls("partial", clock)
+                    # Clauses that follow are not tried any more (apiserver ``endpoints/handlers/response.go``).
+                    # A real server accepts such a watch, and ends it without a word at its first event.
+                    message = f"you requested {kind}, but the requested object is {'' if is_list else 'not '}a list"
+                    raise refusal(406, reason="NotAcceptable", message=message, details={})
         raise refusal(406, reason="NotAcceptable", message=_NOT_ACCEPTABLE, details={})
 
     def one(self, served: Served, stored: Stored) -> bytes:

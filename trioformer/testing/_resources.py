@@ -117,8 +117,9 @@ class Resources:
             return self._watch(asked, served), served
         return self._act(asked, served), served
 
-    def _rendering(self, asked: Asked) -> Rendering:
-        return Rendering.negotiate(asked.accept, self._registry.clock, asked.record.query.get("includeObject", ""))
+    def _rendering(self, asked: Asked, *, is_list: bool = False) -> Rendering:
+        include = asked.record.query.get("includeObject", "")
+        return Rendering.negotiate(asked.accept, self._registry.clock, include, is_list=is_list)
 
     def _watch(self, asked: Asked, served: Served) -> Watch:
         rendering = self._rendering(asked)
@@ -154,7 +155,7 @@ class Resources:
                 raise refusal(405, details={})
 
     def _list(self, asked: Asked, served: Served) -> Answer:
-        rendering = self._rendering(asked)
+        rendering = self._rendering(asked, is_list=True)
         options = ListOptions.parse(served, asked.record.query)
         page = list_page(self._registry.storage, served, asked.namespace, options)
         return Answer(chunks=rendering.page(served, page))
@@ -191,7 +192,7 @@ class Resources:
         return _one(rendering, served, deletion.last)
 
     def _delete_collection(self, asked: Asked, served: Served) -> Answer:
-        rendering = self._rendering(asked)
+        rendering = self._rendering(asked, is_list=True)
         options = ListOptions.parse(served, asked.record.query)
         dry_run = asked.dry_run or _delete_options(asked).get("dryRun") == ["All"]
         chosen = self._registry.delete_collection(served, asked.namespace, options.selection, dry_run=dry_run)

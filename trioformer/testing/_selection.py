@@ -1,13 +1,9 @@
-"""Label and field selectors on stored states.
-
-Which fields a kind can be selected by is decided by its conversion functions in a real server
-(``AddFieldLabelConversionFunc``); the table here has those of v1.36 that people use.
-"""
+"""Label and field selectors on stored states."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from typing import final
 
 import attrs
 
@@ -16,41 +12,6 @@ from ..models import FieldMatcher, LabelMatcher, Raw, decode, level_decoder
 from ._kinds import Served
 from ._status import bad_request
 from ._storage import JSONObject, Stored
-
-_EVENT_FIELDS = frozenset(
-    {
-        f"involvedObject.{name}"
-        for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    }
-    | {"reason", "reportingComponent", "source", "type"}
-)
-
-FIELDS: Mapping[str, frozenset[str]] = {
-    "pods": frozenset(
-        {
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        }
-    ),
-    "events": _EVENT_FIELDS,
-    "namespaces": frozenset({"status.phase"}),
-    "nodes": frozenset({"spec.unschedulable"}),
-    "replicationcontrollers": frozenset({"status.replicas"}),
-    "secrets": frozenset({"type"}),
-    "services": frozenset({"spec.clusterIP", "spec.type"}),
-    "jobs.batch": frozenset({"status.successful"}),
-    "certificatesigningrequests.certificates.k8s.io": frozenset({"spec.signerName"}),
-}
-"""What a kind can be selected by, beside its name and namespace."""
-
-_DEFAULTS: Mapping[str, str] = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.replicas": "0"}
-_PATHS: Mapping[str, tuple[str, ...]] = {"status.successful": ("status", "succeeded")}
 
 _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
 _labels: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("labels",))
@@ -63,6 +24,11 @@ def labels_of(stored: Stored) -> Mapping[str, str]:
     return labels or {}
 
 
+def _no_field(obj: object, path: str) -> str:
+    """Stand in where no field is asked for."""
+    raise LookupError(path)
+
+
 @final
 @attrs.frozen
 class Selection:
@@ -72,6 +38,7 @@ class Selection:
     """Which labels."""
     fields: FieldMatcher = attrs.field(factory=FieldMatcher)
     """Which fields."""
+    _read: Callable[[object, str], str] = attrs.field(default=_no_field, eq=False, repr=False)
 
     @classmethod
     def parse(cls, served: Served, label_selector: str, field_selector: str) -> Selection:
@@ -81,20 +48,18 @@ class Selection:
             RefusedError: 400: one does not parse, or the kind cannot be selected by a field.
         """
         try:
-            selection = cls(LabelMatcher.parse(label_selector), FieldMatcher.parse(field_selector))
+            labels, fields = LabelMatcher.parse(label_selector), FieldMatcher.parse(field_selector)
         except SelectorError as exc:
             raise bad_request(f"unable to parse requirement: {exc}") from exc
-        known = FIELDS.get(served.resource)
-        for requirement in selection.fields.requirements:
-            path = requirement.path
-            if path == "metadata.name" or (path == "metadata.namespace" and served.info.namespaced):
+        known = FieldMatcher.selectable_fields(served.info)
+        for path, *_ in fields.requirements:
+            if path in known:
                 continue
-            if known is None:
+            if known.is_default:
                 only = '"metadata.name", "metadata.namespace"'
                 raise bad_request(f'"{path}" is not a known field selector: only {only}')
-            if path not in known:
-                raise bad_request(f"field label not supported: {path}")
-        return selection
+            raise bad_request(f"field label not supported: {path}")
+        return cls(labels, fields, known.read)
 
     @property
     def is_everything(self) -> bool:
@@ -103,7 +68,7 @@ class Selection:
 
     def matches(self, stored: Stored) -> bool:
         """Tell whether a state is selected."""
-        if not self.fields.is_empty and not self.fields.matches(_Getter(stored)):
+        if not self.fields.is_empty and not self.fields.matches(_Getter(stored, self._read)):
             return False
         return self.labels.is_empty or self.labels.matches(labels_of(stored))
 
@@ -112,10 +77,11 @@ class Selection:
 class _Getter:
     """Reads fields of one state as text; name and namespace without decoding it."""
 
-    __slots__ = ("_obj", "_stored")
+    __slots__ = ("_obj", "_read", "_stored")
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: Stored, read: Callable[[object, str], str]) -> None:
         self._stored = stored
+        self._read = read
         self._obj: JSONObject | None = None
 
     def __call__(self, path: str) -> str:
@@ -125,21 +91,4 @@ class _Getter:
             return self._stored.namespace
         if self._obj is None:
             self._obj = decode(b"{" + self._stored.body)
-        if path == "source":
-            component = _dig(self._obj, ("source", "component")) or _dig(self._obj, ("reportingComponent",))
-            return _text(component, "")
-        return _text(_dig(self._obj, _PATHS.get(path) or tuple(path.split("."))), _DEFAULTS.get(path, ""))
-
-
-def _dig(obj: object, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(name)
-    return obj
-
-
-def _text(value: object, default: str) -> str:
-    if value is None:
-        return default
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return self._read(self._obj, path)

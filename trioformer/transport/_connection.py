@@ -30,12 +30,15 @@ READ_PATIENCE: Final = 90.0
 """Seconds of silence before an answer, or inside of one; the API server itself gives up on a request after 60."""
 IDLE_PERIOD: Final = 60.0
 """Seconds that an unused connection is kept; the API server closes one after 90."""
-KEEPALIVE_IDLE: Final = 30
+KEEPALIVE_IDLE: Final = 15
 """Seconds without traffic before the kernel asks whether the other end is still there."""
-KEEPALIVE_INTERVAL: Final = 10
+KEEPALIVE_INTERVAL: Final = 9
 """Seconds between two such questions."""
 KEEPALIVE_COUNT: Final = 3
-"""Questions without an answer that end a connection: dead peers are noticed within a minute."""
+"""Questions without an answer that end a connection: a dead peer is noticed 42 s after its last byte.
+
+The kernel's timers may each be late by half a second, so that it is within 45 s in any case.
+"""
 MOST_REQUESTS: Final = 100
 """Requests, lists included, that may be under way at once; further ones wait.  Watches do not count."""
 

@@ -40,7 +40,7 @@ _MOST_CANDIDATES: Final = 16
 _LONGEST_HEAD: Final = 1024 * 1024
 _LONGEST_NAME: Final = 64
 _LONGEST_OPENING: Final = 1024
-_EXPECTED: Final = "a list was expected, but the answer is"
+_EXPECTED: Final = "a list was expected, but the server answered with"
 
 _COMMA, _OPEN, _CLOSE = b",[]"
 

@@ -12,6 +12,7 @@ The grammars are those of apimachinery's ``pkg/labels/selector.go`` and ``pkg/fi
 - ``_label_requirement.py``: one condition on one label, and what keys and values may be
 - ``_label_matcher.py``: label selectors and their parser
 - ``_field_matcher.py``: field selectors
+- ``_selectable_fields.py``: which fields a kind can be selected by
 """
 
 from __future__ import annotations
@@ -22,5 +23,14 @@ from ._field_matcher import FieldRequirement as FieldRequirement
 from ._label_matcher import LabelMatcher as LabelMatcher
 from ._label_requirement import LabelOperator as LabelOperator
 from ._label_requirement import LabelRequirement as LabelRequirement
+from ._selectable_fields import SelectableFields as SelectableFields
 
-__all__ = ["FieldMatcher", "FieldOperator", "FieldRequirement", "LabelMatcher", "LabelOperator", "LabelRequirement"]
+__all__ = [
+    "FieldMatcher",
+    "FieldOperator",
+    "FieldRequirement",
+    "LabelMatcher",
+    "LabelOperator",
+    "LabelRequirement",
+    "SelectableFields",
+]

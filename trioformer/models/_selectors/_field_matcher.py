@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple, TypeAlias, final
 import attrs
 
 from ...errors import SelectorError
+from .._meta import KubernetesObject, ResourceInfo
 from ._errors import shown, syntax_error
+from ._selectable_fields import SelectableFields
 
 FieldOperator: TypeAlias = Literal["=", "!="]
 """What a :class:`FieldRequirement` asks; ``==`` is read as ``=``."""
@@ -68,7 +70,7 @@ def _is_path(text: str) -> bool:
 class FieldMatcher:
     """A parsed field selector.
 
-    Which paths can be selected by depends on the kind and is known to the API server alone; here any path will do.
+    Any path will do here; which of them a kind can be selected by, :meth:`selectable_fields` says.
     Requirements are ordered by their text, and ``str()`` renders them so, in a form that parses to an equal matcher.
 
     Raises:
@@ -123,6 +125,15 @@ class FieldMatcher:
     def is_empty(self) -> bool:
         """Whether nothing is asked, so that everything matches."""
         return not self.requirements
+
+    @staticmethod
+    def selectable_fields(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
+        """Look up which fields a kind's objects can be selected by, and how the API server reads them.
+
+        Raises:
+            TypeError: The class is no kind.
+        """
+        return SelectableFields.of(kind)
 
     def matches(self, getter: Callable[[str], str]) -> bool:
         """Tell whether an object is selected.

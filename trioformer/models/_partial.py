@@ -1,0 +1,97 @@
+"""Objects without anything but their metadata, for programs that need no more of a kind.
+
+The server is asked for ``PartialObjectMetadata``; one that sends whole objects all the same has them cut down here, so
+that what is kept is small in any case.
+``managedFields`` are cut out too, unless they are asked for: they are five sixths of a pod's metadata, and a program
+that cannot store what it has read has no use for who set what.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ClassVar
+
+import attrs
+
+from . import _lazy, _serde
+from ._meta import KubernetesObject, ResourceInfo, key_of, resource_of
+
+__all__ = ["PartialObjectMetadata", "metadata_kind", "metadata_only"]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class PartialObjectMetadata(KubernetesObject):
+    """The metadata of an object (``meta/v1 PartialObjectMetadata``); its ``__resource__`` is that of the object's kind.
+
+    This class itself is no kind, for it has no place on a server: :func:`metadata_kind` makes kinds of it.
+    """
+
+    has_managed_fields: ClassVar[bool] = False
+    """Whether the metadata keeps its ``managedFields``."""
+
+    api_version: str = "meta.k8s.io/v1"
+    kind: str = "PartialObjectMetadata"
+
+    def __repr__(self) -> str:
+        return f"<metadata of {type(self).__resource__.kind} {key_of(self)}{_at(self.resource_version)}>"
+
+    def __reduce__(self) -> tuple[Callable[..., KubernetesObject], tuple[object, ...]]:
+        cls = type(self)
+        return _unpickled, (resource_of(cls), cls.has_managed_fields, _lazy.encode(self))
+
+
+def _at(version: str) -> str:
+    return f" at {version}" if version else ""
+
+
+def metadata_kind(
+    kind: type[KubernetesObject] | ResourceInfo, *, managed_fields: bool = False
+) -> type[PartialObjectMetadata]:
+    """Make the kind whose objects are the metadata of another kind's; the same class for the same place, every time.
+
+    ``client.api(metadata_kind(Pod))`` lists, watches, gets, patches and deletes pods, and sees their metadata alone.
+    An informer over it takes a small part of the memory.
+
+    Args:
+        kind: A kind, or where its objects live.
+        managed_fields: Whether to keep ``metadata.managedFields``, which is most of the metadata.
+
+    Raises:
+        TypeError: ``kind`` is no kind.
+    """
+    return _kind_at(kind if isinstance(kind, ResourceInfo) else resource_of(kind), managed_fields)
+
+
+@functools.cache
+def _kind_at(resource: ResourceInfo, managed_fields: bool) -> type[PartialObjectMetadata]:
+    doc = f"The metadata of objects of {resource.api_version} {resource.kind}."
+    members = {
+        "__slots__": (),
+        "__module__": __name__,
+        "__doc__": doc,
+        "__resource__": resource,
+        "has_managed_fields": managed_fields,
+    }
+    return type(f"{resource.kind}Metadata", (PartialObjectMetadata,), members)
+
+
+def _unpickled(resource: ResourceInfo, managed_fields: bool, data: bytes) -> KubernetesObject:
+    return _lazy.from_json(_kind_at(resource, managed_fields), data)
+
+
+_OPENING = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
+_metadata_of = _serde.level_decoder(("metadata",))
+
+
+def metadata_only(data: bytes) -> bytes:
+    """Cut an object's bytes down to its metadata, as a PartialObjectMetadata; they are the caller's own.
+
+    Raises:
+        DecodeError: The bytes are not a JSON object.
+    """
+    try:
+        (found,) = _metadata_of(data)
+    except (ValueError, RecursionError) as error:
+        raise _serde.decode_error(error, "an object's metadata") from error
+    return _OPENING + (bytes(found) or b"null") + b"}"

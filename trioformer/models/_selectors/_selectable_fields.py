@@ -1,0 +1,178 @@
+"""Which fields the objects of a kind can be selected by, and how the API server reads them.
+
+A kube-apiserver decides it in code, kind by kind: ``AddFieldLabelConversionFunc`` says which names a kind has (the
+``conversion.go`` files of ``pkg/apis``), and the registries' ``ToSelectableFields`` what stands under each
+(``pkg/registry``).
+The table has those of v1.36; a kind that is not in it has its name and namespace.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, cast, final
+
+import attrs
+
+from ...errors import SelectorError
+from .._kinds import builtin_resources
+from .._meta import KubernetesObject, ResourceInfo, resource_of
+
+
+class _Field(NamedTuple):
+    """Where a field's value stands, and what is compared when nothing stands there."""
+
+    paths: tuple[str, ...]
+    """The places, in the API's spelling; the first that is not empty counts."""
+    default: str = ""
+
+
+_NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
+_POD_FIELDS = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+)
+_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+
+def _plain(*names: str, **more: _Field) -> dict[str, _Field]:
+    return {name: _Field((name,)) for name in names} | more
+
+
+_TABLE: Mapping[tuple[str, str], Mapping[str, _Field]] = {
+    ("", "Pod"): {
+        **_plain(_NAME, _NAMESPACE, *_POD_FIELDS),
+        "spec.hostNetwork": _Field(("spec.hostNetwork",), "false"),
+        "spec.host": _Field(("spec.nodeName",)),  # its name before v1
+        "status.podIPs": _Field(()),  # a name that the server knows, and has no value for
+    },
+    ("", "Event"): {
+        **_plain(_NAME, _NAMESPACE, *(f"involvedObject.{name}" for name in _REFERENCE), "reason", "type"),
+        "reportingComponent": _Field(("reportingComponent",)),
+        "source": _Field(("source.component", "reportingComponent")),
+    },
+    ("events.k8s.io", "Event"): _plain(
+        _NAME, _NAMESPACE, *(f"regarding.{name}" for name in _REFERENCE), "reason", "reportingController", "type"
+    ),
+    ("", "Namespace"): _plain(_NAME, "status.phase"),
+    ("", "Node"): {**_plain(_NAME), "spec.unschedulable": _Field(("spec.unschedulable",), "false")},
+    ("", "ReplicationController"): {
+        **_plain(_NAME, _NAMESPACE),
+        "status.replicas": _Field(("status.replicas",), "0"),
+    },
+    ("", "Secret"): _plain(_NAME, _NAMESPACE, "type"),
+    ("", "Service"): _plain(_NAME, _NAMESPACE, "spec.clusterIP", "spec.type"),
+    ("batch", "Job"): {**_plain(_NAME, _NAMESPACE), "status.successful": _Field(("status.succeeded",), "0")},
+    ("certificates.k8s.io", "CertificateSigningRequest"): _plain(_NAME, "spec.signerName"),
+    ("certificates.k8s.io", "ClusterTrustBundle"): _plain(_NAME, "spec.signerName"),
+    ("certificates.k8s.io", "PodCertificateRequest"): _plain(_NAME, "spec.signerName", "spec.podName", "spec.nodeName"),
+    ("resource.k8s.io", "ResourceSlice"): _plain(_NAME, "spec.nodeName", "spec.driver"),
+}
+
+
+@final
+@attrs.frozen
+class SelectableFields:
+    """The fields that a kind's objects can be selected by, and their values as the API server compares them.
+
+    Values are text: booleans read as ``true`` and ``false``, numbers in decimal, what is absent as the empty string or
+    as the zero that the server sees there.
+    """
+
+    kind: str
+    """The kind, for messages."""
+    names: tuple[str, ...]
+    """The fields, such as ``spec.nodeName``; sorted."""
+    is_default: bool
+    """Whether these are the name and namespace that every kind has, and no fields of the kind's own."""
+    _fields: Mapping[str, _Field]
+
+    @classmethod
+    def of(cls, kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
+        """Look up a kind; a class that has not the fields of its kind's objects (metadata only) has fewer.
+
+        Raises:
+            TypeError: The class is no kind.
+        """
+        return _fields_of(cast("Hashable", kind))  # mypy takes no class that defines __hash__ for one
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def check(self, names: Iterable[str]) -> None:
+        """Make sure that the kind has all of these fields.
+
+        Raises:
+            SelectorError: It has not; the error names the field and those that there are.
+        """
+        for name in names:
+            if name not in self._fields:
+                raise SelectorError(
+                    f"{self.kind} cannot be selected by field {name!r}; supported are {', '.join(self.names)}"
+                )
+
+    def read(self, obj: object, name: str) -> str:
+        """Read a field as text.
+
+        Args:
+            obj: An object of the kind, or its decoded JSON.
+            name: The field; must be one of :attr:`names`.
+        """
+        if isinstance(obj, KubernetesObject):  # what the object's head knows needs no decoding
+            if name == _NAME:
+                return obj.name
+            if name == _NAMESPACE:
+                return obj.namespace or ""
+        field = self._fields[name]
+        for path in field.paths:
+            value = obj
+            for member, attribute in _steps(path):
+                value = _member(value, member, attribute)
+            if value is not None and value != "":
+                return str(value).lower() if isinstance(value, bool) else str(value)
+        return field.default
+
+
+@functools.lru_cache(maxsize=1_000)  # classes of dynamic kinds come and go
+def _fields_of(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
+    info = kind if isinstance(kind, ResourceInfo) else resource_of(kind)
+    own = _TABLE.get((info.group, info.kind))
+    fields = own if own is not None else _plain(_NAME, _NAMESPACE) if _has_namespace_field(info) else _plain(_NAME)
+    if isinstance(kind, type):
+        fields = {name: field for name, field in fields.items() if _can_read(kind, name)}
+    return SelectableFields(info.kind, tuple(sorted(fields)), own is None, fields)
+
+
+def _has_namespace_field(info: ResourceInfo) -> bool:
+    # Built-in kinds without a namespace can be asked for an empty one, custom kinds cannot.
+    return info.namespaced or any((one.group, one.kind) == (info.group, info.kind) for one in builtin_resources())
+
+
+def _can_read(cls: type[KubernetesObject], name: str) -> bool:
+    return hasattr(cls, "get") or hasattr(cls, _steps(name)[0][1])
+
+
+_WORD_END = re.compile(r"(?<=[a-z0-9])([A-Z]+)")
+
+
+@functools.cache
+def _steps(path: str) -> tuple[tuple[str, str], ...]:
+    """Split a path into the API's and the models' names of each step."""
+    return tuple((member, _WORD_END.sub(r"_\1", member).lower()) for member in path.split("."))
+
+
+def _member(obj: object, member: str, attribute: str) -> object:
+    if obj is None:
+        return None
+    if isinstance(obj, Mapping):
+        return obj.get(member)
+    if hasattr(type(obj), attribute):
+        return getattr(obj, attribute)
+    get = getattr(obj, "get", None)  # an object of a kind without a class of its own
+    return get(member) if callable(get) else None

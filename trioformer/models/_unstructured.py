@@ -1,0 +1,239 @@
+"""Objects of kinds that no class describes: JSON behind a read-only mapping.
+
+An object is its bytes, as everywhere in this package; a member of its top level is decoded when it is first read, and
+kept.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast, overload
+
+import attrs
+
+from ..errors import DecodeError
+from . import _lazy, _serde
+from ._meta import KubernetesObject, ObjectMeta, ResourceInfo, resource_of
+from ._serde import Raw
+
+__all__ = ["Unstructured", "unstructured_kind"]
+
+U = TypeVar("U", bound="Unstructured")
+
+
+class _Keeping(KubernetesObject):
+    """Adds the slot for the members that have been read."""
+
+    __slots__ = ("_kept",)
+    _kept: dict[str, Any]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class Unstructured(_Keeping):
+    """An object of a kind that needs no class of its own: its JSON as a read-only mapping, its metadata as ever.
+
+    For example::
+
+        Widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
+        for widget in await client.api(Widget, namespace="default").list():
+            print(widget.metadata.name, widget["spec"]["size"], widget.get("status", {}).get("phase"))
+
+    The keys are those of the JSON, in its spelling.  Below the top level there are plain values: read-only maps, tuples
+    and scalars.
+    What is absent raises ``KeyError``, where the classes of other kinds know a default.
+
+    This class itself is no kind, for it has no place on a server: :func:`unstructured_kind` and
+    :meth:`trioformer.client.Client.discover` make kinds of it.
+    Two objects are equal when they are of one kind and their JSON is.
+
+    Raises:
+        DecodeError: From reading a member that is no JSON, or a field of the metadata that does not fit its type.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "_kept":
+                kept: dict[str, Any] = {}
+                _set_kept(self, kept)
+                return kept
+            return super().__getattr__(name)
+
+    @classmethod
+    def of(cls, mapping: Mapping[str, object]) -> Self:
+        """Build an object from plain values, such as a parsed manifest.
+
+        ``apiVersion`` and ``kind`` may be left out.
+
+        Raises:
+            DecodeError: They are another kind's, there is neither a name nor a ``generateName``, a field of the
+                metadata is of a wrong type, or a value has no JSON form.
+            TypeError: This class is no kind.
+        """
+        resource = resource_of(cls)
+        stated = {"apiVersion": resource.api_version, "kind": resource.kind}
+        try:
+            data = _serde.dumps(_serde.plain({**stated, **mapping}))
+        except _serde.FAULTS as error:
+            raise _serde.decode_error(error, resource.kind) from error
+        return _checked(cls, data)
+
+    def merge(self, patch: Mapping[str, object]) -> Self:
+        """Return a copy that is changed as a JSON merge patch says (RFC 7386), to be stored with ``Api.replace``.
+
+        ``widget.merge({"spec": {"size": 3, "color": None}})`` sets one member of the spec and removes another.
+        Lists are replaced whole, and everything else keeps its bytes.
+
+        Raises:
+            DecodeError: As :meth:`of` does.
+        """
+        kind = type(self).__name__
+        try:
+            data = _merged(_lazy.encode(self), _as_mapping(_serde.plain(patch)))
+        except _serde.FAULTS as error:
+            raise _serde.decode_error(error, kind) from error
+        return _checked(type(self), data)
+
+    def __getitem__(self, key: str) -> Any:
+        kept = self._kept
+        if key in kept:
+            return kept[key]
+        value = self._read(key)
+        kept[key] = value
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a member of the top level, or ``default`` where it is absent."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the top level, in the object's own order; ``dict(obj)`` needs them."""
+        return tuple(self)
+
+    def __contains__(self, key: object) -> bool:
+        return key in _STATED or key in self._raws()
+
+    def __iter__(self) -> Iterator[str]:
+        raws = self._raws()
+        yield from (key for key in _STATED if key not in raws)
+        yield from raws
+
+    def __len__(self) -> int:
+        return len(self._raws().keys() | _STATED)
+
+    def _read(self, key: str) -> Any:
+        if key in _STATED:  # items of a list of built-in objects leave them out
+            return self.kind if key == "kind" else self.api_version
+        spec = self._head.spec if key == "spec" else _ABSENT  # the scan for the head has found it
+        raw = spec if memoryview(spec) else self._raws()[key]
+        try:
+            return _serde.loads(raw)
+        except DecodeError as error:
+            raise DecodeError(f"{type(self).__name__}[{key!r}]: {error}") from error
+
+    def _raws(self) -> dict[str, Raw]:
+        try:
+            return _serde.map_items(_lazy.encode(self))
+        except _serde.FAULTS as error:
+            raise _serde.decode_error(error, type(self).__name__) from error
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Unstructured) or type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = _lazy.encode(self), _lazy.encode(other)
+        return mine == theirs or dict(self) == dict(other)
+
+    __hash__ = KubernetesObject.__hash__
+
+    def __reduce__(self) -> tuple[Callable[..., KubernetesObject], tuple[object, ...]]:
+        return _unpickled, (resource_of(type(self)), _lazy.encode(self))
+
+
+_set_kept: Callable[[Unstructured, dict[str, Any]], None] = _Keeping.__dict__["_kept"].__set__
+_STATED: Final = {"apiVersion": None, "kind": None}.keys()
+_ABSENT: Final = Raw(b"")
+
+
+@overload
+def unstructured_kind(resource: ResourceInfo, /) -> type[Unstructured]: ...
+@overload
+def unstructured_kind(api_version: str, kind: str, /, *, plural: str, namespaced: bool) -> type[Unstructured]: ...
+
+
+def unstructured_kind(
+    resource: ResourceInfo | str, kind: str = "", /, *, plural: str = "", namespaced: bool = True
+) -> type[Unstructured]:
+    """Make a kind out of where its objects live; the same class for the same place, every time.
+
+    ``unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)`` knows it all by itself;
+    :meth:`trioformer.client.Client.discover` asks the server.
+
+    Args:
+        resource: Where its objects live, or the ``apiVersion``, such as ``apps/v1``.
+        kind: Its name, such as ``Deployment``.
+        plural: Its name in URLs, such as ``deployments``.
+        namespaced: Whether each object belongs to a namespace.
+
+    Raises:
+        ValueError: The version, the kind or the plural is missing.
+    """
+    if isinstance(resource, str):
+        group, _, version = resource.rpartition("/")
+        if not (version and kind and plural):
+            raise ValueError(f"a kind needs a version, a name and a plural, not {(version, kind, plural)!r}")
+        resource = ResourceInfo(group=group, version=version, kind=kind, plural=plural, namespaced=namespaced)
+    return _kind_at(resource)
+
+
+@functools.cache
+def _kind_at(resource: ResourceInfo) -> type[Unstructured]:
+    doc = f"Objects of {resource.api_version} {resource.kind}, as read-only mappings."
+    members = {"__slots__": (), "__module__": __name__, "__doc__": doc, "__resource__": resource}
+    return type(resource.kind, (Unstructured,), members)
+
+
+def _unpickled(resource: ResourceInfo, data: bytes) -> KubernetesObject:
+    return _lazy.from_json(_kind_at(resource), data)
+
+
+def _as_mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a merge patch of an object is a mapping, not a {type(value).__name__}")
+    return cast("Mapping[str, object]", value)
+
+
+def _merged(old: bytes | Raw, patch: Mapping[str, object]) -> bytes:
+    """Apply a merge patch to JSON; what the patch does not name keeps its bytes."""
+    members: dict[str, bytes | Raw] = {}
+    if bytes(old).lstrip().startswith(b"{"):
+        members |= _serde.map_items(old)
+    for key, value in patch.items():
+        if value is None:
+            members.pop(key, None)
+        elif isinstance(value, Mapping):
+            members[key] = _merged(members.get(key, b""), cast("Mapping[str, object]", value))
+        else:
+            members[key] = _serde.dumps(value)
+    return b"{" + b",".join([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()]) + b"}"
+
+
+def _checked(cls: type[U], data: bytes) -> U:
+    """Make an object of what a program wrote, if it can be one."""
+    made = _lazy.from_json(cls, data)
+    resource = resource_of(cls)
+    _serde.check_object(bytes(_serde.map_items(data).get("metadata", b"{}")), f"{resource.kind}.metadata")
+    if (made.api_version, made.kind) != (resource.api_version, resource.kind):
+        stated = f"{made.api_version} {made.kind}"
+        raise DecodeError(f"the object is a {stated}, not a {resource.api_version} {resource.kind}")
+    metadata = made.metadata
+    for name in _lazy.field_names(ObjectMeta):
+        getattr(metadata, name)
+    if not metadata.name and not metadata.generate_name:
+        raise DecodeError(f"the {resource.kind} has neither a name nor a generateName in its metadata")
+    return made
