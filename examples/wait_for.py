@@ -1,0 +1,78 @@
+"""Create a pod, wait until it is ready, delete it, and wait until it is gone; follow all of it on the way.
+
+Run it against the cluster that kubectl uses::
+
+    python examples/wait_for.py
+
+An embedded API server serves as well, but has no kubelet that makes pods ready; ``kubectl`` can stand in for one::
+
+    python -m trioformer.testing serve
+    kubectl patch pod waited-for --subresource=status \\
+        -p '{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}'
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from trioformer import Api, ExpiredError, NotFoundError, ObjectMeta, open_client
+from trioformer.models.core_v1 import Container, Pod, PodSpec
+from trioformer.watchtools import deleted, has_condition, resuming_watch, wait_for
+
+POD = Pod(
+    metadata=ObjectMeta(name="waited-for", namespace="default"),
+    spec=PodSpec(containers=(Container(name="web", image="nginx:1.27"),)),
+)
+
+
+async def follow(pods: Api[Pod], resource_version: str) -> None:
+    """Print every change of every pod after a version was seen."""
+    while True:
+        async with resuming_watch(pods, resource_version=resource_version) as events:
+            with contextlib.suppress(ExpiredError):
+                async for event in events:
+                    print(f"{event.type:<8} {event.object.name}")
+        # The server has forgotten what came next, so something was missed; a list says what there is now.
+        resource_version = (await pods.list()).resource_version
+
+
+@asynccontextmanager
+async def a_pod(pods: Api[Pod], pod: Pod) -> AsyncIterator[Pod]:
+    """Have a pod for as long as the block runs; inside of it the pod is ready, after it the pod is gone."""
+    created = await pods.create(pod)
+    try:
+        yield await wait_for(pods, pod.name, has_condition("Ready"))
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 60), contextlib.suppress(NotFoundError):
+            await pods.delete(pod.name, grace_period_seconds=0)
+            await wait_for(pods, pod.name, deleted(uid=created.uid))
+
+
+async def main(patience: float) -> int:
+    """Use such a pod; returns the exit code."""
+    async with open_client() as client, trio.open_nursery() as nursery:
+        pods = client.api(Pod, namespace="default")
+        nursery.start_soon(follow, pods, (await pods.list()).resource_version)
+        try:
+            with trio.fail_after(patience):
+                async with a_pod(pods, POD) as pod:
+                    print(f"{pod.name} is ready on {pod.spec.node_name or 'no node'}")
+            print(f"{POD.name} is gone")
+        except trio.TooSlowError:
+            print(f"{POD.name} was not ready within {patience:g} s", file=sys.stderr)
+            return 1
+        finally:
+            nursery.cancel_scope.cancel()
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Wait until a new pod is ready, and until it is gone.")
+    parser.add_argument("--for", type=float, default=60.0, metavar="SECONDS", dest="patience")
+    sys.exit(trio.run(main, parser.parse_args().patience))

@@ -1,0 +1,88 @@
+"""When the next watch may begin: what a watch's life says about the server.
+
+Every way to the next watch passes a backoff or a watch that lived for a second, and the backoff begins anew only after
+a watch has lived for 30 s: a server that fails at once, cleanly or not, is never asked in a tight loop.
+A proxy that cuts every watch short costs a tenth of the time, not most of it.
+
+A failure sets a time before which nothing is sent, instead of sleeping: a reader that gives up its read in the middle
+of a backoff finds the rest of the backoff when it comes back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, final
+
+import attrs
+import trio
+
+from .._backoff import Backoff
+
+HEALTHY_AFTER: Final = 30.0
+"""Seconds that a watch must have lived for the backoff to start anew."""
+VERY_SHORT: Final = 1.0
+"""Seconds; a watch that ends sooner was refused in all but name.  Also the least time between two requests."""
+PAUSE_SHARE: Final = 0.1
+"""How much of a short watch's life is waited before the next one."""
+
+
+@final
+@attrs.define(eq=False)
+class Pacing:
+    """The lives of watches that follow each other, and the waits between them."""
+
+    _backoff: Backoff
+    resume_at: float = attrs.field(default=-math.inf, init=False)
+    """Before when the next watch must not begin, on trio's clock."""
+    _began: float = attrs.field(default=-math.inf, init=False)
+    _is_accepted: bool = attrs.field(default=False, init=False)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next watch must not begin yet."""
+        return self.resume_at > trio.current_time()
+
+    @property
+    def lived(self) -> float:
+        """Seconds since the newest watch began."""
+        return trio.current_time() - self._began
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the server has let the newest watch begin."""
+        return self._is_accepted
+
+    @property
+    def was_refused_in_all_but_name(self) -> bool:
+        """Whether the newest watch is too young to count."""
+        return self.lived < VERY_SHORT
+
+    def began(self) -> None:
+        """Note that a request is about to be sent; before, since a proxy may hold back the answer's head."""
+        self._began = trio.current_time()
+        self._is_accepted = False
+
+    def accepted(self) -> None:
+        """Note that the server has let the watch begin."""
+        self._is_accepted = True
+
+    def pause(self) -> None:
+        """Let the next watch begin soon, if the newest was not too short to be one."""
+        lived = self.lived
+        if lived < VERY_SHORT:
+            self.back_off()
+        elif lived < HEALTHY_AFTER:
+            self.resume_at = trio.current_time() + min(self._backoff.policy.initial, lived * PAUSE_SHARE)
+        else:
+            self._backoff.reset()
+            self.resume_at = trio.current_time()
+
+    def back_off(self, at_least: float = 0.0) -> None:
+        """Let the next watch begin after a delay that grows with each failure, and after ``at_least`` seconds."""
+        if self._is_accepted and self.lived >= HEALTHY_AFTER:
+            self._backoff.reset()
+        self.resume_at = trio.current_time() + self._backoff.next_delay(at_least=at_least)
+
+    def hold_off(self) -> None:
+        """Keep a reader that gives up and comes back at once from making a request each time."""
+        self.resume_at = max(self.resume_at, self._began + VERY_SHORT)
