@@ -39,6 +39,7 @@ class Recorded(httpx.AsyncBaseTransport):
     """Answers with a list of pods, and with a watch that tells of a change of one after the other, again and again.
 
     The watch begins when ``go`` is set, and is silent after its events.
+    Streamed lists are refused, as by a server that has none.
     """
 
     def __init__(self, count: int, events: int) -> None:
@@ -53,6 +54,9 @@ class Recorded(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await trio.lowlevel.checkpoint()
+        if "sendInitialEvents" in request.url.params:
+            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}
+            return httpx.Response(422, stream=_Body(_once(json.dumps(status).encode())))
         return httpx.Response(200, stream=_Body(self._watch() if "watch" in request.url.params else self._list()))
 
     async def _list(self) -> AsyncIterator[bytes]:
@@ -69,6 +73,11 @@ class Recorded(httpx.AsyncBaseTransport):
                 await trio.lowlevel.checkpoint()
             yield piece
         await trio.sleep_forever()
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    await trio.lowlevel.checkpoint()
+    yield data
 
 
 class _Body(httpx.AsyncByteStream):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import attrs
 import trio
 
-from trioformer.cache import Added, Deleted, Notification, ResourceEventHandler, Updated
+from trioformer.cache import Added, Deleted, Notification, Report, ResourceEventHandler, Updated
 from trioformer.client import ObjectList, WatchEvent
 from trioformer.models import make_object
 from trioformer.models.core_v1 import Pod
@@ -80,13 +80,15 @@ class ScriptedListWatch:
     lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
     watches: list[list[Step] | Exception] = attrs.field(factory=list)
     name: str = "Pod"
+    kind: type[Pod] = Pod
+    supports_watch_list: bool = False
     asked: list[tuple[str, ...]] = attrs.field(factory=list)
     times: list[float] = attrs.field(factory=list)
     timeouts: list[int] = attrs.field(factory=list)
     open_watches: int = 0
     errors: list[Exception] = attrs.field(factory=list)
 
-    async def list(self, *, resource_version: str, page_size: int | None) -> ObjectList[Pod]:
+    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         self._note("list", resource_version, str(page_size))
         answer = self.lists[0] if len(self.lists) == 1 else self.lists.pop(0)
@@ -95,9 +97,11 @@ class ScriptedListWatch:
         return answer
 
     @asynccontextmanager
-    async def watch(self, *, resource_version: str, timeout_seconds: int) -> AsyncIterator[ScriptedWatch]:
+    async def watch(
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+    ) -> AsyncIterator[ScriptedWatch]:
         await trio.lowlevel.checkpoint()
-        self._note("watch", resource_version)
+        self._note("stream" if send_initial_events else "watch", resource_version)
         self.timeouts.append(timeout_seconds)
         script = self.watches.pop(0) if self.watches else [None]
         if isinstance(script, Exception):

@@ -27,21 +27,21 @@ async def popped(queue: DeltaFIFO[Pod]) -> dict[str, list[tuple[DeltaType, str]]
 
 
 async def test_changes_of_a_key_keep_their_order_and_are_popped_together() -> None:
-    """TestDeltaFIFO_addUpdate."""
+    """client-go: TestRealFIFO_addUpdate, TestDeltaFIFO_addUpdate"""
     queue = fifo()
     queue.add(pod("a", 1))
     queue.add(pod("b", 2))
     queue.update(pod("a", 3))
-    assert len(queue) == 3
+    queue.delete(pod("a", 4))
+    assert len(queue) == 4
     assert await popped(queue) == {
-        "default/a": [(DeltaType.ADDED, "1"), (DeltaType.UPDATED, "3")],
+        "default/a": [(DeltaType.ADDED, "1"), (DeltaType.UPDATED, "3"), (DeltaType.DELETED, "4")],
         "default/b": [(DeltaType.ADDED, "2")],
     }
     assert len(queue) == 0
 
 
 async def test_two_deletions_in_a_row_are_one() -> None:
-    """TestDeltaFIFO_compressorWorks."""
     queue = fifo()
     queue.delete(pod("a", 2))
     queue.delete(pod("a", 3))
@@ -49,6 +49,7 @@ async def test_two_deletions_in_a_row_are_one() -> None:
 
 
 async def test_a_deletion_of_an_object_known_only_to_the_queue_is_kept() -> None:
+    """client-go: TestRealFIFO_DeleteExistingNonPropagated, TestDeltaFIFO_DeleteExistingNonPropagated"""
     queue = fifo()
     queue.add(pod("a", 1))
     queue.delete(pod("a", 2))
@@ -64,7 +65,7 @@ async def test_a_deletion_behind_a_list_is_kept_since_the_list_may_bring_the_obj
 
 
 async def test_a_list_comes_after_what_was_pending_and_before_what_follows() -> None:
-    """TestRealFIFO_ReplaceAtomic."""
+    """client-go: TestRealFIFO_ReplaceAtomic"""
     queue = fifo()
     queue.add(pod("a", 1))
     queue.replace([pod("b", 2)], "2")
@@ -77,7 +78,7 @@ async def test_a_list_comes_after_what_was_pending_and_before_what_follows() -> 
 
 
 async def test_a_resync_behind_a_resync_is_one_and_behind_a_change_is_another() -> None:
-    """TestRealFIFO_ResyncAtomic."""
+    """client-go: TestRealFIFO_ResyncAtomic"""
     queue = fifo()
     queue.resync()
     queue.resync()
@@ -103,7 +104,7 @@ async def test_a_waiting_reader_wakes_for_each_kind_of_write(nursery: trio.Nurse
 
 
 async def test_close_gives_a_waiting_reader_an_end_and_refuses_writes(nursery: trio.Nursery) -> None:
-    """TestDeltaFIFO_PopShouldUnblockWhenClosed."""
+    """client-go: TestRealFIFO_PopShouldUnblockWhenClosed, TestDeltaFIFO_PopShouldUnblockWhenClosed"""
     queue = fifo()
 
     async def read() -> None:
@@ -204,9 +205,9 @@ async def test_a_bookmark_comes_after_the_changes_before_it(nursery: trio.Nurser
     queue.replace([], "6")
     first = await queue.pop()
     assert isinstance(first, Deltas)
-    assert (list(first.by_key), first.resource_version) == (["default/a"], "5")
+    assert (list(first.by_key), first.reached) == (["default/a"], {"": "5"})
     await queue.pop()
     queue.bookmark("7")
     alone = await queue.pop()
     assert isinstance(alone, Deltas)
-    assert (alone.by_key, alone.resource_version) == ({}, "7")
+    assert (alone.by_key, alone.reached) == ({}, {"": "7"})

@@ -27,11 +27,11 @@ from trioformer.models.core_v1 import Pod
 class Silent(ScriptedListWatch):
     """Never answers: the test writes to the queue itself, as a reflector would."""
 
-    async def list(self, *, resource_version: str, page_size: int | None) -> ObjectList[Pod]:
+    async def list(self, **asked: object) -> ObjectList[Pod]:
         await trio.sleep_forever()
         raise AssertionError
 
-    def watch(self, *, resource_version: str, timeout_seconds: int) -> AbstractAsyncContextManager[ScriptedWatch]:
+    def watch(self, **asked: object) -> AbstractAsyncContextManager[ScriptedWatch]:
         raise AssertionError
 
 

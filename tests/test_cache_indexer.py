@@ -54,11 +54,16 @@ def test_an_object_moves_between_the_values_of_an_index() -> None:
 
 
 def test_an_empty_bucket_goes_and_a_filled_one_stays() -> None:
-    """TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex, …AddKeepsNonEmptySetPostDeleteFromIndex."""
+    """Of one index and of the other.
+
+    client-go: TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex
+    client-go: TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex
+    """
     indexer: Indexer[Pod] = Indexer({"node": field_index("spec.node_name")})
     store(indexer, pod("a", node="n"), pod("b", node="n"))
     indexer.remove("default/a")
     assert indexer.index_values("node") == ("n",)
+    assert indexer.index_keys("node", "n") == ("default/b",)
     indexer.remove("default/b")
     assert indexer.index_values("node") == ()
     assert indexer.index_values(NAMESPACE_INDEX) == ()
@@ -66,17 +71,42 @@ def test_an_empty_bucket_goes_and_a_filled_one_stays() -> None:
 
 
 def test_moving_between_many_values_leaves_no_stale_keys() -> None:
-    """TestThreadSafeStoreIndexingFunctionsWithMultipleValues."""
+    """Neither of its own nor of an object that shares some of them.
+
+    client-go: TestThreadSafeStoreIndexingFunctionsWithMultipleValues
+    """
     indexer: Indexer[Pod] = Indexer({"labels": by_label_values})
+    store(indexer, labelled("still", x="foo", z="baz"))
     for labels in ({"x": "foo", "y": "bar"}, {"x": "bar", "y": "bar2"}, {"x": "foo"}, {}, {"x": "foo", "y": "foo"}):
         store(indexer, labelled("a", **labels))
-        assert set(indexer.index_values("labels")) == set(labels.values())
-        for value in labels.values():
-            assert indexer.index_keys("labels", value) == ("default/a",)
+        assert set(indexer.index_values("labels")) == {"foo", "baz", *labels.values()}
+        for value in ("foo", "bar", "bar2", "baz"):
+            expected = {"default/a"} if value in labels.values() else set()
+            expected |= {"default/still"} if value in ("foo", "baz") else set()
+            assert set(indexer.index_keys("labels", value)) == expected
+    indexer.remove("default/a")
+    assert set(indexer.index_values("labels")) == {"foo", "baz"}
+
+
+def test_an_object_is_found_under_each_of_its_values_and_only_those() -> None:
+    """client-go: TestMultiIndexKeys, TestGetIndexFuncValues, TestIndex"""
+    indexer: Indexer[Pod] = Indexer({"user": by_label_values})
+    one, two, three = labelled("1", a="ernie", b="bert"), labelled("2", a="bert", b="oscar"), labelled("3", a="ernie")
+    store(indexer, one, two, three)
+    assert indexer.index_values("user") == ("ernie", "bert", "oscar")
+    assert indexer.by_index("user", "ernie") == (one, three)
+    assert indexer.by_index("user", "bert") == (one, two)
+    assert indexer.by_index("user", "oscar") == (two,)
+    assert indexer.by_index("user", "nobody") == ()
+    indexer.remove("default/3")
+    assert indexer.by_index("user", "ernie") == (one,)
+    two = labelled("2", b="oscar")
+    store(indexer, two)
+    assert indexer.by_index("user", "bert") == (one,)
+    assert indexer.by_index("user", "oscar") == (two,)
 
 
 def test_an_index_added_later_holds_what_is_stored() -> None:
-    """TestIndexer."""
     indexer: Indexer[Pod] = Indexer()
     store(indexer, pod("a", node="n1"))
     indexer.add_indexers({"node": field_index("spec.node_name")})
@@ -144,15 +174,21 @@ async def test_a_swap_whose_late_index_fails_leaves_the_store_unchanged() -> Non
     assert indexer.resource_version == ""
 
 
-def test_the_resource_version_follows_puts_and_advances() -> None:
-    """TestThreadSafeStoreRV."""
+async def test_the_resource_version_follows_puts_advances_and_replacements() -> None:
+    """client-go: TestThreadSafeStoreRV"""
     indexer: Indexer[Pod] = Indexer()
     assert indexer.resource_version == ""
     store(indexer, pod("a", 4))
     assert indexer.resource_version == "4"
+    store(indexer, pod("b", 4), pod("a", 6))
+    assert indexer.resource_version == "6"
     indexer.advance("8")
     indexer.advance("")
     assert indexer.resource_version == "8"
+    indexer.remove("default/a")
+    assert indexer.resource_version == "8", "who removes says by how much the store is newer"
+    await replace(indexer, pod("c", 30), pod("a", 40), version="50")
+    assert indexer.resource_version == "50"
 
 
 def test_a_field_index_skips_what_is_absent_and_takes_each_of_many() -> None:
@@ -204,6 +240,7 @@ def lister(*pods: Pod, synced: bool = True) -> Lister[Pod]:
 
 
 def test_a_lister_reads_by_name_key_namespace_selector_and_index() -> None:
+    """client-go: TestListAll"""
     web, db = labelled("web", app="web"), labelled("db", app="db")
     far = pod("far", namespace="other", node="n1")
     pods = lister(web, db, far)

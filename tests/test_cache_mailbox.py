@@ -110,6 +110,7 @@ async def test_what_comes_while_something_is_pending_waits_behind_it(autojump_cl
 async def test_has_synced_is_set_when_the_reader_comes_back_from_the_last_initial_object(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
+    """client-go: TestSingleFileCounting, TestSingleFile"""
     box = mailbox()
     box.put_batch(initial(pod("a"), pod("b")))
     assert words(await box.take()) == "+a@1*"

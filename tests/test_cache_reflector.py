@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import attrs
 import pytest
 import trio
 import trio.testing
 
-from tests.scripted import ScriptedListWatch, added, bookmark, deleted, listing, modified, pod
+from tests.scripted import ScriptedListWatch, ScriptedWatch, added, bookmark, deleted, listing, modified, pod
 from trioformer.cache import BackoffPolicy, Reflector, ReflectorOptions
 from trioformer.errors import (
     ConnectionFailedError,
@@ -47,7 +48,9 @@ class Sink:
     def bookmark(self, resource_version: str) -> None:
         self.seen.append(f"@{resource_version}")
 
-    def replace(self, objects: Sequence[Pod], resource_version: str) -> None:
+    def replace(
+        self, objects: Sequence[Pod], resource_version: str, *, unreadable: frozenset[str] = frozenset()
+    ) -> None:
         self.seen.append(f"={','.join(obj.name for obj in objects)}@{resource_version}")
 
     @property
@@ -81,7 +84,7 @@ async def play(source: ScriptedListWatch, sink: Sink, seconds: float, **options:
 
 
 async def test_it_lists_any_state_in_pages_and_watches_from_there(autojump_clock: trio.testing.MockClock) -> None:
-    """TestReflectorListAndWatch."""
+    """client-go: TestReflectorListAndWatch"""
     source = ScriptedListWatch(
         [listing(pod("a"), version=5)], [[added(pod("b", 6)), modified(pod("a", 7)), deleted(pod("b", 8)), None]]
     )
@@ -96,7 +99,7 @@ async def test_it_lists_any_state_in_pages_and_watches_from_there(autojump_clock
 
 
 async def test_watch_timeouts_are_random_between_five_and_ten_minutes(autojump_clock: trio.testing.MockClock) -> None:
-    """TestWatchTimeout."""
+    """client-go: TestWatchTimeout"""
     source = ScriptedListWatch([listing(version=5)], [[40.0] for _ in range(50)])
     await play(source, Sink(), 40 * 50)
     assert len(set(source.timeouts)) > 10
@@ -111,7 +114,10 @@ async def test_a_watch_that_ends_after_a_while_is_resumed_at_once(autojump_clock
 
 
 async def test_the_version_is_that_of_the_last_event_bookmarks_included(autojump_clock: trio.testing.MockClock) -> None:
-    """TestReflectorWatchHandler: of the last event, not the largest."""
+    """Of the last event, not the largest.
+
+    client-go: TestReflectorWatchHandler
+    """
     source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 55)), bookmark(32), 100.0]])
     await play(source, Sink(), 110)
     assert source.asked[-1] == ("watch", "32")
@@ -135,7 +141,7 @@ async def test_a_stream_that_breaks_early_is_resumed_after_a_pause(autojump_cloc
 async def test_a_watch_that_cannot_connect_is_tried_again_with_growing_delays_and_no_list(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestReflectorListAndWatchInitConnBackoff."""
+    """client-go: TestReflectorListAndWatchInitConnBackoff"""
     source = ScriptedListWatch([listing(version=5)], [error] * 9)
     reflector = await play(source, Sink(), 400)
     assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 10
@@ -150,7 +156,10 @@ async def test_a_watch_that_cannot_connect_is_tried_again_with_growing_delays_an
 async def test_429_waits_as_long_as_it_says_and_never_lists(
     script: object, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestBackoffOnTooManyRequests, TestNoRelistOnTooManyRequests: as an answer and as an event."""
+    """As an answer and as an event.
+
+    client-go: TestBackoffOnTooManyRequests, TestNoRelistOnTooManyRequests
+    """
     source = ScriptedListWatch([listing(version=5)], [script, script, script])  # type: ignore[list-item]  # both kinds of script
     await play(source, Sink(), 60)
     assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 4
@@ -159,7 +168,10 @@ async def test_429_waits_as_long_as_it_says_and_never_lists(
 
 @pytest.mark.parametrize("script", [EXPIRED, [added(pod("a", 6)), EXPIRED]])
 async def test_410_lists_again_from_the_last_version(script: object, autojump_clock: trio.testing.MockClock) -> None:
-    """As an answer and as an event, on one path."""
+    """As an answer and as an event, on one path.
+
+    client-go: TestReflectorResyncWithResourceVersion, TestReflectorNotPaginatingNotConsistentReads
+    """
     source = ScriptedListWatch([listing(version=5), listing(version=9)], [script])  # type: ignore[list-item]  # both kinds of script
     await play(source, Sink(), 60)
     last = "5" if script is EXPIRED else "6"
@@ -181,7 +193,7 @@ async def test_any_other_failure_of_a_watch_is_reported_and_lists_again(
 async def test_a_watch_that_ends_at_once_without_an_event_backs_off_and_lists_again(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """TestReflectorHandleWatchResultChanClosedBefore."""
+    """client-go: TestReflectorHandleWatchResultChanClosedBefore"""
     source = ScriptedListWatch([listing(version=5)], [[] for _ in range(1_000)])
     await play(source, Sink(), 3_600)
     assert len(source.asked) < 200, "asked in a tight loop"
@@ -225,7 +237,7 @@ async def test_the_backoff_starts_anew_only_after_a_watch_has_lived(autojump_clo
 async def test_a_list_that_cannot_be_had_at_its_version_is_taken_from_the_newest_state_at_once(
     error: StatusError, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfTooLarge."""
+    """client-go: TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfTooLarge"""
     source = ScriptedListWatch([listing(version=5), error, listing(version=9)], [BROKEN_SERVER])
     await play(source, Sink(), 10)
     assert source.asked == [
@@ -248,7 +260,7 @@ async def test_a_second_failure_of_the_newest_state_is_an_ordinary_one(autojump_
 
 
 async def test_a_server_without_watch_cache_keeps_getting_pages(autojump_clock: trio.testing.MockClock) -> None:
-    """TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled."""
+    """client-go: TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled"""
     source = ScriptedListWatch([listing(version=5, pages=3), listing(version=9)], [EXPIRED])
     await play(source, Sink(), 10)
     assert ("list", "5", "500") in source.asked
@@ -269,6 +281,24 @@ async def test_a_watch_with_bookmarks_is_broken_after_ninety_silent_seconds(
     await play(source, Sink(), 160)
     assert source.asked[1:] == [("watch", "5"), ("watch", "7")]
     assert 149 <= source.times[2] <= 150
+
+
+async def test_a_watch_that_is_not_even_answered_is_given_up_after_ninety_seconds(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    class Mute(ScriptedListWatch):
+        @asynccontextmanager
+        async def watch(self, **asked: object) -> AsyncIterator[ScriptedWatch]:
+            async with super().watch(**asked) as source:  # type: ignore[arg-type]  # passed on as they are
+                if len(self.timeouts) == 1:
+                    await trio.sleep_forever()
+                yield source
+
+    source = Mute([listing(version=5)])
+    await play(source, Sink(), 200)
+    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
+    assert 90.8 <= source.times[2] < 91.6
+    assert str(source.errors) == "[ConnectionFailedError('no answer to a watch of Pod for 90 s')]"
 
 
 async def test_a_full_sink_is_not_taken_for_a_silent_server(

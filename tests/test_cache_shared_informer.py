@@ -35,6 +35,7 @@ async def started(nursery: trio.Nursery, source: ScriptedListWatch, **options: f
 async def test_handlers_and_lister_see_what_the_server_tells(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
+    """client-go: TestNameForHandler"""
     source = ScriptedListWatch(
         [listing(pod("a", 1), version=1)],
         [[1.0, added(pod("b", 2)), modified(pod("a", 3)), deleted(pod("b", 4)), None]],
@@ -78,7 +79,6 @@ async def test_what_happens_depends_on_the_store_not_on_the_events_type(
 async def test_a_relist_tells_what_was_missed_deletions_first(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestSharedInformerWatchDisruption, TestReplaceEvents."""
     first = listing(pod("a", 1), pod("b", 2), pod("c", 3), version=3)
     second = listing(pod("d", 9), pod("c", 3), pod("b", 8), version=9)
     source = ScriptedListWatch([first, second], [[1.0, EXPIRED]])
@@ -127,7 +127,6 @@ async def test_another_uid_under_the_same_name_is_a_deletion_and_an_addition(
 async def test_a_late_handler_is_told_of_the_cache_first(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestAddWhileActive."""
     source = ScriptedListWatch([listing(pod("a", 1))], [[10.0, added(pod("b", 2)), 10.0, added(pod("c", 3)), None]])
     informer = await started(nursery, source)
     await trio.sleep(15)
@@ -159,7 +158,7 @@ async def test_has_synced_waits_for_the_handlers_last_initial_call(
 async def test_the_same_handler_twice_is_two_registrations(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestSharedInformerMultipleRegistration."""
+    """client-go: TestSharedInformerMultipleRegistration"""
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[5.0, modified(pod("a", 2)), None]]))
     recorder = Recorder()
     first, second = informer.add_event_handler(recorder), informer.add_event_handler(recorder)
@@ -174,7 +173,7 @@ async def test_the_same_handler_twice_is_two_registrations(
 async def test_a_removed_handler_is_told_nothing_more_and_may_be_removed_twice(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestRemoveWhileActive, TestSharedInformerRemoveHandler."""
+    """client-go: TestRemoveWhileActive, TestRemovingRemovedSharedInformer"""
     informer = await started(nursery, ScriptedListWatch([listing(pod("a"))], [[10.0, modified(pod("a", 2)), None]]))
     recorder = Recorder()
     registration = informer.add_event_handler(recorder)
@@ -221,7 +220,7 @@ async def test_the_default_handler_ignores_everything(
 async def test_each_handler_is_resynced_on_its_own_period(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestListenerResyncPeriods."""
+    """client-go: TestListenerResyncPeriods"""
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=10)
     recorders = {period: Recorder() for period in (0.0, 1.0, 2.0, 3.0, None)}
     registrations = {p: informer.add_event_handler(r, resync_period=p) for p, r in recorders.items()}
@@ -253,7 +252,17 @@ async def test_ten_virtual_minutes_of_resync_are_ten_updates_of_each_object(
 async def test_resync_periods_obey_the_informers_check_period(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """TestResyncCheckPeriod: a floor of a second; lowered before the start, raised after it; none without one."""
+    """A floor of a second; lowered before the start, raised after it; none without one.
+
+    client-go: TestResyncCheckPeriod
+    """
+    daily = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=12 * 3_600)
+    recorders = {period: Recorder() for period in (0.0, 60.0, 55.0, 5.0)}
+    registrations = [daily.add_event_handler(r, resync_period=period) for period, r in recorders.items()]
+    assert [registration.resync_period for registration in registrations] == [0, 60, 55, 5]
+    await nursery.start(daily.run)
+    await trio.sleep(61)
+    assert [len(recorder.seen) - 1 for recorder in recorders.values()] == [0, 1, 1, 12]
     informer = SharedInformer(ScriptedListWatch([listing()]), resync_period=30)
     assert informer.add_event_handler(Recorder(), resync_period=0.01).resync_period == 1
     other = SharedInformer(ScriptedListWatch([listing()]), resync_period=30)
@@ -312,7 +321,7 @@ async def test_a_subscription_ends_when_the_informer_stops(autojump_clock: trio.
             await nursery.start(informer.run)
             nursery.cancel_scope.cancel()
         assert [notification async for notification in notifications] == []
-    assert informer.state == "stopped"
+    assert informer.state.phase == "stopped"
     assert not informer.has_synced
 
 
@@ -393,18 +402,19 @@ class Failing(ResourceEventHandler[Pod]):
 
 
 async def test_an_exception_in_a_handler_ends_the_informer_with_a_note(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestPanicPropagated, TestEventPanics"""
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
     informer.add_event_handler(Failing())
     with pytest.RaisesGroup(KeyError) as caught:
         await informer.run()
     assert caught.value.exceptions[0].__notes__ == ["in handler Failing of informer Pod, on Added Pod default/a"]
-    assert informer.state == "stopped"
+    assert informer.state.phase == "failed"
 
 
 async def test_on_error_takes_the_exception_and_the_object_counts_as_handled(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestEventPanics: reported, and the next item is still delivered."""
+    """client-go: TestEventPanics"""
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
     errors: list[tuple[str, str]] = []
 
@@ -417,23 +427,45 @@ async def test_on_error_takes_the_exception_and_the_object_counts_as_handled(
     assert errors == [("KeyError('a')", "+a@1*"), ("KeyError('b')", "+b@1*")]
 
 
-async def test_an_index_function_that_fails_ends_the_informer_and_names_the_object(
-    autojump_clock: trio.testing.MockClock,
+async def test_an_index_function_that_fails_on_a_change_is_reported_and_lists_again(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
+    """client-go: TestProcessDeltasInBatch"""
+
     def picky(obj: Pod) -> list[str]:
-        if obj.name == "bad":
+        if obj.resource_version == "2":
             raise ValueError("no")
         return []
 
-    informer = SharedInformer(
-        ScriptedListWatch([listing(pod("a"))], [[1.0, added(pod("b")) + added(pod("bad", 2)), None]]),
-        indexers={"x": picky},
+    told: list[Exception] = []
+    source = ScriptedListWatch(
+        [listing(pod("a")), listing(pod("a"), pod("b"), pod("bad", 3), version=3)],
+        [[1.0, added(pod("b")) + added(pod("bad", 2)) + added(pod("c")), None]],
     )
+    informer = SharedInformer(source, indexers={"x": picky}, options=ReflectorOptions(watch_error_handler=told.append))
     recorder = Recorder()
     informer.add_event_handler(recorder)
-    with pytest.RaisesGroup(pytest.RaisesExc(IndexerError, match="index function 'x' failed on Pod default/bad")):
+    await nursery.start(informer.run)
+    await trio.sleep(1.1)
+    assert str(told[0]).startswith("index function 'x' failed on Pod default/bad")
+    assert recorder.seen == ["+a@1*", "+b@1", "+c@1"], "what came with it is not lost"
+    assert informer.state.phase == "backing off"
+    assert informer.state.error is told[0]
+    await trio.sleep(60)
+    assert recorder.seen[3:] == ["-c@1?", "+bad@3"]
+    assert source.asked[-2:] == [("list", "1", "None"), ("watch", "3")]
+
+
+async def test_an_index_function_that_fails_on_the_first_list_ends_the_informer_and_names_the_object(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    def picky(obj: Pod) -> list[str]:
+        raise ValueError("no")
+
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), indexers={"x": picky})
+    with pytest.RaisesGroup(pytest.RaisesExc(IndexerError, match="index function 'x' failed on Pod default/a")):
         await informer.run()
-    assert "default/b" in informer.lister
+    assert informer.state.phase == "failed"
 
 
 # --- before, while and after running ---
@@ -447,19 +479,19 @@ async def test_a_hopeless_answer_before_the_first_sync_leaves_run(autojump_clock
 
 
 async def test_the_state_says_what_the_informer_is_doing(autojump_clock: trio.testing.MockClock) -> None:
-    """TestStateSharedInformer."""
+    """client-go: TestStateSharedInformer"""
     source = ScriptedListWatch([InternalServerError("no", code=500), listing()])
     informer = SharedInformer(source)
-    assert informer.state == "not started"
+    assert informer.state.phase == "not started"
     async with trio.open_nursery() as nursery:
         nursery.start_soon(informer.run)
         await trio.testing.wait_all_tasks_blocked()
-        assert informer.state == "backing off"
+        assert informer.state.phase == "backing off"
         await informer.wait_until_synced()
         await trio.sleep(1)
-        assert informer.state == "watching"
+        assert informer.state.phase == "watching"
         nursery.cancel_scope.cancel()
-    assert informer.state == "stopped"
+    assert informer.state.phase == "stopped"
 
 
 @pytest.mark.parametrize(
@@ -473,7 +505,7 @@ async def test_the_state_says_what_the_informer_is_doing(autojump_clock: trio.te
 async def test_a_stopped_informer_refuses_new_readers(
     use: Callable[[SharedInformer[Pod]], object], autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestAddOnStoppedSharedInformer, TestRemoveOnStoppedSharedInformer."""
+    """client-go: TestAddOnStoppedSharedInformer, TestRemoveOnStoppedSharedInformer"""
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
     registration = informer.add_event_handler(Recorder())
     with trio.move_on_after(1):
@@ -493,7 +525,6 @@ async def test_an_informer_runs_once(nursery: trio.Nursery, autojump_clock: trio
 async def test_a_handler_removed_before_the_start_is_never_called(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestShutdown."""
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
     recorder = Recorder()
     informer.add_event_handler(recorder).remove()
@@ -505,13 +536,20 @@ async def test_a_handler_removed_before_the_start_is_never_called(
 async def test_an_index_may_be_added_while_the_informer_runs(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestIndexer."""
-    informer = await started(
-        nursery, ScriptedListWatch([listing(pod("a", node="n"))], [[1.0, added(pod("b", 2, node="n")), None]])
+    """client-go: TestIndexer"""
+    informer = SharedInformer(
+        ScriptedListWatch([listing(pod("a", node="n"))], [[1.0, added(pod("b", 2, node="n")), None]])
     )
-    informer.add_indexers({"node": field_index("spec.node_name")})
+    informer.add_indexers({"before": field_index("spec.node_name")})
+    await nursery.start(informer.run)
+    informer.add_indexers({"while": field_index("spec.node_name")})
+    assert informer.lister.index_keys("while", "n") == ("default/a",)
     await trio.sleep(5)
-    assert informer.lister.index_keys("node", "n") == ("default/a", "default/b")
+    for index in ("before", "while"):
+        assert informer.lister.index_keys(index, "n") == ("default/a", "default/b")
+        assert informer.lister.index_values(index) == ("n",)
+    with pytest.raises(IndexerError, match="index 'while' exists already"):
+        informer.add_indexers({"while": field_index("spec.node_name")})
 
 
 async def test_a_deletion_that_comes_while_a_list_is_applied_is_not_lost(
@@ -532,7 +570,7 @@ async def test_a_deletion_that_comes_while_a_list_is_applied_is_not_lost(
 async def test_a_deletion_of_an_object_that_nobody_knows_is_told_to_nobody(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """TestDeltaFIFO_DeleteExistingNonPropagated, as DeltaFIFO has it."""
+    """client-go: TestDeltaFIFO_enqueueingNoLister"""
     informer = SharedInformer(ScriptedListWatch([listing()], [[deleted(pod("a", 7)), None]]))
     recorder = Recorder()
     informer.add_event_handler(recorder)

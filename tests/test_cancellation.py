@@ -78,6 +78,13 @@ async def between_two_pages(exchange: Exchange, point: Point) -> None:
     await exchange.answer(LIST_HEAD.replace(b'"7"', b'"7","continue":"more"') + POD + b"]}")
 
 
+async def in_a_streamed_list(exchange: Exchange, point: Point) -> None:
+    await exchange.begin()
+    await exchange.chunk(EVENT)
+    await exchange.chunk(EVENT[:30])
+    await point.wait_here()
+
+
 async def in_a_watch(exchange: Exchange, point: Point) -> None:
     if not exchange.is_watch:
         await exchange.answer(LIST_HEAD + POD + b"]}")
@@ -110,6 +117,7 @@ async def in_a_handler(exchange: Exchange, point: Point) -> None:
 
 SCRIPTS = [
     before_the_answer,
+    in_a_streamed_list,
     in_the_middle_of_a_page,
     between_two_pages,
     in_a_watch,
@@ -117,16 +125,26 @@ SCRIPTS = [
     in_backoff_of_a_watch,
     in_a_handler,
 ]
+STREAMED = {before_the_answer, in_a_streamed_list}
+"""What is to happen in a list that comes as a stream; for the others the server has none."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
 @pytest.mark.parametrize("by", ["the scope around", "an error beside"])
 def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point], Awaitable[None]], by: str) -> None:
+    """client-go: TestShutdown, TestRunUntil"""
     tasks = Tasks()
 
     async def main() -> None:
         point = Point()
-        server = LoopbackServer(lambda exchange: script(exchange, point))
+
+        async def answer(exchange: Exchange) -> None:
+            if "sendInitialEvents=" in exchange.target and script not in STREAMED:
+                await exchange.answer(b"{}", 400)
+            else:
+                await script(exchange, point)
+
+        server = LoopbackServer(answer)
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
             await trio.testing.wait_all_tasks_blocked()
@@ -165,6 +183,7 @@ def server_tasks(nursery: trio.Nursery) -> set[trio.lowlevel.Task]:
 
 
 def test_nothing_is_left_when_it_is_cancelled_before_its_first_step() -> None:
+    """client-go: TestShutdown"""
     tasks = Tasks()
 
     async def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from examples import custom_resource, indexes, list_and_watch
+from examples import custom_resource, indexes, list_and_watch, many_namespaces, transforms, work_queue
 from tests.processes import result_of, running
 from trioformer import Client, SharedInformerFactory
 from trioformer.models import from_dict, to_dict
@@ -56,6 +56,25 @@ async def test_the_readmes_program_counts_pods_and_follows_them(served: APIServe
     assert program.errors == []
 
 
+async def test_the_filtering_handler_tells_of_failures_and_their_end(served: APIServer) -> None:
+    served.create(pod("works"))
+    served.create(pod("fails"))
+    served.patch(Pod, "fails", {"status": {"phase": "Failed"}})
+    with trio.fail_after(30):
+        async with running("examples/filtering_handler.py") as program:
+            await program.wait_for_line("0 could not be handled; waiting for more")
+            served.patch(Pod, "works", {"status": {"phase": "Failed"}})
+            await program.wait_for_line("failed: works")
+            served.patch(Pod, "works", {"status": {"phase": "Running"}})
+            await program.wait_for_line("no longer failed: works")
+            served.delete(Pod, "works")
+            served.delete(Pod, "fails")
+            await program.wait_for_line("no longer failed: fails")
+    assert program.lines[0] == "had failed: fails"
+    assert len(program.lines) == 5
+    assert program.errors == []
+
+
 async def test_listing_and_watching_resumes_when_the_server_ends_the_watch(served: APIServer) -> None:
     served.create(pod("web-0"))
     with trio.fail_after(30):
@@ -72,6 +91,25 @@ async def test_listing_and_watching_ends_after_the_seconds_it_was_given(served: 
     served.create(pod("web-0"))
     code, lines, errors = await result_of("examples/list_and_watch.py", "--for", "0.1")
     assert (code, len(lines), errors) == (0, 1, [])
+
+
+async def test_a_pod_is_waited_for_until_it_is_ready_and_until_it_is_gone(served: APIServer) -> None:
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    with trio.fail_after(30):
+        async with running("examples/wait_for.py") as program:
+            await program.wait_for_line("ADDED    waited-for")
+            served.patch(Pod, "waited-for", ready)
+            await program.wait_for_line("waited-for is ready on no node")
+            assert await program.process.wait() == 0
+            await program.wait_for_line("waited-for is gone")
+    assert served.list(Pod) == []
+    assert program.errors == []
+
+
+async def test_a_pod_that_does_not_become_ready_is_told_and_taken_away(served: APIServer) -> None:
+    code, _, errors = await result_of("examples/wait_for.py", "--for", "0.5")
+    assert (code, errors) == (1, ["waited-for was not ready within 0.5 s"])
+    assert served.list(Pod) == []
 
 
 async def test_a_pod_is_labelled_and_a_missing_one_is_told(
@@ -93,9 +131,36 @@ async def test_the_report_counts_nodes_and_images(api_server: APIServer, client:
     assert indexes.report(informer.lister) == ["node-1: a, b", "node-2: c", "busybox: 1", "nginx: 3"]
 
 
+async def test_a_transform_keeps_the_names_and_the_cache_has_what_was_written(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    assert await transforms.write_and_read(client, "default") == ["motd: ''", "empty: ''"]
+
+
+async def test_the_cache_is_read_after_a_write_to_a_server(served: APIServer) -> None:
+    assert await result_of("examples/transforms.py") == (0, ["motd: ''", "empty: ''"], [])
+
+
 async def test_the_report_is_printed(served: APIServer) -> None:
     served.create(pod("a"))
     assert await result_of("examples/indexes.py") == (0, ["node-1: a", "nginx: 1"], [])
+
+
+async def test_what_may_be_read_is_counted_and_what_may_not_is_told(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("a"))
+    api_server.fail_next(100, resource="secrets", status=403)
+    pods, config_maps, secrets = await many_namespaces.count(client, ["kube-system", "default"])
+    assert pods == "Pod in namespaces default, kube-system: 1"
+    assert config_maps == "metadata of ConfigMap in namespaces default, kube-system: 0"
+    assert secrets.startswith("metadata of Secret in namespaces default, kube-system: failed after ")
+    assert "403" in secrets
+
+
+async def test_what_is_in_namespaces_is_printed(served: APIServer) -> None:
+    code, lines, errors = await result_of("examples/many_namespaces.py", "default", "kube-system")
+    assert (code, len(lines), errors) == (0, 3, [])
 
 
 async def test_a_custom_resource_is_created_and_scaled(served: APIServer) -> None:
@@ -117,3 +182,48 @@ async def test_scaling_a_custom_resource_keeps_what_its_class_does_not_know(
     )
     changed = await custom_resource.scale(client, "nightly", replicas=2)
     assert to_dict(changed)["spec"] == {"cronSpec": "0 3 * * *", "suspend": True, "replicas": 2}
+
+
+async def test_kinds_without_classes_are_shown_resized_and_counted() -> None:
+    lines = ["Widget first: {'size': 2, 'color': 'red'}", "api: 1, web: 2"]
+    assert await result_of("examples/dynamic_kinds.py") == (0, lines, [])
+
+
+async def test_a_clusters_kind_is_shown_by_its_name(served: APIServer) -> None:
+    served.register(custom_resource.CronTab)
+    served.create(
+        {
+            "apiVersion": "stable.example.com/v1",
+            "kind": "CronTab",
+            "metadata": {"name": "nightly"},
+            "spec": {"image": "busybox"},
+        }
+    )
+    found = await result_of("examples/dynamic_kinds.py", "stable.example.com/v1", "CronTab")
+    assert found == (0, ["CronTab nightly: {'image': 'busybox'}"], [])
+
+
+async def test_pages_are_published_and_those_that_fail_too_often_given_up(
+    autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await work_queue.Publisher().serve(["index", "news:2", "lost:99"], seconds=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(lines) == [
+        "index: published",
+        "lost:99: it is locked, given up",
+        *["lost:99: it is locked, trying again"] * 5,
+        *["news:2: it is locked, trying again"] * 2,
+        "news:2: published",
+    ]
+    assert lines[-1] == "lost:99: it is locked, given up"
+
+
+async def test_pages_that_wait_for_their_next_try_at_the_end_are_told(
+    autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await work_queue.Publisher().serve(["lost:99"], seconds=0.1)
+    assert capsys.readouterr().out.splitlines() == ["lost:99: it is locked, trying again"] * 4 + ["lost:99: left over"]
+
+
+async def test_the_pages_of_a_command_line_are_published() -> None:
+    assert await result_of("examples/work_queue.py", "index", "--for", "0.1") == (0, ["index: published"], [])

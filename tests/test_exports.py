@@ -67,6 +67,7 @@ LOOSE = {
     "trioformer.models._lazy.to_dict",
     "trioformer.models._serde.decode",
     "trioformer.models._serde.loads",
+    "trioformer.models._unstructured.Unstructured.get",
     # Informers of several kinds in one mapping; their kind is in the key.
     "trioformer.cache._informer_factory.SharedInformerFactory.informers",
 }

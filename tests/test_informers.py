@@ -129,12 +129,15 @@ async def test_kinds_are_informed_of_separately_and_each_once(
     factory = SharedInformerFactory(client, namespace="default")
     assert factory.informer(Pod) is factory.informer(Pod)
     nodes = factory.informer(Node)
-    assert set(factory.informers) == {Pod, Node}
+    assert {key.kind for key in factory.informers} == {Pod, Node}
     api_server.create(Node(metadata=ObjectMeta(name="worker")))
     await nursery.start(factory.run)
     assert nodes.lister.get("worker") is not None
-    assert {record.resource for record in api_server.requests if record.verb == "list"} == {"pods", "nodes"}
-    assert repr(factory) == "<SharedInformerFactory of Pod, Node>"
+    assert sorted((record.verb, record.resource) for record in api_server.requests) == [
+        ("watch", "nodes"),
+        ("watch", "pods"),
+    ]
+    assert repr(factory) == "<SharedInformerFactory of Pod in namespace default; Node>"
 
 
 async def test_an_informer_asked_for_while_the_factory_runs_starts_at_once(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_never, assert_type
+from typing import TypeVar, assert_never, assert_type
 
 import trio
 
@@ -21,7 +21,11 @@ from trioformer import (
     field_index,
     open_client,
 )
+from trioformer.cache._informer_key import InformerKey
+from trioformer.models import KubernetesObject, PartialObjectMetadata
 from trioformer.models.core_v1 import ConfigMap, Pod
+
+K = TypeVar("K", bound=KubernetesObject)
 
 
 async def client_calls() -> None:
@@ -43,6 +47,37 @@ async def client_calls() -> None:
 class Handler(ResourceEventHandler[Pod]):
     async def on_update(self, old: Pod, new: Pod) -> None:
         assert_type(new.spec.node_name, str | None)
+
+
+def smaller(obj: K) -> K:
+    return obj
+
+
+def in_default(obj: PartialObjectMetadata) -> list[str]:
+    return [obj.name]
+
+
+async def factories(client: Client) -> None:
+    factory = SharedInformerFactory(
+        client, namespace=["a", "b"], label_selector={"app": "web"}, transform=smaller, resync_periods={Pod: 60}
+    )
+    assert_type(factory.informer(Pod, namespace=None, transform=None), SharedInformer[Pod])
+    assert_type(
+        factory.informer(Pod, transform=smaller, indexers={"name": lambda pod: [pod.name]}), SharedInformer[Pod]
+    )
+    metadata = factory.informer(Pod, metadata_only=True, indexers={"name": in_default})
+    assert_type(metadata, SharedInformer[PartialObjectMetadata])
+    async with factory.using(Pod, namespace="a") as informer:
+        assert_type(informer, SharedInformer[Pod])
+        registration = informer.add_event_handler(Handler())
+    async with factory.using(Pod, metadata_only=True) as nothing_else:
+        assert_type(nothing_else, SharedInformer[PartialObjectMetadata])
+        other = nothing_else.add_event_handler(ResourceEventHandler())
+    await factory.wait_for_cache_sync(registration, other, deadline=trio.current_time() + 30)
+    for key, error in factory.failures.items():
+        assert_type(key, InformerKey)
+        assert_type(error, Exception)
+    assert_type(factory.problems()[InformerKey(Pod)], str)
 
 
 async def informers(client: Client, nursery: trio.Nursery) -> None:

@@ -10,6 +10,9 @@ Three kinds of batch exist, and their order is the order in which they were writ
 - :class:`Sync`: repeat every object to the handlers that are due.  It carries no objects: they are read from the
   indexer when it is applied, so a resync can never overtake a newer change.
 
+Several reflectors may write to one queue, each the objects of a namespace of its own, its *scope*: a list then replaces
+what its scope holds and nothing else.
+
 This is client-go's ``DeltaFIFO`` (``tools/cache/delta_fifo.go``, 1.19: Added, Updated, Deleted, Replaced, Sync) with
 what came later: relist and resync are one item each (``AtomicFIFO``).
 """
@@ -56,8 +59,8 @@ class Deltas(Generic[T]):
 
     by_key: dict[str, list[Delta[T]]]
     """The pending changes of each key, oldest first."""
-    resource_version: str = ""
-    """What a bookmark after them said; empty when there was none."""
+    reached: dict[str, str] = attrs.field(factory=dict)
+    """The resourceVersion that a scope has reached after them: the last change's, or that of a bookmark after it."""
 
     def __len__(self) -> int:
         return sum(map(len, self.by_key.values()))
@@ -72,6 +75,10 @@ class Replaced(Generic[T]):
     """Everything that exists, in the list's order."""
     resource_version: str
     """The list's resourceVersion."""
+    scope: str = ""
+    """The namespace that was listed, where a cache is made of several; otherwise empty."""
+    unreadable: frozenset[str] = frozenset()
+    """Keys of objects that exist, although they are not among ``objects``: they do not decode."""
 
 
 @final
@@ -101,7 +108,8 @@ class DeltaFIFO(Generic[T]):
     max_pending: int = 10_000
     _sealed: deque[Batch[T]] = attrs.field(factory=deque, init=False)
     _open: dict[str, list[Delta[T]]] = attrs.field(factory=dict, init=False)
-    _bookmark: str = attrs.field(default="", init=False)
+    _newest: T | None = attrs.field(default=None, init=False)
+    _reached: dict[str, str] = attrs.field(factory=dict, init=False)
     _pending: int = attrs.field(default=0, init=False)
     _ready: trio.Event = attrs.field(factory=trio.Event, init=False)
     _room: trio.Event | None = attrs.field(default=None, init=False)
@@ -126,10 +134,11 @@ class DeltaFIFO(Generic[T]):
         if pending is None or pending[-1].type is not DELETED:
             self._append(key, Delta(DELETED, obj))
 
-    def bookmark(self, resource_version: str) -> None:
+    def bookmark(self, resource_version: str, *, scope: str = "") -> None:
         """Note, after what is pending, that nothing else has happened up to ``resource_version``; atomic."""
         self._refuse_if_closed()
-        self._bookmark = resource_version
+        self._newest = None
+        self._reached[scope] = resource_version
         self._ready.set()
 
     def _append(self, key: str, delta: Delta[T]) -> None:
@@ -139,23 +148,44 @@ class DeltaFIFO(Generic[T]):
             self._open[key] = [delta]
         else:
             pending.append(delta)
+        self._newest = delta.object
         self._pending += 1
         self._ready.set()
 
-    def replace(self, objects: Sequence[T], resource_version: str) -> None:
+    def replace(
+        self, objects: Sequence[T], resource_version: str, *, unreadable: frozenset[str] = frozenset(), scope: str = ""
+    ) -> None:
         """Queue a list's whole answer, after everything that is pending; atomic.
 
-        A list that is still pending, and what came after it, is dropped: the new one says all that is needed.
-        So at most one whole list ever waits, however long the reader is held up.
+        A list of the same scope that is still pending, and what came after it, is dropped: the new one says all that is
+        needed.
+        So at most one whole list of a scope ever waits, however long the reader is held up.
         """
+        self._refuse_if_closed()
+        self._seal_open()
         wants_sync = False
-        if any(isinstance(batch, Replaced) for batch in self._sealed):
-            self._seal_open()
-            while not isinstance(dropped := self._drop_newest(), Replaced):
-                wants_sync = wants_sync or isinstance(dropped, Sync)
-        self._seal(Replaced(objects, resource_version))
+        if any(isinstance(batch, Replaced) and batch.scope == scope for batch in self._sealed):
+            wants_sync = self._drop_since_list(scope)
+        self._seal(Replaced(objects, resource_version, scope, unreadable))
         if wants_sync:
             self._seal(Sync())
+
+    def _drop_since_list(self, scope: str) -> bool:
+        """Drop the pending list of a scope and what of this scope follows it; say whether a resync was among that."""
+        kept: deque[Batch[T]] = deque()
+        wants_sync = False
+        while self._sealed:
+            batch = self._sealed.pop()
+            self._pending -= _size(batch)
+            if isinstance(batch, Replaced) and batch.scope == scope:
+                break
+            if isinstance(batch, Sync):
+                wants_sync = True
+            elif (rest := _without(batch, scope)) is not None:
+                kept.appendleft(rest)
+        self._sealed += kept
+        self._pending += sum(map(_size, kept))
+        return wants_sync
 
     def resync(self) -> None:
         """Queue a resync, unless the newest pending item is one already; atomic."""
@@ -170,18 +200,15 @@ class DeltaFIFO(Generic[T]):
         self._ready.set()
 
     def _seal_open(self) -> None:
-        if self._open or self._bookmark:
+        if self._open or self._reached:
             self._sealed.append(self._take_open())
 
     def _take_open(self) -> Deltas[T]:
-        taken = Deltas(self._open, self._bookmark)
-        self._open, self._bookmark = {}, ""
+        if self._newest is not None:
+            self._reached[""] = self._newest.resource_version
+        taken = Deltas(self._open, self._reached)
+        self._open, self._reached, self._newest = {}, {}, None
         return taken
-
-    def _drop_newest(self) -> Batch[T]:
-        dropped = self._sealed.pop()
-        self._pending -= _size(dropped)
-        return dropped
 
     async def pop(self) -> Batch[T]:
         """Take the oldest batch, waiting for one if there is none.
@@ -192,7 +219,7 @@ class DeltaFIFO(Generic[T]):
         Cancellation: nothing is lost; what is pending stays.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        while not (self._pending or self._sealed or self._bookmark):
+        while not (self._pending or self._sealed or self._reached):
             self._refuse_if_closed()
             self._ready = trio.Event()
             await self._ready.wait()
@@ -227,6 +254,18 @@ class DeltaFIFO(Generic[T]):
     def _refuse_if_closed(self) -> None:
         if self._closed:
             raise trio.ClosedResourceError("this queue has been closed")
+
+
+def _without(batch: Deltas[T] | Replaced[T], scope: str) -> Deltas[T] | Replaced[T] | None:
+    """What is left of a batch without the changes of a scope."""
+    if isinstance(batch, Replaced):
+        return batch
+    if not scope:
+        return None
+    begin = f"{scope}/"
+    by_key = {key: deltas for key, deltas in batch.by_key.items() if not key.startswith(begin)}
+    reached = {of: version for of, version in batch.reached.items() if of != scope}
+    return Deltas(by_key, reached) if by_key or reached else None
 
 
 def _size(batch: Batch[T]) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeAlias, TypeVar, final
 
 import attrs
 
-from ..models import KubernetesObject
+from ..models import KubernetesObject, key_of
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -89,6 +89,73 @@ class ResourceEventHandler(Generic[T]):
             obj: Its last known state.
             is_stale: Whether a relist found it gone, so that the state may be older than its last.
         """
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class FilteringHandler(ResourceEventHandler[T]):
+    """Passes on what concerns the objects that a predicate accepts (client-go ``FilteringResourceEventHandler``).
+
+    To the handler behind it, the objects outside the filter do not exist: one that changes into the filter is added
+    (never ``is_initial``), one that changes out of it is deleted in the last state that the handler knows, and not
+    ``is_stale``.
+
+    The predicate is asked about each new state once; what it said of the last is remembered.
+    So a deletion reaches the handler exactly when it knows the object, whatever the last state of the object is like
+    and however many notifications have been merged on the way.
+    An exception of the predicate counts as the handler's own.
+
+    Each registration remembers for itself, and the same filtering handler may be registered many times.
+    """
+
+    predicate: Callable[[T], bool]
+    """Whether an object is inside the filter; should depend on nothing but the object."""
+    handler: ResourceEventHandler[T]
+    """What is called."""
+    _inside: set[str] = attrs.field(factory=set, init=False)
+
+    def __repr__(self) -> str:
+        return f"<FilteringHandler before {self.handler!r}>"
+
+    async def on_add(self, obj: T, *, is_initial: bool) -> None:
+        """Pass on an object that is inside the filter."""
+        if self.predicate(obj):
+            # Before the call: a handler that fails has been told all the same.
+            self._inside.add(key_of(obj))
+            await self.handler.on_add(obj, is_initial=is_initial)
+
+    async def on_update(self, old: T, new: T) -> None:
+        """Pass on a change inside the filter; a change into it is an addition, one out of it a deletion."""
+        key = key_of(new)
+        is_inside, was_inside = self.predicate(new), key in self._inside
+        if is_inside and was_inside:
+            await self.handler.on_update(old, new)
+        elif is_inside:
+            self._inside.add(key)
+            await self.handler.on_add(new, is_initial=False)
+        elif was_inside:
+            self._inside.remove(key)
+            await self.handler.on_delete(old, is_stale=False)
+
+    async def on_delete(self, obj: T, *, is_stale: bool) -> None:
+        """Pass on the deletion of an object that the handler knows."""
+        key = key_of(obj)
+        if key in self._inside:
+            self._inside.remove(key)
+            await self.handler.on_delete(obj, is_stale=is_stale)
+
+
+def name_of(handler: ResourceEventHandler[T]) -> str:
+    """A handler's name for messages: its class, and for a filter also that of the handler behind it."""
+    inner = f"({name_of(handler.handler)})" if isinstance(handler, FilteringHandler) else ""
+    return f"{type(handler).__name__}{inner}"
+
+
+def for_one_reader(handler: ResourceEventHandler[T]) -> ResourceEventHandler[T]:
+    """Give a registration its own memory of what passed the filters; other handlers are returned as they are."""
+    if isinstance(handler, FilteringHandler):
+        return FilteringHandler(handler.predicate, for_one_reader(handler.handler))
+    return handler
 
 
 def call_of(handler: ResourceEventHandler[T], notification: Notification[T]) -> Awaitable[None]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Generic, Protocol, TypeVar, final
+from typing import Generic, Protocol, TypeAlias, TypeVar, final
 
 import attrs
 
-from ..client import Api, ObjectList, WatchEvent
+from ..client import Api, ObjectList, Undecodable, WatchEvent
 from ..models import KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
-T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
+
+Report: TypeAlias = Callable[[Undecodable], None]
+"""Told of each object that does not decode, while the rest goes on."""
 
 
 class EventSource(Protocol[T]):
@@ -41,17 +44,38 @@ class ListWatch(Protocol[T]):
         """What is listed, for messages, such as ``Pod``."""
         ...
 
-    async def list(self, *, resource_version: str, page_size: int | None) -> ObjectList[T]:
+    @property
+    def kind(self) -> type[T]:
+        """The class of what is listed; anything else that comes is left out and reported."""
+        ...
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Whether :meth:`watch` understands ``send_initial_events`` (client-go: watch-list semantics)."""
+        ...
+
+    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[T]:
         """List everything.
 
         Args:
             resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
             page_size: How many objects a page may hold; None asks for all at once.
+            report: Given what does not decode, instead of an error.
         """
         ...
 
-    def watch(self, *, resource_version: str, timeout_seconds: int) -> AbstractAsyncContextManager[EventSource[T]]:
-        """Watch for what happens after ``resource_version``, with bookmarks, for at most ``timeout_seconds``."""
+    def watch(
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+    ) -> AbstractAsyncContextManager[EventSource[T]]:
+        """Watch for what happens after ``resource_version``, with bookmarks.
+
+        Args:
+            resource_version: Where to begin.
+            timeout_seconds: When the server should end the watch.
+            send_initial_events: Begin with everything there is, in a state that is at least ``resource_version``, and
+                a bookmark with the annotation ``k8s.io/initial-events-end: "true"`` after it.
+            report: Given what does not decode, instead of an error.
+        """
         ...
 
 
@@ -69,20 +93,37 @@ class ApiListWatch(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The kind, and the namespace when there is one."""
-        kind = self.api.resource.kind
-        return f"{kind} in namespace {self.api.namespace}" if self.api.namespace else kind
+        """The kind, and the namespace and selectors when there are any."""
+        words = [self.api.resource.kind]
+        if self.api.namespace:
+            words.append(f"in namespace {self.api.namespace}")
+        if restrictions := [each for each in (self.label_selector, self.field_selector) if each]:
+            words.append(f"with {' and '.join(restrictions)}")
+        return " ".join(words)
 
-    async def list(self, *, resource_version: str, page_size: int | None) -> ObjectList[T]:
+    @property
+    def kind(self) -> type[T]:
+        """The API's kind."""
+        return self.api.kind
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Always: whether the server does is found out by asking."""
+        return True
+
+    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[T]:
         """List everything that the selectors allow."""
         return await self.api.list(
             label_selector=self.label_selector,
             field_selector=self.field_selector,
             resource_version=resource_version,
             page_size=page_size,
+            on_undecodable=report,
         )
 
-    def watch(self, *, resource_version: str, timeout_seconds: int) -> AbstractAsyncContextManager[EventSource[T]]:
+    def watch(
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+    ) -> AbstractAsyncContextManager[EventSource[T]]:
         """Watch what the selectors allow."""
         return self.api.watch(
             label_selector=self.label_selector,
@@ -90,4 +131,6 @@ class ApiListWatch(Generic[T]):
             resource_version=resource_version,
             timeout_seconds=timeout_seconds,
             allow_bookmarks=True,
+            send_initial_events=True if send_initial_events else None,
+            on_undecodable=report,
         )

@@ -22,6 +22,7 @@ from __future__ import annotations
 import enum
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Generic, Literal, TypeAlias, TypeVar, final
 
 import attrs
@@ -250,6 +251,11 @@ class Mailbox(Generic[T]):
         self._pending.clear()
         self._backlog.clear()
         self._current, self._current_kind = iter(()), None
+        # Whoever keeps the registration of a handler that is gone keeps neither objects nor the store.
+        self._batches_waiting, self._resync_put_off, self._snapshot = 0, False, tuple
+        with suppress(trio.WouldBlock, trio.EndOfChannel):
+            while True:
+                self._receive.receive_nowait()
         self._decided.set()
         self._send.close()  # wakes a reader that waits
         self._wake_writer()

@@ -3,6 +3,9 @@
 The store comes first, then the readers; between the two there is no checkpoint, so a cancelled informer never has an
 object in its store that its readers were not going to be told of.
 
+What the store cannot take, because an index function fails on it, is reported and asked for again by a new list:
+the store keeps what it had, and everything else goes on.
+
 Source: client-go ``tools/cache/controller.go`` processDeltas.
 """
 
@@ -21,6 +24,7 @@ from ._delta_fifo import DELETED, Delta, DeltaFIFO, Deltas, Replaced
 from ._events import Added, Deleted, Notification, Updated
 from ._indexer import Indexer, Staged, drain
 from ._processor import Processor
+from ._versions import Versions
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -43,13 +47,29 @@ def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
 @final
 @attrs.define(eq=False)
 class ProcessLoop(Generic[T]):
-    """The one task that writes to the indexer."""
+    """The one task that writes to the indexer.
+
+    Args:
+        fifo: Where changes come from.
+        indexer: Where they go.
+        processor: Who is told.
+        versions: Told how new the indexer is; its scopes are those that must have been listed for the first sync.
+        on_synced: Called when they have been.
+        on_refused: Called with an error of the store and the scope that it belongs to.
+    """
 
     _fifo: DeltaFIFO[T]
     _indexer: Indexer[T]
     _processor: Processor[T]
+    _versions: Versions
     _on_synced: Callable[[], None]
-    _has_synced: bool = attrs.field(default=False, init=False)
+    _on_refused: Callable[[IndexerError, str], None]
+    _unlisted: set[str] = attrs.field(init=False)
+    _is_divided: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._unlisted = set(self._versions.scopes)
+        self._is_divided = self._versions.scopes != ("",)
 
     async def run(self) -> None:
         """Apply batch after batch, until cancelled."""
@@ -58,7 +78,11 @@ class ProcessLoop(Generic[T]):
             if isinstance(batch, Deltas):
                 await self._apply(batch)
             elif isinstance(batch, Replaced):
-                before, listed = await self._replace(batch)
+                try:
+                    before, listed = await self._replace(batch)
+                except IndexerError as error:
+                    self._on_refused(error, batch.scope)
+                    continue
                 del batch  # or its tuple would keep the objects until they go all at once
                 await before.release()
                 await drain(listed)
@@ -68,23 +92,31 @@ class ProcessLoop(Generic[T]):
 
     async def _apply(self, batch: Deltas[T]) -> None:
         told: list[Notification[T]] = []
-        try:
-            for key, deltas in batch.by_key.items():
-                for delta in deltas:
-                    # no checkpoint between these two: the store and what the readers will be told change together
+        is_whole = True
+        for key, deltas in batch.by_key.items():
+            for delta in deltas:
+                # no checkpoint between these two: the store and what the readers will be told change together
+                try:
                     self._apply_one(key, delta, told)
-                    if len(told) >= TOLD_AT_ONCE:
-                        await self._tell(told)
-        except IndexerError:
-            # What the store has taken in before an index function failed is told all the same.
+                except IndexerError as error:
+                    is_whole = False
+                    self._on_refused(error, key.partition("/")[0] if self._is_divided else "")
+                if len(told) >= TOLD_AT_ONCE:
+                    await self._tell(told)
+        self._distribute(told)
+        if is_whole:
+            for scope, version in batch.reached.items():
+                self._indexer.advance(version)
+                self._versions.advance(scope, version)
+
+    def _distribute(self, told: list[Notification[T]]) -> None:
+        # Before the first sync, where a cache is made of several, all that came will be announced as initial.
+        if not self._unlisted:
             self._processor.distribute(told)
-            raise
-        self._processor.distribute(told)
-        self._indexer.advance(batch.resource_version)
 
     async def _tell(self, told: list[Notification[T]]) -> None:
         """Tell the readers, and let them read before there is more: a burst must not outrun a reader that keeps up."""
-        self._processor.distribute(told)
+        self._distribute(told)
         told.clear()
         await self._processor.settle()
         await trio.lowlevel.checkpoint()
@@ -108,7 +140,8 @@ class ProcessLoop(Generic[T]):
     async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T]]:
         """Put a list in place of the store's content; returns what is no longer needed: the old content, the list."""
         indexer = self._indexer
-        kept: list[T] = []
+        is_first = bool(self._unlisted)
+        content: list[T] = []
         gone: list[Notification[T]] = []
         changed: list[Notification[T]] = []
         slices = Slices()
@@ -117,32 +150,36 @@ class ProcessLoop(Generic[T]):
             listed[key_of(obj)] = obj
             if slices.is_over():
                 await slices.checkpoint()
+        for key in indexer.keys():  # noqa: SIM118  # a tuple, not a dict's view
+            if key not in listed and (known := indexer.get(key)) is not None:
+                if key in batch.unreadable or (batch.scope and known.namespace != batch.scope):
+                    content.append(known)
+                else:
+                    gone.append(Deleted(known, is_stale=True))
+            if slices.is_over():
+                await slices.checkpoint()
         for key, obj in listed.items():
             old = indexer.get(key)
             if old is not None and is_same_state(old, obj):
-                kept.append(old)  # keeps what has been decoded of it
+                content.append(old)  # keeps what has been decoded of it
             else:
-                kept.append(obj)
+                content.append(obj)
                 if old is not None:
                     changed.extend(changes_between(old, obj))
-                elif self._has_synced:
+                elif not is_first:
                     changed.append(Added(obj))
             if slices.is_over():
                 await slices.checkpoint()
-        for key in indexer.keys():  # noqa: SIM118  # a tuple, not a dict's view
-            if key not in listed and (known := indexer.get(key)) is not None:
-                gone.append(Deleted(known, is_stale=True))
-            if slices.is_over():
-                await slices.checkpoint()
-        staged = await indexer.stage(kept)
+        staged = await indexer.stage(content)
         # no checkpoint from here on: readers see the old content or the new, and are told of exactly the difference
         before = indexer.swap(staged, batch.resource_version)
-        if self._has_synced:
+        self._versions.advance(batch.scope, batch.resource_version)
+        self._unlisted.discard(batch.scope)
+        if not is_first:
             await self._processor.distribute_relist(gone + changed)
-        else:
-            self._has_synced = True
+        elif not self._unlisted:
             self._on_synced()
-            self._processor.announce(tuple(kept))
+            self._processor.announce(tuple(content))
         return before, listed
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeAlias, TypeVar, final
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import attrs
 import trio
@@ -11,7 +12,7 @@ import trio
 from .._util import NoPublicConstructor, Slices
 from ..errors import HandlerOverflowError
 from ..models import KubernetesObject, key_of
-from ._events import Notification, ResourceEventHandler, call_of, object_of
+from ._events import Added, Notification, ResourceEventHandler, call_of, for_one_reader, object_of
 from ._mailbox import BatchKind, Mailbox, MailboxStatistics, SharedBatch
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -45,7 +46,14 @@ class HandlerListener(Generic[T]):
     listener: Listener[T]
     handler: ResourceEventHandler[T]
     on_error: ErrorHandler[T] | None
+    calls: int = attrs.field(default=0, init=False)
+    failed: int = attrs.field(default=0, init=False)
+    failed_initial: int = attrs.field(default=0, init=False)
     slowest_call: float = attrs.field(default=0.0, init=False)
+    call_began: float | None = attrs.field(default=None, init=False)
+    task: trio.lowlevel.Task | None = attrs.field(default=None, init=False)
+    _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _waits_for: list[HandlerListener[Any]] = attrs.field(factory=list, init=False)
 
     async def run(self) -> None:
         """Call the handler for each notification until the mailbox is closed.
@@ -54,7 +62,17 @@ class HandlerListener(Generic[T]):
             HandlerOverflowError: The handler fell behind and its policy forbids merging.
             Exception: What the handler raised, with a note that names handler and object, unless ``on_error`` took it.
         """
-        mailbox, handler = self.listener.mailbox, self.handler
+        self.task = trio.lowlevel.current_task()
+        _LISTENER.set(self)
+        try:
+            await self._call_for_each()
+        finally:
+            self.task = self.call_began = None
+            self.handler, self.on_error = ResourceEventHandler(), None  # a registration that is kept does not keep them
+            self._ended.set()
+
+    async def _call_for_each(self) -> None:
+        mailbox, handler = self.listener.mailbox, for_one_reader(self.handler)
         while True:
             try:
                 notification = await mailbox.take()
@@ -62,11 +80,13 @@ class HandlerListener(Generic[T]):
                 return
             except trio.BrokenResourceError as error:
                 raise HandlerOverflowError(f"{self.listener.name}: {error}") from error
-            began = trio.current_time()
+            self.call_began = began = trio.current_time()
+            self.calls += 1
             try:
                 await call_of(handler, notification)
             except Exception as error:  # noqa: BLE001  # the documented boundary to a user's handler
                 await self._failed(error, notification)
+            self.call_began = None
             elapsed = trio.current_time() - began
             if elapsed > self.slowest_call:  # max() costs three times as much, for every event
                 self.slowest_call = elapsed
@@ -77,11 +97,51 @@ class HandlerListener(Generic[T]):
         if self.on_error is None:
             error.add_note(where)
             raise error
+        self.failed += 1
+        self.failed_initial += isinstance(notification, Added) and notification.is_initial
         try:
             await self.on_error(error, notification)
         except Exception as raised:
             raised.add_note(where)
             raise
+
+    async def wait_until_ended(self) -> None:
+        """Wait until the task calls no more; a checkpoint only if it does not run, or waits for the caller.
+
+        The mailbox must have been closed.
+        """
+        around = tuple(listeners_around())
+        if self.task is None or any(self._is_waiting_for(one) for one in around):
+            await trio.lowlevel.checkpoint()
+            return
+        for one in around:
+            one._waits_for.append(self)
+        try:
+            await self._ended.wait()
+        finally:
+            for one in around:
+                one._waits_for.remove(self)
+
+    def _is_waiting_for(self, other: HandlerListener[Any]) -> bool:
+        """Whether this handler's running call cannot end before the other's does."""
+        return self is other or any(one._is_waiting_for(other) for one in self._waits_for)
+
+
+_LISTENER: ContextVar[HandlerListener[Any]] = ContextVar("trioformer.cache.listener")
+
+
+def listeners_around() -> Iterator[HandlerListener[Any]]:
+    """The listeners in whose handlers' calls the current task is, the nearest first.
+
+    A task that a handler starts in a nursery of its own counts, one that it starts in somebody else's does not, though
+    it inherits the context: the call does not wait for it.
+    """
+    task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
+    while task is not None:
+        listener = task.context.get(_LISTENER)
+        if listener is not None and listener.task is task:
+            yield listener
+        task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
 
 
 @final
@@ -92,7 +152,20 @@ class HandlerStatistics:
     mailbox: MailboxStatistics
     """How far it is behind."""
     slowest_call: float
-    """The longest that one call took, seconds."""
+    """The longest that one call took, seconds; a call counts when it has returned."""
+    running_call: float
+    """Seconds since the call that is running began; 0 when none is."""
+    name: str
+    """The handler's and its informer's name."""
+    calls: int
+    """How many calls have begun."""
+    failed: int
+    """How many of them raised what ``on_error`` took."""
+    failed_initial: int
+    """How many of these were about objects that were there when the handler joined.
+
+    They count as handled for ``has_synced``, so a handler can be synced without having succeeded on every object.
+    """
 
 
 @final
@@ -118,8 +191,14 @@ class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
         """Wait for :attr:`has_synced`.
 
         Raises:
+            RuntimeError: It is the handler itself that waits: it has not synced before the call has returned.
             trio.ClosedResourceError: The handler was removed, or the informer stopped, before.
         """
+        if not self.has_synced and self._task in listeners_around():
+            raise RuntimeError(
+                f"{self._task.listener.name} waits for its own sync inside a call, and has synced only after the call "
+                "has returned; wait in another task"
+            )
         await self._task.listener.mailbox.wait_until_synced()
 
     @property
@@ -130,13 +209,35 @@ class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
     def remove(self) -> None:
         """Take the handler out: a call that runs goes on to its end, nothing that waits is delivered.
 
-        Removing twice, or from inside the handler, is fine.
+        Removing twice, from inside the handler, or after the informer has stopped, is fine.
         """
         self._processor.remove(self._task.listener)
 
+    async def aclose(self) -> None:
+        """Take the handler out, and wait until a call that runs has returned (client-go ``ShutDownEventHandler``).
+
+        When this returns, the handler is not running and will not be called again.
+        There is one exception, since waiting would never end: from inside a call of the handler itself, or of one that
+        the handler's call is waiting for in the same way, it only removes.
+        Closing twice, before the informer runs or after it has stopped is fine, and waits for nothing.
+
+        Cancellation: the handler is removed all the same; a call that runs goes on to its end.
+        """
+        self.remove()
+        await self._task.wait_until_ended()
+
     def statistics(self) -> HandlerStatistics:
         """How the handler keeps up."""
-        return HandlerStatistics(self._task.listener.mailbox.statistics(), self._task.slowest_call)
+        task = self._task
+        return HandlerStatistics(
+            mailbox=task.listener.mailbox.statistics(),
+            slowest_call=task.slowest_call,
+            running_call=trio.current_time() - task.call_began if task.call_began is not None else 0.0,
+            name=task.listener.name or "",
+            calls=task.calls,
+            failed=task.failed,
+            failed_initial=task.failed_initial,
+        )
 
 
 @final
@@ -256,6 +357,24 @@ class Processor(Generic[T]):
     def _put_batch(batch: SharedBatch[T], listeners: Sequence[Listener[T]]) -> None:
         for listener in listeners:
             listener.mailbox.put_batch(batch)
+
+    def refuse_inside_handler(self, what: str, *, only_blocking: bool = False) -> None:
+        """Make sure that the current task is in no call of one of these handlers, to wait for ``what``.
+
+        Args:
+            what: What would be waited for.
+            only_blocking: Only handlers with ``overflow="block"`` matter, those that the process loop waits for.
+
+        Raises:
+            RuntimeError: It is, and what it waits for may not come before the call has returned.
+        """
+        for around in listeners_around():
+            listener = around.listener
+            if listener in self._listeners and (not only_blocking or listener.mailbox.overflow == "block"):
+                raise RuntimeError(
+                    f"{listener.name} waits for {what} inside a call, and it may not come before the call has "
+                    "returned; wait in another task"
+                )
 
     async def settle(self) -> None:
         """Wait for the listeners with ``overflow="block"`` that have a backlog; no checkpoint when none has.

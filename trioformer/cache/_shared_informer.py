@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Generic, TypeVar, final
 
 import attrs
 import trio
 
+from ..errors import IndexerError
 from ..models import KubernetesObject
+from ._arrivals import Transform
 from ._delta_fifo import DeltaFIFO
-from ._events import ResourceEventHandler
+from ._events import ResourceEventHandler, name_of
 from ._indexer import Indexer, IndexFunc
 from ._list_watch import ListWatch
 from ._lister import Lister
 from ._mailbox import Mailbox, Overflow
 from ._process_loop import ProcessLoop, ResyncTimer
 from ._processor import ErrorHandler, HandlerListener, HandlerRegistration, Listener, Processor, Subscription
-from ._reflector import Reflector, ReflectorOptions, ReflectorStatistics
+from ._reflector import Reflector
+from ._reflector_options import InformerState, Phase, ReflectorOptions, ReflectorStatistics
+from ._scoped_sink import ScopedSink
+from ._versions import Versions
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -36,6 +41,21 @@ class _Phase(enum.Enum):
     NEW = "has not been started"
     RUNNING = "is running"
     STOPPED = "has stopped"
+
+
+_WORST_FIRST: tuple[Phase, ...] = (
+    "not started",
+    "backing off",
+    "listing",
+    "waiting for bookmark",
+    "streaming",
+    "watching",
+)
+"""What a reflector does, from worst to best; an informer of several is as well off as its worst."""
+
+
+def _worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
+    return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.state), each.in_step_at))
 
 
 @final
@@ -51,8 +71,13 @@ class InformerStatistics:
     """Changes between the reflector and the cache."""
     handlers_and_subscriptions: int
     """Readers."""
-    reflector: ReflectorStatistics
-    """The state of the connection, the newest error, the age of the data."""
+    reflectors: Mapping[str, ReflectorStatistics]
+    """The state of each connection by namespace, where the cache is made of several; otherwise of one, under ``""``."""
+
+    @property
+    def reflector(self) -> ReflectorStatistics:
+        """The reflector that is worst off; the only one, mostly."""
+        return _worst_of(self.reflectors.values())
 
 
 @final
@@ -68,22 +93,28 @@ class SharedInformer(Generic[T]):
     for each handler, and when it has returned, all of them are gone.
 
     Args:
-        list_watch: Where to read from.
+        list_watch: Where to read from; or several sources by the namespace that each has to itself, for one cache of
+            several namespaces.
         resync_period: Seconds after which a handler is told of every object again, by default; 0 is never.
         indexers: Index functions by name, beside the namespace index.
+        transform: Applied to each object exactly once, before it is stored; must leave namespace, name and
+            resourceVersion as they are.
         options: What the reflector does about failures.
     """
 
-    _source: ListWatch[T]
+    _name: str
     _indexer: Indexer[T]
     _fifo: DeltaFIFO[T]
     _processor: Processor[T]
-    _reflector: Reflector[T]
+    _options: ReflectorOptions
+    _reflectors: Mapping[str, Reflector[T]]
+    _versions: Versions
     _loop: ProcessLoop[T]
     _lister: Lister[T]
     _synced: trio.Event
     _decided: trio.Event
     _phase: _Phase
+    _ended: InformerState | None
     _resync_period: float
     _check_period: float
     _waiting: list[HandlerListener[T]]
@@ -91,28 +122,46 @@ class SharedInformer(Generic[T]):
 
     def __init__(
         self,
-        list_watch: ListWatch[T],
+        list_watch: ListWatch[T] | Mapping[str, ListWatch[T]],
         *,
         resync_period: float = 0.0,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
+        transform: Transform[T] | None = None,
         options: ReflectorOptions | None = None,
     ) -> None:
-        self._source = list_watch
+        self._options = options if options is not None else ReflectorOptions()
         self._indexer = Indexer(indexers)
         self._fifo = DeltaFIFO()
         self._processor = Processor()
         self._synced = trio.Event()
         self._decided = trio.Event()
-        self._reflector = Reflector(list_watch, self._fifo, options)
-        self._loop = ProcessLoop(self._fifo, self._indexer, self._processor, self._set_synced)
-        self._lister = Lister[T]._create(list_watch.name, self._indexer, self._synced.is_set)
+        if isinstance(list_watch, Mapping):
+            if not list_watch or "" in list_watch:
+                raise ValueError("several sources need a namespace each, and there must be at least one")
+            first = next(iter(list_watch.values()))
+            kind = first.kind
+            self._name = f"{kind.__name__} in namespaces {', '.join(list_watch)}"
+            self._reflectors = {
+                namespace: Reflector(source, ScopedSink(self._fifo, namespace), self._options, transform=transform)
+                for namespace, source in list_watch.items()
+            }
+        else:
+            kind = list_watch.kind
+            self._name = list_watch.name
+            self._reflectors = {"": Reflector(list_watch, self._fifo, self._options, transform=transform)}
+        self._versions = Versions(dict.fromkeys(self._reflectors, ""))
+        self._loop = ProcessLoop(
+            self._fifo, self._indexer, self._processor, self._versions, self._set_synced, self._refused
+        )
+        self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind)
+        self._ended = None
         self._phase = _Phase.NEW
         self._resync_period = self._check_period = resync_period
         self._waiting = []
         self._added = trio.Event()
 
     def __repr__(self) -> str:
-        return f"<SharedInformer of {self._source.name}: {len(self._indexer)} objects, {self.state}>"
+        return f"<SharedInformer of {self._name}: {len(self._indexer)} objects, {self.state}>"
 
     @property
     def lister(self) -> Lister[T]:
@@ -121,8 +170,22 @@ class SharedInformer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first list has filled the cache, and the informer still keeps it in step."""
-        return self._synced.is_set() and self._phase is _Phase.RUNNING
+        """Whether the first list has filled the cache, and the informer still keeps it in step.
+
+        False again when it has stopped, and while it has had no watch for ``ReflectorOptions.stale_after`` seconds.
+        """
+        return self._synced.is_set() and self._phase is _Phase.RUNNING and not self._is_stale
+
+    @property
+    def _is_stale(self) -> bool:
+        return self.state.age > self._options.stale_after
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the informer runs and is in step, or is on its way to its first list without a failure so far."""
+        if self._synced.is_set():
+            return self.has_synced
+        return self._phase is _Phase.RUNNING and self.state.error is None
 
     async def wait_until_synced(self) -> None:
         """Wait until the first list has filled the cache.
@@ -132,18 +195,52 @@ class SharedInformer(Generic[T]):
         """
         await self._decided.wait()
         if not self._synced.is_set():
-            raise trio.ClosedResourceError(f"the informer of {self._source.name} stopped before it had synced")
+            raise trio.ClosedResourceError(f"the informer of {self._name} stopped before it had synced")
+
+    async def wait_until_at_least(self, resource_version: str | KubernetesObject) -> None:
+        """Wait until the cache is at least as new, to read one's own writes from it.
+
+        Where nothing else happens, a watch learns of newer versions by bookmarks only, about once a minute; that
+        concerns objects that this informer's selectors leave out.
+
+        Args:
+            resource_version: What a write has returned: the object, or its resourceVersion.
+
+        Raises:
+            ValueError: A resourceVersion is no number, as some aggregated servers have them; they have no order.
+            trio.ClosedResourceError: The informer stopped before.
+            RuntimeError: The caller is a handler with ``overflow="block"``, for which the cache would wait in turn.
+
+        Cancellation: changes nothing.
+        """
+        self._processor.refuse_inside_handler("the cache", only_blocking=True)
+        scopes = self._versions.scopes
+        if not isinstance(resource_version, str):
+            scopes = tuple(each for each in scopes if each in ("", resource_version.namespace))
+            resource_version = resource_version.resource_version
+        await self._versions.wait_until_at_least(resource_version, scopes)
 
     def _set_synced(self) -> None:
         self._synced.set()
         self._decided.set()
 
+    def _refused(self, error: IndexerError, scope: str) -> None:
+        """Have what the store could not take listed again; before the first sync, and by default, it is the end."""
+        if not self._synced.is_set() and not self._options.retry_forever:
+            raise error
+        self._reflectors[scope].relist(error)
+
     @property
-    def state(self) -> str:
-        """``not started``, ``listing``, ``watching``, ``backing off`` or ``stopped``."""
-        if self._phase is _Phase.RUNNING:
-            return self._reflector.state
-        return "not started" if self._phase is _Phase.NEW else "stopped"
+    def state(self) -> InformerState:
+        """What the informer is doing, why, until when, and how old its data may be."""
+        if self._phase is _Phase.NEW:
+            return InformerState("not started")
+        if self._ended is not None:
+            return self._ended
+        reflectors = [each.statistics() for each in self._reflectors.values()]
+        worst = _worst_of(reflectors)
+        age = trio.current_time() - min(each.in_step_at for each in reflectors)
+        return InformerState(worst.state, worst.last_error, worst.retry_at, age)
 
     def statistics(self) -> InformerStatistics:
         """How the informer does."""
@@ -152,7 +249,7 @@ class SharedInformer(Generic[T]):
             objects=len(self._indexer),
             pending=len(self._fifo),
             handlers_and_subscriptions=len(self._processor),
-            reflector=self._reflector.statistics(),
+            reflectors={namespace: each.statistics() for namespace, each in self._reflectors.items()},
         )
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
@@ -201,7 +298,7 @@ class SharedInformer(Generic[T]):
         Ownership: the informer's :meth:`run` owns the handler's task.
         """
         self._refuse_if_stopped("add a handler")
-        name = f"handler {name or type(handler).__name__} of informer {self._source.name}"
+        name = f"handler {name or name_of(handler)} of informer {self._name}"
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
         mailbox = Mailbox(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
         listener = Listener(mailbox, name, period)
@@ -269,7 +366,7 @@ class SharedInformer(Generic[T]):
 
     def _refuse_if_stopped(self, what: str) -> None:
         if self._phase is _Phase.STOPPED:
-            raise RuntimeError(f"cannot {what}: the informer of {self._source.name} has stopped; make a new one")
+            raise RuntimeError(f"cannot {what}: the informer of {self._name} has stopped; make a new one")
 
     # --- running ---
 
@@ -286,21 +383,28 @@ class SharedInformer(Generic[T]):
             A handler that is running is cancelled; what was not delivered is dropped.
         """
         if self._phase is not _Phase.NEW:
-            raise RuntimeError(f"the informer of {self._source.name} {self._phase.value}; an informer runs once")
+            raise RuntimeError(f"the informer of {self._name} {self._phase.value}; an informer runs once")
         self._phase = _Phase.RUNNING
+        failure: Exception | None = None
         timer = ResyncTimer(self._fifo, self._processor, self._check_period)
-        name = f"informer of {self._source.name}"
+        name = f"informer of {self._name}"
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._reflector.run, name=f"{name}: reflector")
+                for namespace, reflector in self._reflectors.items():
+                    nursery.start_soon(reflector.run, name=f"{name}: reflector{namespace and f' of {namespace}'}")
                 nursery.start_soon(self._loop.run, name=f"{name}: process loop")
                 nursery.start_soon(self._start_listeners, nursery, name=f"{name}: listeners")
                 await self._synced.wait()
                 self._processor.schedule_all(trio.current_time())
                 nursery.start_soon(timer.run, name=f"{name}: resync")
                 task_status.started()
+        except Exception as error:
+            failure = error
+            raise
         finally:
+            self._ended = InformerState("stopped" if failure is None else "failed", failure, age=self.state.age)
             self._phase = _Phase.STOPPED
+            self._versions.close()
             self._decided.set()
             self._processor.close()
             self._fifo.close()

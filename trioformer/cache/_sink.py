@@ -25,8 +25,16 @@ class Sink(Protocol[T_contra]):
     def bookmark(self, resource_version: str) -> None:
         """Take a BOOKMARK event's resourceVersion."""
 
-    def replace(self, objects: Sequence[T_contra], resource_version: str) -> None:
-        """Take a list's whole answer."""
+    def replace(
+        self, objects: Sequence[T_contra], resource_version: str, *, unreadable: frozenset[str] = frozenset()
+    ) -> None:
+        """Take a list's whole answer.
+
+        Args:
+            objects: What was listed.
+            resource_version: The list's.
+            unreadable: Keys of objects that exist and are not among ``objects``, because they do not decode.
+        """
 
     @property
     def has_room(self) -> bool:

@@ -1,0 +1,50 @@
+"""Be told of pods that fail, and of those that no longer do: a filter makes additions and deletions of it.
+
+Run it against the cluster that kubectl uses, and stop it with Ctrl-C::
+
+    python examples/filtering_handler.py
+"""
+
+from __future__ import annotations
+
+import trio
+
+from trioformer import Notification, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer.cache import FilteringHandler
+from trioformer.models.core_v1 import Pod
+
+
+def has_failed(pod: Pod) -> bool:
+    """Tell whether a pod is inside the filter; looks at nothing but the pod."""
+    return pod.status.phase == "Failed"
+
+
+class Alarm(ResourceEventHandler[Pod]):
+    """Knows of failed pods only."""
+
+    async def on_add(self, pod: Pod, *, is_initial: bool) -> None:
+        """Handle a pod that has failed, or (``is_initial``) had failed before this program began."""
+        print("had failed:" if is_initial else "failed:", pod.name)
+
+    async def on_delete(self, pod: Pod, *, is_stale: bool) -> None:
+        """Handle a failed pod that is gone, or that works again; given the state in which it was failed."""
+        print("no longer failed:", pod.name)
+
+
+async def report(error: Exception, notification: Notification[Pod]) -> None:
+    """Go on after what the handler or the filter raised."""
+    print("could not handle", type(notification).__name__, repr(error))
+
+
+async def main() -> None:
+    async with open_client() as client, trio.open_nursery() as nursery:
+        factory = SharedInformerFactory(client)
+        informer = factory.informer(Pod)
+        registration = informer.add_event_handler(FilteringHandler(has_failed, Alarm()), on_error=report)
+        await nursery.start(factory.run)
+        await registration.wait_until_synced()  # the handler has returned from every pod that was there
+        print(registration.statistics().failed_initial, "could not be handled; waiting for more")
+
+
+if __name__ == "__main__":
+    trio.run(main)

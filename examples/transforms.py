@@ -1,0 +1,48 @@
+"""Keep a cache small with a transform, and read one's own writes from it.
+
+Run it against the cluster that kubectl uses, in a namespace in which config maps may be written::
+
+    python examples/transforms.py
+"""
+
+from __future__ import annotations
+
+import attrs
+import trio
+
+from trioformer import ObjectMeta, SharedInformerFactory, open_client
+from trioformer.client import Client
+from trioformer.models.core_v1 import ConfigMap
+
+NAME = "seen-by-the-cache"
+
+
+def without_values(config_map: ConfigMap) -> ConfigMap:
+    """Keep the names of the entries only; what is left out takes no memory."""
+    return attrs.evolve(config_map, data=dict.fromkeys(config_map.data, ""), binary_data={})
+
+
+async def write_and_read(client: Client, namespace: str) -> list[str]:
+    """Create a config map and read it from the cache; returns the names of its entries."""
+    config_maps = client.api(ConfigMap, namespace=namespace)
+    factory = SharedInformerFactory(client, namespace=namespace)
+    informer = factory.informer(ConfigMap, transform=without_values)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        data = {"motd": "hello " * 100, "empty": ""}
+        created = await config_maps.create(ConfigMap(metadata=ObjectMeta(name=NAME), data=data))
+        await informer.wait_until_at_least(created)  # a moment: the watch is a little behind
+        cached = informer.lister[f"{namespace}/{NAME}"]
+        await config_maps.delete(NAME)
+        nursery.cancel_scope.cancel()
+    return [f"{name}: {value!r}" for name, value in cached.data.items()]
+
+
+async def main() -> None:
+    """Say what the cache holds."""
+    async with open_client() as client:
+        print(*await write_and_read(client, client.config.namespace or "default"), sep="\n")
+
+
+if __name__ == "__main__":
+    trio.run(main)

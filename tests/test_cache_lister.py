@@ -1,0 +1,486 @@
+"""Listers: selectors as the API server has them, look-ups that scan nothing, and no way to change the cache.
+
+Against client-go's ``listers_test.go``; how the store itself answers is in ``test_cache_indexer.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from trioformer import Client, SharedInformerFactory
+from trioformer.cache import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, SharedInformer, field_index
+from trioformer.errors import CacheNotSyncedError, DecodeError, NotFoundError, SelectorError
+from trioformer.models import (
+    FieldMatcher,
+    KubernetesObject,
+    LabelMatcher,
+    ResourceInfo,
+    builtin_kind,
+    builtin_resources,
+    from_dict,
+    from_json,
+    key_of,
+    make_object,
+    metadata_kind,
+    to_dict,
+    unstructured_kind,
+)
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.batch_v1 import Job
+from trioformer.models.core_v1 import Event, Namespace, Node, Pod, ReplicationController, Secret, Service
+from trioformer.models.events_v1 import Event as NewEvent
+from trioformer.models.rbac_v1 import ClusterRole
+from trioformer.models.resource_v1 import ResourceSlice
+from trioformer.testing import APIServer
+
+
+def made(
+    kind: type[KubernetesObject],
+    name: str,
+    *,
+    namespace: str = "",
+    labels: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Any:
+    metadata = {"name": name, "labels": labels or {}} | ({"namespace": namespace} if namespace else {})
+    return from_dict(kind, {"metadata": metadata, **more})
+
+
+def pod(name: str, namespace: str = "default", *, labels: Mapping[str, str] | None = None, **more: Any) -> Pod:
+    obj: Pod = made(Pod, name, namespace=namespace, labels=labels, **more)
+    return obj
+
+
+def lister_of(
+    kind: type[Any] | None,
+    *objects: Any,
+    indexers: Mapping[str, IndexFunc[Any]] | None = None,
+    synced: bool = True,
+    name: str = "Pod",
+) -> Lister[Any]:
+    indexer: Indexer[Any] = Indexer(indexers)
+    for obj in objects:
+        indexer.put(key_of(obj), obj)
+    return Lister._create(name, indexer, lambda: synced, kind)
+
+
+def names(objects: tuple[KubernetesObject, ...]) -> list[str]:
+    return [key_of(obj) for obj in objects]
+
+
+PODS = (
+    pod(
+        "a",
+        labels={"app": "web", "tier": "1"},
+        spec={"nodeName": "n1"},
+        status={"phase": "Running", "podIP": "10.0.0.1"},
+    ),
+    pod("b", labels={"app": "db"}, spec={"nodeName": "n2", "hostNetwork": True}, status={"phase": "Pending"}),
+    pod("a", "other", labels={"app": "web"}, spec={"hostNetwork": False}),
+    pod("c", "other"),
+)
+A, B, FAR_A, C = "default/a", "default/b", "other/a", "other/c"
+
+
+# --- selectors ---
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("app=web", [A, FAR_A]),
+        ("app==web,tier", [A]),
+        ("app in (web, db),!tier", [B, FAR_A]),
+        ("app notin (web)", [B, C]),
+        ("app!=web", [B, C]),
+        ("tier>0", [A]),
+        ("", [A, B, FAR_A, C]),
+        (None, [A, B, FAR_A, C]),
+        ({"app": "web", "tier": "1"}, [A]),
+        (LabelMatcher.parse("!app"), [C]),
+    ],
+)
+def test_labels_are_selected_in_any_form_of_a_selector(
+    selector: LabelMatcher | Mapping[str, str] | str | None, expected: list[str]
+) -> None:
+    """client-go: TestListAll"""
+    assert names(lister_of(Pod, *PODS).list(selector=selector)) == expected
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("metadata.name=a", [A, FAR_A]),
+        ("metadata.name==a,metadata.namespace=other", [FAR_A]),
+        ("metadata.name!=a", [B, C]),
+        ("metadata.namespace=other", [FAR_A, C]),
+        ("metadata.namespace!=other", [A, B]),
+        ("metadata.namespace=", []),
+        ("metadata.namespace=nowhere", []),
+        ("metadata.name=nobody", []),
+        ("metadata.name=", []),
+        ("metadata.name=default/a", []),
+        ("metadata.name=a,metadata.name=b", []),
+        ("metadata.name=a,metadata.name!=a", []),
+        ("metadata.namespace=other,metadata.namespace=default", []),
+        ("spec.nodeName=n1", [A]),
+        ("spec.host=n1", [A]),
+        ("spec.nodeName=", [FAR_A, C]),
+        ("spec.nodeName!=n1", [B, FAR_A, C]),
+        ("spec.hostNetwork=true", [B]),
+        ("spec.hostNetwork=false", [A, FAR_A, C]),
+        ("spec.hostNetwork=", []),
+        ("status.phase=Running", [A]),
+        ("status.phase!=Running,metadata.namespace=default", [B]),
+        ("status.podIP=10.0.0.1", [A]),
+        ("status.podIPs=", [A, B, FAR_A, C]),
+        ("", [A, B, FAR_A, C]),
+        (None, [A, B, FAR_A, C]),
+        ({"metadata.namespace": "default", "status.phase": "Pending"}, [B]),
+        (FieldMatcher.parse("spec.nodeName=n2"), [B]),
+    ],
+)
+def test_fields_are_selected_as_the_api_server_compares_them(
+    selector: FieldMatcher | Mapping[str, str] | str | None, expected: list[str]
+) -> None:
+    assert names(lister_of(Pod, *PODS).list(field_selector=selector)) == expected
+    assert names(lister_of(None, *PODS).list(field_selector=selector)) == expected
+
+
+def test_labels_fields_and_namespace_must_all_match() -> None:
+    pods = lister_of(Pod, *PODS)
+    assert names(pods.list(selector="app=web", field_selector="metadata.name=a", namespace="other")) == [FAR_A]
+    assert names(pods.list(field_selector="metadata.name=b", namespace="other")) == []
+    assert names(pods.list(field_selector="metadata.namespace=other", namespace="default")) == []
+    assert names(pods.list(selector="app=db", field_selector="spec.nodeName=n1")) == []
+
+
+def test_a_name_is_found_in_kinds_without_namespaces() -> None:
+    roles = lister_of(ClusterRole, made(ClusterRole, "one"), made(ClusterRole, "two"))
+    assert names(roles.list(field_selector="metadata.name=two")) == ["two"]
+    assert names(roles.list(field_selector="metadata.namespace=")) == ["one", "two"]
+    assert names(roles.list(field_selector="metadata.namespace=x")) == []
+
+
+@pytest.mark.parametrize(
+    "selector", ["metadata.name=a", "metadata.namespace=ns-7,metadata.name=a", "metadata.namespace=ns-7"]
+)
+def test_a_name_or_namespace_is_looked_up_and_not_searched_for(selector: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = lister_of(Pod, *(pod(name, f"ns-{number}") for number in range(10) for name in "abc"))
+    compared: list[str] = []
+    matches = FieldMatcher.matches
+
+    def counted(matcher: FieldMatcher, getter: Callable[[str], str]) -> bool:
+        compared.append(getter("metadata.name"))
+        return matches(matcher, getter)
+
+    monkeypatch.setattr(FieldMatcher, "matches", counted)
+    monkeypatch.delattr(Indexer, "snapshot")
+    found = pods.list(field_selector=selector)
+    assert len(compared) == len(found) == {"metadata.name=a": 10, "metadata.namespace=ns-7": 3}.get(selector, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "selector", "message"),
+    [
+        (
+            Pod,
+            "spec.nope=1",
+            "Pod cannot be selected by field 'spec.nope'; supported are metadata.name, metadata.namespace, ",
+        ),
+        (Pod, "metadata.name=a,spec.containers=x", "Pod cannot be selected by field 'spec.containers'"),
+        (Pod, "metadata.labels=x", "Pod cannot be selected by field 'metadata.labels'"),
+        (
+            Deployment,
+            "status.replicas=1",
+            "Deployment cannot be selected by field 'status.replicas'; supported are metadata.name, metadata.namespace",
+        ),
+        (
+            Node,
+            "metadata.namespace=x",
+            "Node cannot be selected by field 'metadata.namespace'; supported are metadata.name, spec",
+        ),
+        (Namespace, "metadata.namespace=x", "supported are metadata.name, status.phase"),
+        (Secret, "data=x", "supported are metadata.name, metadata.namespace, type"),
+    ],
+)
+def test_a_field_that_the_server_does_not_support_is_refused_with_those_it_does(
+    kind: type[KubernetesObject], selector: str, message: str
+) -> None:
+    """Before anything is compared: an empty cache refuses just the same."""
+    for objects in ((), (made(kind, "a"),)):
+        with pytest.raises(SelectorError) as caught:
+            lister_of(kind, *objects).list(field_selector=selector)
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("selector", ["metadata.name", "metadata.name=a=b", "=a", "metadata.name in (a)"])
+def test_a_field_selector_that_does_not_parse_is_refused(selector: str) -> None:
+    with pytest.raises(SelectorError, match=r"^field selector .*, position"):
+        lister_of(Pod).list(field_selector=selector)
+
+
+def test_an_empty_cache_of_what_nobody_knows_has_nothing_to_compare() -> None:
+    assert lister_of(None).list(field_selector="spec.nope=1") == ()
+
+
+def test_a_cache_that_is_not_filled_refuses_selectors_too() -> None:
+    with pytest.raises(CacheNotSyncedError):
+        lister_of(Pod, synced=False).list(field_selector="metadata.name=a")
+
+
+WIDGET = ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False, weakref_slot=False)
+class Widget(KubernetesObject):
+    __resource__ = WIDGET
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False, weakref_slot=False)
+class Planet(KubernetesObject):
+    __resource__ = attrs.evolve(WIDGET, kind="Planet", plural="planets", namespaced=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "supported"),
+    [
+        (Widget, ("metadata.name", "metadata.namespace")),
+        (Planet, ("metadata.name",)),
+        (WIDGET, ("metadata.name", "metadata.namespace")),
+        (ClusterRole, ("metadata.name", "metadata.namespace")),
+        (Deployment, ("metadata.name", "metadata.namespace")),
+        (ResourceSlice, ("metadata.name", "spec.driver", "spec.nodeName")),
+        (Service, ("metadata.name", "metadata.namespace", "spec.clusterIP", "spec.type")),
+        # What its objects do not hold cannot be compared.
+        (metadata_kind(Pod), ("metadata.name", "metadata.namespace")),
+    ],
+)
+def test_a_kind_has_the_fields_that_the_server_supports_for_it(
+    kind: ResourceInfo | type[KubernetesObject], supported: tuple[str, ...]
+) -> None:
+    assert FieldMatcher.selectable_fields(kind).names == supported
+
+
+def test_every_selectable_field_of_a_built_in_kind_can_be_read_from_its_class() -> None:
+    for info in builtin_resources():
+        kind = builtin_kind(info.api_version, info.kind)
+        fields = FieldMatcher.selectable_fields(kind)
+        assert fields.names == FieldMatcher.selectable_fields(info).names
+        obj = from_json(kind, b'{"metadata":{"name":"a"}}')
+        assert {fields.read(obj, name) for name in fields.names if name != "metadata.name"} <= {"", "false", "0"}
+
+
+EVENT = {
+    "involvedObject": {"kind": "Pod", "name": "web", "namespace": "default", "fieldPath": "spec.containers{main}"},
+    "reason": "Started",
+    "type": "Normal",
+    "source": {"component": "kubelet"},
+    "reportingComponent": "scheduler",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "selector"),
+    [
+        (Event, EVENT, "involvedObject.name=web,involvedObject.kind=Pod,involvedObject.uid="),
+        (Event, EVENT, "involvedObject.fieldPath=spec.containers{main},involvedObject.apiVersion="),
+        (Event, EVENT, "reason=Started,type=Normal,source=kubelet,reportingComponent=scheduler"),
+        (Event, EVENT | {"source": {}}, "source=scheduler"),
+        (
+            NewEvent,
+            {"regarding": {"name": "web"}, "reportingController": "x"},
+            "regarding.name=web,reportingController=x",
+        ),
+        (Namespace, {"status": {"phase": "Active"}}, "status.phase=Active,metadata.name=one"),
+        (Node, {"spec": {"unschedulable": True}}, "spec.unschedulable=true"),
+        (Node, {}, "spec.unschedulable=false"),
+        (ReplicationController, {"status": {"replicas": 3}}, "status.replicas=3"),
+        (ReplicationController, {}, "status.replicas=0"),
+        (Job, {"status": {"succeeded": 2}}, "status.successful=2"),
+        (Job, {}, "status.successful=0,status.successful!="),
+        (Secret, {"type": "kubernetes.io/tls"}, "type=kubernetes.io/tls"),
+        (Service, {"spec": {"clusterIP": "None", "type": "ClusterIP"}}, "spec.clusterIP=None,spec.type=ClusterIP"),
+        (ResourceSlice, {"spec": {"driver": "d", "nodeName": "n"}}, "spec.driver=d,spec.nodeName=n"),
+    ],
+)
+def test_fields_of_other_kinds_read_as_the_server_reads_them(
+    kind: type[KubernetesObject], content: dict[str, Any], selector: str
+) -> None:
+    namespaced = kind.__resource__.namespaced
+    one = made(kind, "one", namespace="default" if namespaced else "", **content)
+    assert lister_of(kind, one).list(field_selector=selector) == (one,)
+    for requirement in selector.split(","):
+        opposite = requirement.replace("!=", "=") if "!=" in requirement else requirement.replace("=", "!=")
+        assert lister_of(kind, one).list(field_selector=opposite) == ()
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("spec.nodeName=n1,status.phase=Running", [A]),
+        ("spec.hostNetwork=true", [B]),
+        ("spec.hostNetwork=false,metadata.namespace=other", [FAR_A, C]),
+        ("status.podIP=,metadata.name=a", [FAR_A]),
+    ],
+)
+def test_objects_without_a_class_of_their_kind_have_the_same_fields(selector: str, expected: list[str]) -> None:
+    kind = unstructured_kind(Pod.__resource__)
+    pods = lister_of(kind, *(from_dict(kind, to_dict(each)) for each in PODS))
+    assert names(pods.list(field_selector=selector)) == expected
+    with pytest.raises(SelectorError, match=r"Pod cannot be selected by field 'spec\.x'"):
+        pods.list(field_selector="spec.x=1")
+
+
+async def test_lister_and_server_select_the_same_by_field(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(made(Namespace, "other"))
+    for each in PODS:
+        api_server.create(each)
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    await nursery.start(factory.run)
+    for name in FieldMatcher.selectable_fields(Pod).names:
+        for value in ("", "a", "default", "n1", "true", "false", "Running", "10.0.0.1"):
+            for operator in ("=", "!="):
+                selector = f"{name}{operator}{value}"
+                answer = await client.api(Pod).list(field_selector=selector)
+                assert set(names(informer.lister.list(field_selector=selector))) == set(names(answer.items)), selector
+
+
+# --- read only ---
+
+
+ATTRIBUTES = ["_indexer", "_name", "_has_synced", "_kind", "list", "get", "anything"]
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES)
+def test_no_attribute_of_a_lister_can_be_set_or_deleted(attribute: str) -> None:
+    pods: Any = lister_of(Pod, *PODS)
+    with pytest.raises(AttributeError):
+        setattr(pods, attribute, None)
+    with pytest.raises(AttributeError):
+        delattr(pods, attribute)
+    assert not hasattr(pods, "__dict__")
+    assert len(pods) == 4
+
+
+async def test_nothing_public_of_an_informer_leads_to_what_writes(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(PODS[0])
+    factory = SharedInformerFactory(client)
+    informer: SharedInformer[Pod] = factory.informer(Pod)
+    await nursery.start(factory.run)
+    lister = informer.lister
+    writing = {name for name, _ in inspect.getmembers(Indexer, inspect.isfunction)} - {
+        name for name, _ in inspect.getmembers(Lister, inspect.isfunction)
+    }
+    assert {"put", "remove", "swap", "advance", "add_indexers"} <= writing
+    assert [name for name in dir(lister) if name in writing] == []
+    for owner in (informer, lister):
+        held = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
+        assert [name for name, value in held.items() if isinstance(value, Indexer)] == []
+    assert not hasattr(informer, "indexer")
+
+
+def test_what_a_lister_returns_cannot_change_the_cache() -> None:
+    pods = lister_of(Pod, *PODS, indexers={"node": field_index("spec.node_name")})
+    answers = [
+        lambda: pods.list(),
+        lambda: pods.list(namespace="default"),
+        lambda: pods.list(selector="app"),
+        lambda: pods.list(field_selector="metadata.name=a"),
+        lambda: pods.by_index("node", "n1"),
+        lambda: pods.index_keys("node", "n1"),
+        lambda: pods.index_values(NAMESPACE_INDEX),
+    ]
+    for answer in answers:
+        before = answer()
+        assert type(before) is tuple
+        with pytest.raises(TypeError):
+            before[0] = None  # type: ignore[index]  # that is the point
+        del before
+        assert len(answer()) > 0
+    for obj in pods:  # an iteration has its own copy
+        assert obj is pods[key_of(obj)]
+    assert len(pods) == 4
+
+
+CHANGES: list[Callable[[Any], None]] = [
+    lambda obj: setattr(obj, "spec", None),
+    lambda obj: setattr(obj, "anything", 1),
+    lambda obj: delattr(obj, "spec"),
+    lambda obj: setattr(obj.spec, "node_name", "n9"),
+    lambda obj: setattr(obj.metadata, "name", "x"),
+    lambda obj: obj.metadata.labels.__setitem__("app", "x"),
+    lambda obj: obj.metadata.labels.update(app="x"),
+    lambda obj: obj.metadata.labels.clear(),
+    lambda obj: obj.metadata.labels.pop("app"),
+    lambda obj: obj.metadata.labels.setdefault("x", "y"),
+    lambda obj: obj.metadata.labels.__delitem__("app"),
+    lambda obj: obj.spec.containers.append(None),
+    lambda obj: obj.spec.containers[0].resources.limits.__setitem__("cpu", "1"),
+    lambda obj: obj.spec.node_selector.__ior__({"disk": "hdd"}),
+    lambda obj: obj.spec.containers[0].env.__setitem__(0, None),
+    lambda obj: obj.spec.containers[0].args.__iadd__(["x"]),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("decoded", [False, True])
+def test_an_object_of_the_cache_cannot_be_changed_at_any_depth(change: Callable[[Any], None], decoded: bool) -> None:
+    container = {
+        "name": "main",
+        "args": ["-v"],
+        "env": [{"name": "A", "value": "1"}],
+        "resources": {"limits": {"cpu": "2"}},
+    }
+    spec = {"nodeName": "n1", "nodeSelector": {"disk": "ssd"}, "containers": [container]}
+    original = pod("a", labels={"app": "web"}, spec=spec)
+    pods = lister_of(Pod, original)
+    if decoded:
+        repr(original)
+    text = str(attrs.asdict(pods["default/a"], recurse=False)["metadata"])
+    with pytest.raises((AttributeError, TypeError)):
+        change(pods["default/a"])
+    assert pods["default/a"].spec.node_name == "n1"
+    assert dict(pods["default/a"].metadata.labels) == {"app": "web"}
+    assert pods["default/a"].spec.containers[0].args == ("-v",)
+    assert str(attrs.asdict(pods["default/a"], recurse=False)["metadata"]) == text
+
+
+def test_get_answers_none_where_a_subscript_raises() -> None:
+    pods = lister_of(Pod, *PODS)
+    assert pods.get("a", namespace="default") is PODS[0]
+    assert pods.get("default/a") is PODS[0]
+    assert pods.get("x", namespace="default") is None
+    with pytest.raises(NotFoundError, match="Pod 'default/x' is not in the cache") as caught:
+        pods["default/x"]
+    assert (caught.value.code, caught.value.reason) == (404, "NotFound")
+
+
+def test_what_is_read_of_an_object_is_made_once_and_an_error_every_time() -> None:
+    """client-go: TestLazyOnlyOnce, TestLazyError
+
+    As ``synctrack.Lazy``: made on demand, kept until the object is replaced, and an error is never kept.
+    """
+    metadata = b'"metadata":{"name":"a","namespace":"default"}'
+    indexer: Indexer[Pod] = Indexer()
+    pods: Lister[Pod] = Lister._create("Pod", indexer, lambda: True, Pod)
+    indexer.put("default/a", make_object(Pod, b"{" + metadata + b',"spec":{"nodeName":"n1"}}'))
+    assert pods["default/a"].spec is pods["default/a"].spec
+    before = pods["default/a"].spec
+    indexer.put("default/a", make_object(Pod, b"{" + metadata + b',"spec":{"nodeName":7}}'))
+    assert pods["default/a"].spec is not before
+    for _ in range(2):
+        with pytest.raises(DecodeError, match=r"PodSpec\.node_name"):
+            pods["default/a"].spec.node_name  # noqa: B018  # reading is what fails

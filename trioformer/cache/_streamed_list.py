@@ -1,0 +1,76 @@
+"""A list that comes as the beginning of a watch (KEP-3157; client-go ``reflector.go`` watchList).
+
+Everything there is comes as ADDED events, mixed with what happens meanwhile, and then a bookmark with an annotation
+says that this was all, and at which resourceVersion.
+
+Why a deadline: a server or proxy that does not know ``sendInitialEvents`` ignores it, and what it then sends looks like
+a stream whose end is still to come.  Each event moves the deadline, so that no list is too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar, final
+
+import attrs
+import trio
+
+from ..client import WatchEvent
+from ..models import KubernetesObject, key_of
+from ._list_watch import EventSource
+
+T = TypeVar("T", bound=KubernetesObject)
+
+FIRST_EVENT_PATIENCE: Final = 30.0
+"""Seconds that a streamed list may take to begin."""
+NEXT_EVENT_PATIENCE: Final = 10.0
+"""Seconds that it may pause after each event; its end bookmark follows its last event at once."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+"""The annotation of the bookmark after a streamed list; only the value ``true`` counts."""
+
+
+@final
+@attrs.frozen
+class StreamedList(Generic[T]):
+    """What a stream had brought when its end bookmark came."""
+
+    objects: tuple[T, ...]
+    """Everything that exists, in the order in which it first came."""
+    resource_version: str
+    """The end bookmark's."""
+    rest: Sequence[WatchEvent[T]]
+    """Events that arrived together with the bookmark, and belong after the list."""
+
+
+async def read_streamed_list(
+    source: EventSource[T], take: Callable[[T], T | None], progress: Callable[[int], None]
+) -> StreamedList[T] | None:
+    """Gather a streamed list up to its end bookmark.
+
+    Args:
+        source: A watch that was opened with ``send_initial_events``.
+        take: Checks and transforms each object; None leaves it out.
+        progress: Told of how many events have come, whenever some have.
+
+    Returns:
+        The list, or None when nothing has come for too long.
+
+    Raises:
+        trio.EndOfChannel: The stream has ended before.
+    """
+    gathered: dict[str, T] = {}
+    with trio.CancelScope(deadline=trio.current_time() + FIRST_EVENT_PATIENCE) as guard:
+        while True:
+            batch = await source.receive_batch()
+            progress(len(batch))
+            for index, (kind, obj) in enumerate(batch):
+                if kind == "BOOKMARK":
+                    if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
+                        return StreamedList(tuple(gathered.values()), obj.resource_version, batch[index + 1 :])
+                elif (taken := take(obj)) is not None:
+                    if kind == "DELETED":
+                        gathered.pop(key_of(taken), None)
+                    else:
+                        gathered[key_of(taken)] = taken
+            guard.deadline = trio.current_time() + NEXT_EVENT_PATIENCE
+    return None
