@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 sys.path.insert(0, str(ROOT))
 
+from tests import parity  # noqa: E402  # the tool of our tests, which no package holds
+
 project = PROJECT["name"]
 release = version = runpy.run_path(str(ROOT / "trioformer" / "_version.py"))["__version__"]
 author = PROJECT["authors"][0]["name"]
@@ -154,6 +156,21 @@ def resolve(
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, name)
 
 
+def fill_in_parity(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the table of client-go's tests against ours in its place."""
+    if docname != "design/parity":
+        return
+    for path in (parity.ROWS, *parity.sources()):
+        app.env.note_dependency(path)
+    groups, claims = parity.read_rows(), parity.read_claims()
+    for place, text in (
+        (".. parity-counts", parity.summary(groups, claims)),
+        (".. parity-table", parity.table(groups, claims)),
+    ):
+        assert place in source[0], place
+        source[0] = source[0].replace(place, text)
+
+
 def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
     """Keep ``object`` and ``type`` from being linked to attributes of those names."""
     for node in list(doctree.findall(pending_xref)):
@@ -162,6 +179,7 @@ def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", fill_in_parity)
     app.connect("doctree-read", unlink_builtins)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", describe, priority=300)
