@@ -6,6 +6,7 @@ The rooms, in the order in which data flows through them::
     trioformer.models       the API's objects: lazy, frozen, encoded without loss (core_v1, apps_v1, …)
     trioformer.transport    bytes: connections, credentials, frames
     trioformer.client       requests: open_client(), Client, Api[T], watches
+    trioformer.watchtools   a watch that resumes by itself, and wait_for(); what an error of a watch means
     trioformer.cache        the pipe: reflector, delta FIFO, indexer, lister, shared informers
     trioformer.testing      an API server in your process, and a real control plane for tests
     trioformer.errors       every exception
@@ -19,6 +20,7 @@ from __future__ import annotations
 from ._version import __version__ as __version__
 from .cache import Added as Added
 from .cache import Deleted as Deleted
+from .cache import FilteringHandler as FilteringHandler
 from .cache import HandlerRegistration as HandlerRegistration
 from .cache import Lister as Lister
 from .cache import Notification as Notification
@@ -36,6 +38,7 @@ from .client import WatchEvent as WatchEvent
 from .client import open_client as open_client
 from .errors import AlreadyExistsError as AlreadyExistsError
 from .errors import CacheNotSyncedError as CacheNotSyncedError
+from .errors import CacheSyncError as CacheSyncError
 from .errors import ConfigError as ConfigError
 from .errors import ConflictError as ConflictError
 from .errors import ConnectionFailedError as ConnectionFailedError
@@ -52,3 +55,6 @@ from .models import Model as Model
 from .models import ObjectMeta as ObjectMeta
 from .models import Quantity as Quantity
 from .models import ResourceInfo as ResourceInfo
+from .watchtools import has_condition as has_condition
+from .watchtools import resuming_watch as resuming_watch
+from .watchtools import wait_for as wait_for
