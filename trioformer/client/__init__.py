@@ -9,6 +9,7 @@
 - ``_undecodable.py``: :class:`Undecodable`, what nobody can read
 - ``_options.py``: selectors and other query parameters
 - ``_answers.py``: answers → objects and errors
+- ``_retry.py``: a change that is tried again after a conflict
 
 A request is sent once; what to do about a failure is for the caller, or for the informers of :mod:`trioformer.cache`.
 """
@@ -25,6 +26,7 @@ from ._lists import ObjectList as ObjectList
 from ._options import FieldSelector as FieldSelector
 from ._options import LabelSelector as LabelSelector
 from ._options import ListOptions as ListOptions
+from ._retry import retry_on_conflict as retry_on_conflict
 from ._undecodable import OnUndecodable as OnUndecodable
 from ._undecodable import Undecodable as Undecodable
 from ._watch import WatchEvent as WatchEvent
@@ -45,4 +47,5 @@ __all__ = [
     "WatchEvent",
     "WatchStream",
     "open_client",
+    "retry_on_conflict",
 ]

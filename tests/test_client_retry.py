@@ -1,0 +1,82 @@
+"""Trying a change again after a conflict, and after nothing else."""
+
+from __future__ import annotations
+
+import itertools
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from trioformer.client import Client, retry_on_conflict
+from trioformer.errors import ConflictError, NotFoundError
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing import APIServer
+
+
+def conflict(number: int) -> ConflictError:
+    return ConflictError(f"write {number} came too late", code=409, reason="Conflict")
+
+
+async def test_only_conflicts_are_tried_again_and_the_last_one_is_raised(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """client-go: TestRetryOnConflict"""
+    times: list[float] = []
+
+    async def change() -> None:
+        times.append(trio.current_time())
+        raise conflict(len(times))
+
+    with pytest.raises(ConflictError, match="write 5 came too late"):
+        await retry_on_conflict(change)
+    delays = [after - before for before, after in itertools.pairwise(times)]
+    assert len(delays) == 4
+    assert all(0.01 <= delay < 0.011 for delay in delays)
+
+
+async def test_another_error_is_raised_as_it_is(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestRetryOnConflict"""
+    errors = [conflict(1), NotFoundError("gone", code=404)]
+
+    async def change() -> None:
+        raise errors.pop(0)
+
+    with pytest.raises(NotFoundError, match="gone"):
+        await retry_on_conflict(change)
+    assert errors == []
+
+
+async def test_a_cancellation_inside_the_change_is_one(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestRetryOnConflictPreservesContextErrorWithoutLastError"""
+    with trio.move_on_after(1) as scope:
+        await retry_on_conflict(trio.sleep_forever)
+    assert scope.cancelled_caught
+
+
+async def test_two_writers_both_get_their_change_in(api_server: APIServer, client: Client) -> None:
+    api_server.create(ConfigMap(metadata=ObjectMeta(name="shared", namespace="default")))
+    config_maps = client.api(ConfigMap, namespace="default")
+    tries: list[str] = []
+
+    async def add(key: str) -> None:
+        async def change() -> ConfigMap:
+            tries.append(key)
+            current = await config_maps.get("shared")
+            return await config_maps.replace(attrs.evolve(current, data={**current.data, key: "yes"}))
+
+        written = await retry_on_conflict(change)
+        assert written.data[key] == "yes"
+
+    async with trio.open_nursery() as nursery:
+        for key in "abcd":
+            nursery.start_soon(add, key)
+    assert dict(api_server.get(ConfigMap, "shared").data) == dict.fromkeys("abcd", "yes")
+    assert len(tries) > 4
+
+
+async def test_no_try_at_all_is_refused() -> None:
+    with pytest.raises(ValueError, match="tries must be at least 1, not 0"):
+        await retry_on_conflict(trio.sleep_forever, tries=0)
