@@ -82,6 +82,8 @@ class ScriptedListWatch:
     name: str = "Pod"
     kind: type[Pod] = Pod
     supports_watch_list: bool = False
+    checks: list[Exception | None] = attrs.field(factory=list)
+    checked: list[str] = attrs.field(factory=list)
     asked: list[tuple[str, ...]] = attrs.field(factory=list)
     times: list[float] = attrs.field(factory=list)
     timeouts: list[int] = attrs.field(factory=list)
@@ -95,6 +97,12 @@ class ScriptedListWatch:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    async def check(self, *, resource_version: str) -> None:
+        await trio.lowlevel.checkpoint()
+        self.checked.append(resource_version)
+        if self.checks and isinstance(answer := self.checks.pop(0), Exception):
+            raise answer
 
     @asynccontextmanager
     async def watch(

@@ -149,6 +149,25 @@ async def test_a_relist_behind_an_unread_batch_is_told_object_by_object(
     assert await drain(box) == ["+a@1", "a@1→2", "+b@2", "a@2→3"]
 
 
+async def test_a_resync_that_was_held_off_wakes_the_reader_that_waits_for_it(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    box = mailbox(snapshot=(pod("a", 5),))
+    box.hold_resync()
+    assert box.put_batch(resync(pod("a", 1)))
+    taken: list[str] = []
+
+    async def read() -> None:
+        taken.append(words(await box.take()))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        await trio.sleep(1)
+        assert taken == []
+        box.release_resync()
+    assert taken == ["a@5→5"]
+
+
 async def test_a_resync_behind_an_unread_batch_is_put_off_and_then_read_from_the_store(
     autojump_clock: trio.testing.MockClock,
 ) -> None:

@@ -94,6 +94,15 @@ async def test_what_does_not_decode_in_a_streamed_list_keeps_its_last_state(
     assert [each.key for each in lost] == ["default/a"]
 
 
+async def test_an_object_that_was_unreadable_and_is_deleted_within_a_streamed_list_is_gone(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    first = [event("ADDED", "a", 5), event("ADDED", "x", 6), END, 1.0, EXPIRED]
+    second = [event("ADDED", "a", 5), event("ADDED", "x", 7, BROKEN_UID), 1.0, event("DELETED", "x", 8), END]
+    async with informing([answer(200, *first), answer(200, *second, None)], []) as informer:
+        assert [obj.name for obj in informer.lister] == ["a"]
+
+
 async def test_an_object_that_becomes_readable_again_is_an_update(autojump_clock: trio.testing.MockClock) -> None:
     lost: list[Undecodable] = []
     changes = [event("MODIFIED", "a", 10, BROKEN_UID), 1.0, event("MODIFIED", "a", 11)]

@@ -430,3 +430,31 @@ async def test_a_watch_from_no_version_does_not_take_the_present_states_for_vers
 def test_a_backoff_that_would_be_none_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         BackoffPolicy(**wrong)
+
+
+async def test_after_a_lost_connection_the_server_is_asked_whether_it_knows_the_version(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], REFUSED, [60.0], [60.0]])
+    await play(source, Sink(), 190)
+    assert source.asked == [("list", "0", "500")] + [("watch", "5")] * 5
+    assert source.checked == ["5", "5"], "once for each failure, and not after a clean end"
+
+
+async def test_a_server_that_was_restored_from_a_backup_is_listed_anew(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
+    source = ScriptedListWatch(
+        [listing(pod("lost"), version=50), listing(pod("a"), version=9)], [[60.0, BROKEN]], checks=[too_large]
+    )
+    sink = Sink()
+    await play(source, sink, 100)
+    assert source.asked == [("list", "0", "500"), ("watch", "50"), ("list", "", "500"), ("watch", "9")]
+    assert sink.seen == ["=lost@50", "=a@9"]
+
+
+async def test_a_silent_watch_is_followed_by_the_question_too(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[bookmark(6), None], [None]])
+    await play(source, Sink(), 100)
+    assert source.checked == ["6"]

@@ -92,7 +92,7 @@ async def test_every_event_moves_the_deadline_and_its_passing_means_plain_lists_
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """client-go: TestInitialEventsEndBookmarkTicker"""
-    steps: list[Step] = [each for version in range(1, 9) for each in (added(pod("a", version)), 9.0)]
+    steps: list[Step] = [each for version in range(1, 9) for each in (added(pod(f"a{version}", version)), 9.0)]
     source = streaming([20.0, *steps, None], [60.0], lists=(listing(pod("a", 8), version=8),))
     sink = Sink()
     with caplog.at_level(logging.WARNING):
@@ -182,10 +182,21 @@ async def test_a_stream_that_is_cut_twice_means_plain_lists_for_good(
     assert source.times[1] > source.times[0]
 
 
-async def test_a_busy_server_that_ignores_the_question_is_found_out_at_the_end_of_its_watch(
+async def test_a_busy_server_that_ignores_the_question_is_found_out_a_minute_after_the_first_change(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    steps: list[Step] = [each for version in range(1, 60) for each in (added(pod("a", version)), 5.0)]
+    first: list[Step] = [each for number in range(5) for each in (added(pod(f"a{number}", number)), 5.0)]
+    steps: list[Step] = [each for version in range(9, 90) for each in (modified(pod("a1", version)), 5.0)]
+    source = streaming([*first, *steps], lists=(listing(version=80),))
+    await play(source, Sink(), 100)
+    assert [what for what, *_ in source.asked] == ["stream", "list", "watch"]
+    assert source.times[1] == 25 + 60
+
+
+async def test_a_stream_of_new_objects_that_outlives_its_watch_is_listed_plainly(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    steps: list[Step] = [each for number in range(60) for each in (added(pod(f"a{number}", number)), 5.0)]
     source = streaming(steps, lists=(listing(version=80),))
     await play(source, Sink(), 400)
     assert [what for what, *_ in source.asked] == ["stream", "list", "watch"]

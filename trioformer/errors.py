@@ -425,7 +425,15 @@ class IndexerError(TrioformerError):
 
 
 class TransformError(TrioformerError):
-    """An informer's transform failed on an object, or returned something that is not this object any more."""
+    """An informer's transform failed on an object, or returned something that is not this object any more.
+
+    Attributes:
+        key: The object's key.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class HandlerOverflowError(TrioformerError):

@@ -33,11 +33,13 @@ class Arrivals(Generic[T]):
         kind: What every object must be.
         transform: Applied to each object, deleted ones included.
         report: Told of what cannot be taken.
+        namespace: What every object must belong to; empty when it may be any.
     """
 
     kind: type[T]
     transform: Transform[T] | None
     report: Callable[[Undecodable], None]
+    namespace: str = ""
 
     def take(self, obj: T) -> T | None:
         """Check and transform one object; None when it cannot be taken, which has been reported then.
@@ -45,44 +47,74 @@ class Arrivals(Generic[T]):
         Raises:
             TransformError: The transform failed, or gave something that is not the same object any more.
         """
-        if not isinstance(obj, self.kind) or not obj.name:
+        if not isinstance(obj, self.kind) or not obj.name or (self.namespace and obj.namespace != self.namespace):
             self._refuse(obj)
             return None
         return obj if self.transform is None else self._transformed(obj, self.transform)
 
-    async def take_all(self, objects: Iterable[T]) -> tuple[T, ...]:
+    async def take_all(self, objects: Iterable[T]) -> tuple[tuple[T, ...], list[TransformError]]:
         """Check and transform a whole list, in slices of about a millisecond.
 
-        Raises:
-            TransformError: As for :meth:`take`.
+        Returns:
+            What can be taken, and for each object that the transform failed on an error that names it.
         """
         taken: list[T] = []
+        failed: list[TransformError] = []
         slices = Slices()
         for obj in objects:
-            if (made := self.take(obj)) is not None:
-                taken.append(made)
+            try:
+                made = self.take(obj)
+            except TransformError as error:
+                failed.append(error)
+            else:
+                if made is not None:
+                    taken.append(made)
             if slices.is_over():
                 await slices.checkpoint()
-        return tuple(taken)
+        return tuple(taken), failed
 
-    def _transformed(self, obj: T, transform: Transform[T]) -> T:
-        where = f"the transform of {self.kind.__name__} failed on {key_of(obj)}"
+    def _transformed(self, obj: T, transform: Transform[T]) -> T | None:
         try:
             made = transform(obj)
+            if made is obj:
+                return obj
+            problem = self._problem_of(made, obj)
+            # A changed object carries the JSON that it came from; a cache that is to be small must not keep that.
+            if not problem:
+                return make_object(type(made), encode(made))
+        except DecodeError as error:
+            self.report(undecodable(obj, error))  # the object is to blame, not the transform
+            return None
         except Exception as error:  # a user's function: whatever it raises becomes one clear error
-            raise TransformError(f"{where}: {error!r}") from error
+            raise self._error(obj, type(error).__name__) from error
+        raise self._error(obj, problem)
+
+    def _problem_of(self, made: object, obj: T) -> str:
         if not isinstance(made, self.kind):
-            raise TransformError(f"{where}: it must return a {self.kind.__name__}, not {made!r}")
+            return f"it must return a {self.kind.__name__}, not a {type(made).__name__}"
         if key_of(made) != key_of(obj) or made.resource_version != obj.resource_version:
-            raise TransformError(f"{where}: it must leave namespace, name and resourceVersion as they are")
-        # A changed object carries the JSON that it came from; a cache that is to be small must not keep that.
-        return obj if made is obj else make_object(type(made), encode(made))
+            return "it must leave namespace, name and resourceVersion as they are"
+        return ""
+
+    def _error(self, obj: T, problem: str) -> TransformError:
+        # Never the object's content, nor the text of what was raised: they may be a secret's.
+        return TransformError(f"the transform of {self.kind.__name__} failed on {key_of(obj)}: {problem}", key_of(obj))
 
     def _refuse(self, obj: object) -> None:
         wanted = self.kind.__name__
-        if isinstance(obj, self.kind):
-            error = DecodeError(f"a {wanted} came without a name; it is left out")
+        if not isinstance(obj, self.kind):
+            problem = f"{type(obj).__name__} came where {wanted} was asked for"
+        elif not obj.name:
+            problem = f"a {wanted} came without a name"
         else:
-            error = DecodeError(f"{type(obj).__name__} came where {wanted} was asked for; it is left out")
-        raw, key = (encode(obj), key_of(obj)) if isinstance(obj, KubernetesObject) else (repr(obj).encode(), "")
-        self.report(Undecodable(kind=wanted, key=key, raw=raw, event_type="", error=error))
+            problem = f"a {wanted} of namespace {obj.namespace} came where {self.namespace} was asked for"
+        error = DecodeError(f"{problem}; it is left out")
+        if isinstance(obj, KubernetesObject):
+            self.report(attrs.evolve(undecodable(obj, error), kind=wanted))
+        else:
+            self.report(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
+
+
+def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
+    """Describe an object whose trouble showed only when somebody read it."""
+    return Undecodable(kind=type(obj).__name__, key=key_of(obj), raw=encode(obj), event_type="", error=error)

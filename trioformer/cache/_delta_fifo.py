@@ -137,9 +137,10 @@ class DeltaFIFO(Generic[T]):
     def bookmark(self, resource_version: str, *, scope: str = "") -> None:
         """Note, after what is pending, that nothing else has happened up to ``resource_version``; atomic."""
         self._refuse_if_closed()
-        self._newest = None
-        self._reached[scope] = resource_version
-        self._ready.set()
+        if resource_version:
+            self._newest = None
+            self._reached[scope] = resource_version
+            self._ready.set()
 
     def _append(self, key: str, delta: Delta[T]) -> None:
         self._refuse_if_closed()
@@ -165,27 +166,39 @@ class DeltaFIFO(Generic[T]):
         self._seal_open()
         wants_sync = False
         if any(isinstance(batch, Replaced) and batch.scope == scope for batch in self._sealed):
-            wants_sync = self._drop_since_list(scope)
+            wants_sync, dropped = self._drop_since_list(scope)
+            # What had come before of an object that has become unreadable must not go with the dropped list.
+            if unreadable and (carried := _last_states(dropped, unreadable)):
+                objects, unreadable = (*objects, *carried.values()), unreadable - carried.keys()
         self._seal(Replaced(objects, resource_version, scope, unreadable))
         if wants_sync:
             self._seal(Sync())
 
-    def _drop_since_list(self, scope: str) -> bool:
-        """Drop the pending list of a scope and what of this scope follows it; say whether a resync was among that."""
+    def _drop_since_list(self, scope: str) -> tuple[bool, list[Deltas[T] | Replaced[T]]]:
+        """Drop the pending list of a scope and what of this scope follows it.
+
+        Returns:
+            Whether a resync was among that, and what was dropped, oldest first.
+        """
         kept: deque[Batch[T]] = deque()
+        dropped: list[Deltas[T] | Replaced[T]] = []
         wants_sync = False
         while self._sealed:
             batch = self._sealed.pop()
             self._pending -= _size(batch)
-            if isinstance(batch, Replaced) and batch.scope == scope:
-                break
             if isinstance(batch, Sync):
                 wants_sync = True
-            elif (rest := _without(batch, scope)) is not None:
+                continue
+            if isinstance(batch, Replaced) and batch.scope == scope:
+                dropped.append(batch)
+                break
+            if isinstance(batch, Deltas):
+                dropped.append(batch)
+            if (rest := _without(batch, scope)) is not None:
                 kept.appendleft(rest)
         self._sealed += kept
         self._pending += sum(map(_size, kept))
-        return wants_sync
+        return wants_sync, dropped[::-1]
 
     def resync(self) -> None:
         """Queue a resync, unless the newest pending item is one already; atomic."""
@@ -204,7 +217,7 @@ class DeltaFIFO(Generic[T]):
             self._sealed.append(self._take_open())
 
     def _take_open(self) -> Deltas[T]:
-        if self._newest is not None:
+        if self._newest is not None and self._newest.resource_version:
             self._reached[""] = self._newest.resource_version
         taken = Deltas(self._open, self._reached)
         self._open, self._reached, self._newest = {}, {}, None
@@ -266,6 +279,22 @@ def _without(batch: Deltas[T] | Replaced[T], scope: str) -> Deltas[T] | Replaced
     by_key = {key: deltas for key, deltas in batch.by_key.items() if not key.startswith(begin)}
     reached = {of: version for of, version in batch.reached.items() if of != scope}
     return Deltas(by_key, reached) if by_key or reached else None
+
+
+def _last_states(batches: list[Deltas[T] | Replaced[T]], keys: frozenset[str]) -> dict[str, T]:
+    """What became of some objects in batches that follow each other; a deleted one is not among them."""
+    states: dict[str, T] = {}
+    for batch in batches:
+        if isinstance(batch, Replaced):
+            states = {key_of(obj): obj for obj in batch.objects if key_of(obj) in keys}
+            continue
+        for key in keys & batch.by_key.keys():
+            newest = batch.by_key[key][-1]
+            if newest.type is DELETED:
+                states.pop(key, None)
+            else:
+                states[key] = newest.object
+    return states
 
 
 def _size(batch: Batch[T]) -> int:

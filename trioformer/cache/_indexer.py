@@ -210,29 +210,47 @@ class Indexer(Generic[T]):
         """Note that the store is as new as ``resource_version`` (a bookmark, or a deletion)."""
         self._resource_version = resource_version or self._resource_version
 
-    async def stage(self, objects: Iterable[T]) -> Staged[T]:
+    async def stage(self, objects: Iterable[T]) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
         """Build the content that :meth:`swap` puts in place, in slices of about a millisecond.
 
         Of two objects with one key the later counts.
+        One that an index function fails on is left out; what is stored under its key now stays.
         Readers see nothing of it.
 
+        Returns:
+            The content, and the objects that were left out, each with its error.
+
         Raises:
-            IndexerError: An index function failed; the store is unchanged.
+            IndexerError: A function failed on what it had indexed before; the store is unchanged.
         """
         staged: Staged[T] = Staged(indices={name: {} for name in self._functions})
+        functions = [(self._functions[name], name, buckets) for name, buckets in staged.indices.items()]
+        failed: list[tuple[T, IndexerError]] = []
         slices = Slices()
         for obj in objects:
             staged.items[key_of(obj)] = obj
             if slices.is_over():
                 await slices.checkpoint()
-        for name in tuple(staged.indices):
-            function, buckets = self._functions[name], staged.indices[name]
-            for key, obj in staged.items.items():
-                for value in _values(name, function, obj):
-                    buckets.setdefault(value, {})[key] = None
-                if slices.is_over():
-                    await slices.checkpoint()
-        return staged
+        for key, obj in staged.items.items():
+            try:
+                found = [_values(name, function, obj) for function, name, _ in functions]
+            except IndexerError as error:
+                failed.append((obj, error))
+            else:
+                for (_, _, buckets), values in zip(functions, found, strict=True):
+                    for value in values:
+                        buckets.setdefault(value, {})[key] = None
+            if slices.is_over():
+                await slices.checkpoint()
+        for obj, _ in failed:
+            key = key_of(obj)
+            del staged.items[key]
+            if (known := self._items.get(key)) is not None:
+                staged.items[key] = known
+                for function, name, buckets in functions:
+                    for value in _values(name, function, known):
+                        buckets.setdefault(value, {})[key] = None
+        return staged, failed
 
     def swap(self, staged: Staged[T], resource_version: str) -> Staged[T]:
         """Put staged content in place of all there is, in one step.
@@ -260,17 +278,27 @@ def _values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
         found = function(obj)
         values = tuple(found)
     except Exception as error:  # a user's function: whatever it raises becomes one clear error
-        raise IndexerError(f"index function {name!r} failed on {obj.kind} {key_of(obj)}: {error!r}") from error
+        where = f"{type(obj).__name__} {key_of(obj)}"
+        raise IndexerError(f"index function {name!r} failed on {where}: {type(error).__name__}") from error
     if isinstance(found, str):
-        raise _no_values(name, found)
+        raise _no_values(name, found, obj)
     for value in values:  # a loop, since this runs twice for every event and all() takes five times as long
         if not isinstance(value, str):
-            raise _no_values(name, values)
+            raise _no_values(name, values, obj)
     return values
 
 
-def _no_values(name: str, found: object) -> IndexerError:
-    return IndexerError(f"index function {name!r} must return strings in a list or tuple, not {found!r}")
+def _types(found: object) -> str:
+    """What kind of value was found; never the value, which may be a secret's."""
+    if isinstance(found, tuple):
+        return f"({', '.join(sorted({type(value).__name__ for value in found}))})"
+    return f"a {type(found).__name__}"
+
+
+def _no_values(name: str, found: object, obj: KubernetesObject) -> IndexerError:
+    return IndexerError(
+        f"index function {name!r} must return strings in a list or tuple, not {_types(found)} for {key_of(obj)}"
+    )
 
 
 def field_index(path: str) -> IndexFunc[KubernetesObject]:

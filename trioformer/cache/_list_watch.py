@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar, final
 
 import attrs
 
-from ..client import Api, ObjectList, Undecodable, WatchEvent
+from ..client import Api, ListOptions, ObjectList, Undecodable, WatchEvent
 from ..models import KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -61,6 +61,17 @@ class ListWatch(Protocol[T]):
             resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
             page_size: How many objects a page may hold; None asks for all at once.
             report: Given what does not decode, instead of an error.
+        """
+        ...
+
+    async def check(self, *, resource_version: str) -> None:
+        """Ask as cheaply as possible whether the server knows ``resource_version``.
+
+        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and tells
+        nothing until it has.
+
+        Raises:
+            StatusError: It does not: the version is too large.
         """
         ...
 
@@ -119,6 +130,12 @@ class ApiListWatch(Generic[T]):
             resource_version=resource_version,
             page_size=page_size,
             on_undecodable=report,
+        )
+
+    async def check(self, *, resource_version: str) -> None:
+        """List one object that is at least as new."""
+        await self.api.list_page(
+            ListOptions(resource_version=resource_version, resource_version_match="NotOlderThan", limit=1)
         )
 
     def watch(

@@ -126,6 +126,7 @@ class Mailbox(Generic[T]):
     _current_kind: BatchKind | None
     _batches_waiting: int
     _resync_put_off: bool
+    _is_being_told: bool
     _moved: trio.Event | None
     _slices: Slices | None
     _broken: str | None
@@ -158,6 +159,7 @@ class Mailbox(Generic[T]):
         self._current_kind = None
         self._batches_waiting = 0
         self._resync_put_off = False
+        self._is_being_told = False
         self._moved = None
         self._slices = None
         self._broken = None
@@ -190,7 +192,9 @@ class Mailbox(Generic[T]):
         """
         if self._closed or self._broken is not None:
             return True
-        if batch.kind is BatchKind.RESYNC and (self._is_behind or self._current_kind is not None):
+        if batch.kind is BatchKind.RESYNC and (
+            self._is_behind or self._current_kind is not None or self._is_being_told
+        ):
             self._resync_put_off = True
             return True
         if self._backlog:
@@ -207,6 +211,17 @@ class Mailbox(Generic[T]):
         else:
             self._batches_waiting += 1
         return True
+
+    def hold_resync(self) -> None:
+        """Put off every resync: the store is newer than what this reader is being told, change by change."""
+        self._is_being_told = True
+
+    def release_resync(self) -> None:
+        """Let resyncs happen again; one that was put off and that nobody would be woken for is queued now."""
+        self._is_being_told = False
+        if self._resync_put_off and not self._is_behind and self._current_kind is None:
+            self._resync_put_off = False
+            self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
 
     @property
     def _is_behind(self) -> bool:
@@ -310,7 +325,7 @@ class Mailbox(Generic[T]):
                     _, entry = self._pending.popitem(last=False)
                     self._current = entry.notifications()
                     continue
-                if self._resync_put_off:
+                if self._resync_put_off and not self._is_being_told:
                     self._resync_put_off = False
                     self._current = SharedBatch(BatchKind.RESYNC, self._snapshot()).notifications()
                     continue

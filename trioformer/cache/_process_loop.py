@@ -11,17 +11,18 @@ Source: client-go ``tools/cache/controller.go`` processDeltas.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, final
 
 import attrs
 import trio
 
 from .._util import Slices
-from ..errors import IndexerError
+from ..errors import DecodeError, IndexerError
 from ..models import KubernetesObject, key_of
 from ._delta_fifo import DELETED, Delta, DeltaFIFO, Deltas, Replaced
-from ._events import Added, Deleted, Notification, Updated
+from ._events import Added, Deleted, Notification, Updated, object_of
 from ._indexer import Indexer, Staged, drain
 from ._processor import Processor
 from ._versions import Versions
@@ -55,7 +56,9 @@ class ProcessLoop(Generic[T]):
         processor: Who is told.
         versions: Told how new the indexer is; its scopes are those that must have been listed for the first sync.
         on_synced: Called when they have been.
-        on_refused: Called with an error of the store and the scope that it belongs to.
+        on_listed: Called with its scope when a list has been stored as a whole.
+        on_refused: Called with a scope and what the store refused of a list or of some changes.
+        on_undecodable: Called with a scope and an object that an index function could not read.
     """
 
     _fifo: DeltaFIFO[T]
@@ -63,9 +66,12 @@ class ProcessLoop(Generic[T]):
     _processor: Processor[T]
     _versions: Versions
     _on_synced: Callable[[], None]
-    _on_refused: Callable[[IndexerError, str], None]
+    _on_listed: Callable[[str], None]
+    _on_refused: Callable[[str, Sequence[IndexerError]], None]
+    _on_undecodable: Callable[[str, T, DecodeError], None]
     _unlisted: set[str] = attrs.field(init=False)
     _is_divided: bool = attrs.field(init=False)
+    _not_whole: set[str] = attrs.field(factory=set, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._unlisted = set(self._versions.scopes)
@@ -78,11 +84,7 @@ class ProcessLoop(Generic[T]):
             if isinstance(batch, Deltas):
                 await self._apply(batch)
             elif isinstance(batch, Replaced):
-                try:
-                    before, listed = await self._replace(batch)
-                except IndexerError as error:
-                    self._on_refused(error, batch.scope)
-                    continue
+                before, listed = await self._replace(batch)
                 del batch  # or its tuple would keep the objects until they go all at once
                 await before.release()
                 await drain(listed)
@@ -92,22 +94,34 @@ class ProcessLoop(Generic[T]):
 
     async def _apply(self, batch: Deltas[T]) -> None:
         told: list[Notification[T]] = []
-        is_whole = True
+        refused: dict[str, list[IndexerError]] = {}
         for key, deltas in batch.by_key.items():
             for delta in deltas:
                 # no checkpoint between these two: the store and what the readers will be told change together
                 try:
                     self._apply_one(key, delta, told)
                 except IndexerError as error:
-                    is_whole = False
-                    self._on_refused(error, key.partition("/")[0] if self._is_divided else "")
+                    scope = key.partition("/")[0] if self._is_divided else ""
+                    if not self._is_undecodable(scope, delta.object, error):
+                        refused.setdefault(scope, []).append(error)
                 if len(told) >= TOLD_AT_ONCE:
                     await self._tell(told)
         self._distribute(told)
-        if is_whole:
-            for scope, version in batch.reached.items():
+        self._not_whole |= refused.keys()
+        for scope, version in batch.reached.items():
+            # A store that has refused something is not as new as what it was told, before a list has mended it.
+            if scope not in self._not_whole:
                 self._indexer.advance(version)
                 self._versions.advance(scope, version)
+        for scope, errors in refused.items():
+            self._on_refused(scope, errors)
+
+    def _is_undecodable(self, scope: str, obj: T, error: IndexerError) -> bool:
+        """Report an object that does not decode; it is to blame, and another list would only bring it again."""
+        if isinstance(error.__cause__, DecodeError):
+            self._on_undecodable(scope, obj, error.__cause__)
+            return True
+        return False
 
     def _distribute(self, told: list[Notification[T]]) -> None:
         # Before the first sync, where a cache is made of several, all that came will be announced as initial.
@@ -170,16 +184,27 @@ class ProcessLoop(Generic[T]):
                     changed.append(Added(obj))
             if slices.is_over():
                 await slices.checkpoint()
-        staged = await indexer.stage(content)
+        staged, left_out = await indexer.stage(content)
+        refused: list[IndexerError] = []
+        if left_out:
+            refused = [error for obj, error in left_out if not self._is_undecodable(batch.scope, obj, error)]
+            not_taken = {key_of(obj) for obj, _ in left_out}
+            changed = [each for each in changed if key_of(object_of(each)) not in not_taken]
+        if refused:
+            self._not_whole.add(batch.scope)
+            self._on_refused(batch.scope, refused)  # which ends the informer before the first sync
         # no checkpoint from here on: readers see the old content or the new, and are told of exactly the difference
         before = indexer.swap(staged, batch.resource_version)
-        self._versions.advance(batch.scope, batch.resource_version)
         self._unlisted.discard(batch.scope)
+        if not refused:
+            self._not_whole.discard(batch.scope)
+            self._versions.advance(batch.scope, batch.resource_version)
+            self._on_listed(batch.scope)
         if not is_first:
             await self._processor.distribute_relist(gone + changed)
         elif not self._unlisted:
             self._on_synced()
-            self._processor.announce(tuple(content))
+            self._processor.announce(indexer.snapshot())
         return before, listed
 
 
@@ -196,9 +221,10 @@ class ResyncTimer(Generic[T]):
         """Tick once every check period, until cancelled; returns at once when there is none."""
         if self._period <= 0:
             return
-        tick = trio.current_time()
+        tick = trio.current_time() + self._period
         while True:
-            tick += self._period
             await trio.sleep_until(tick)
             if self._processor.mark_due(tick):
                 self._fifo.resync()
+            # A clock that has jumped does not make good for every tick it has missed.
+            tick += self._period * (1 + math.floor(max(0.0, trio.current_time() - tick) / self._period))

@@ -322,12 +322,15 @@ class Processor(Generic[T]):
             return
         batch = SharedBatch(BatchKind.RELIST, changes=changes)
         behind = [listener.mailbox for listener in self._listeners if not listener.mailbox.put_batch(batch)]
+        for mailbox in behind:
+            mailbox.hold_resync()
         slices = Slices()
         for mailbox in behind:
             for change in changes:
                 mailbox.put(change)
                 if slices.is_over():
                     await slices.checkpoint()
+            mailbox.release_resync()
 
     def __len__(self) -> int:
         return len(self._listeners)

@@ -23,8 +23,9 @@ watch ends within a second without an event            report, back off, list ag
 500 as an event, while ``internal_error_retry`` lasts  watch again
 any other answer or ERROR event, a frame that is none  report, back off, list again
 an object that does not decode                         report, go on; list again if it was the object of a deletion
-a transform or the store fails on an object            report, back off, list again
+a transform or the store fails on an object            report, take the rest, back off, list again
 watch is silent for longer than it may be              break it, watch again
+the connection was lost, or silent                     ask whether the version is still known, then watch again
 =====================================================  ==========================================================
 
 Every way round the loop passes a backoff or a watch that lived for a second, and the backoff starts anew only after a
@@ -33,10 +34,14 @@ A proxy that cuts every watch short costs a tenth of the time, not most of it.
 
 Why silence needs a rule: a connection whose other end is gone without a word looks like a watch with nothing to tell.
 The server promises an end after ``timeoutSeconds``, and, once it has sent a bookmark, another about every minute.
+
+Why a lost connection needs a question: the server that answers next may have been restored from a backup.
+It accepts a watch from a version that is still to come, and is silent until it has come, with other objects.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import random
 from collections.abc import Sequence
@@ -50,7 +55,6 @@ from ..errors import (
     BadRequestError,
     ConnectionFailedError,
     DecodeError,
-    ExpiredError,
     InternalServerError,
     InvalidError,
     StatusError,
@@ -59,9 +63,10 @@ from ..errors import (
     TrioformerError,
     UnexpectedAnswerError,
 )
-from ..models import KubernetesObject
+from ..models import KubernetesObject, key_of
 from ..watchtools import RETRIED, Verdict, retry_after, verdict_on
 from ._arrivals import Arrivals, Transform
+from ._journal import VERY_SHORT, Journal
 from ._list_watch import EventSource, ListWatch
 from ._reflector_options import LONGEST_SILENCE, Phase, ReflectorOptions, ReflectorStatistics, logger
 from ._retry_window import RetryWindow
@@ -75,12 +80,12 @@ MIN_WATCH_TIMEOUT = 300
 """Seconds; each watch asks for a random time between this and its double, so that they do not all end together."""
 HEALTHY_AFTER = 30.0
 """Seconds that a watch must have lived for the backoff to start anew."""
-VERY_SHORT = 1.0
-"""Seconds; a watch that ends sooner, without an event, was refused in all but name."""
 PAUSE_SHARE = 0.1
 """How much of a short watch's life is waited before the next one."""
 END_GRACE = 30.0
 """Seconds that a watch may outlive its ``timeoutSeconds``."""
+FIRST_BOOKMARK = 100.0
+"""Seconds within which a server that sends bookmarks has sent the first one of a watch; the others come sooner."""
 SHORT_WATCH_MARGIN = 6
 """Seconds by which ``timeoutSeconds`` stay below a ``max_silence`` that is too short to wait for bookmarks."""
 DEADLINE_STEP = 1.0
@@ -96,12 +101,14 @@ class Reflector(Generic[T]):
         sink: Where to write; written to between checkpoints, so cancellation never splits a change.
         options: What to do about failures.
         transform: Applied to each object exactly once, before it is written.
+        namespace: What every object must belong to; empty when it may be any.
         rng: Randomness of watch timeouts and backoff.
     """
 
     _source: ListWatch[T]
     _sink: Sink[T]
     _options: ReflectorOptions
+    _journal: Journal
     _arrivals: Arrivals[T]
     _random: random.Random
     _backoff: Backoff
@@ -113,21 +120,11 @@ class Reflector(Generic[T]):
     _is_paginated: bool
     _streams_lists: bool
     _streams_cut: int
+    _may_be_another_server: bool
     _lists_next: bool
     _has_listed: bool
+    _knows_bookmarks: bool
     _unreadable: set[str]
-    _fatal_since: float | None
-    _state: Phase
-    _watching_since: float
-    _in_step_at: float
-    _last_error: Exception | None
-    _failures: int
-    _retry_at: float
-    _last_contact: float
-    _lists: int
-    _watches: int
-    _events: int
-    _undecodable: int
 
     def __init__(
         self,
@@ -136,53 +133,34 @@ class Reflector(Generic[T]):
         options: ReflectorOptions | None = None,
         *,
         transform: Transform[T] | None = None,
+        namespace: str = "",
         rng: random.Random | None = None,
     ) -> None:
         self._source = list_watch
         self._sink = sink
         self._options = options if options is not None else ReflectorOptions()
-        self._arrivals = Arrivals(list_watch.kind, transform, self._leave_out)
+        self._journal = Journal(list_watch.name, self._options)
+        self._arrivals = Arrivals(list_watch.kind, transform, self._leave_out, namespace)
         self._random = rng if rng is not None else random.Random()
         self._backoff = Backoff(self._options.backoff, rng=self._random)
         self._internal_errors = RetryWindow(self._options.internal_error_retry)
         self._attempt = trio.CancelScope()
         self._resource_version = ""
-        self._is_ordered = self._is_unavailable = self._is_paginated = self._has_listed = self._lists_next = False
+        self._is_ordered = self._is_unavailable = self._is_paginated = False
+        self._has_listed = self._lists_next = self._knows_bookmarks = False
         self._streams_lists = self._options.stream_lists and list_watch.supports_watch_list
         self._streams_cut = 0
+        self._may_be_another_server = False
         self._unreadable = set()
-        self._fatal_since = None
-        self._state = "not started"
-        self._last_error = None
-        self._retry_at = self._watching_since = math.inf
-        self._last_contact = self._in_step_at = -math.inf
-        self._failures = self._lists = self._watches = self._events = self._undecodable = 0
 
     @property
     def state(self) -> Phase:
         """What the reflector is doing."""
-        if self._state == "streaming" and trio.current_time() - self._last_contact >= VERY_SHORT:
-            return "waiting for bookmark"
-        return self._state
+        return self._journal.state
 
     def statistics(self) -> ReflectorStatistics:
         """What the reflector is doing, and how well."""
-        now = trio.current_time() if self._state == "watching" else -math.inf
-        # A watch that has lived for a second is a success, though nothing may have happened yet.
-        is_well = now - self._watching_since >= VERY_SHORT
-        return ReflectorStatistics(
-            state=self.state if self._state == "streaming" else self._state,
-            last_error=None if is_well else self._last_error,
-            failures_in_a_row=0 if is_well else self._failures,
-            retry_at=self._retry_at,
-            last_contact=self._last_contact,
-            in_step_at=max(self._in_step_at, now),
-            lists=self._lists,
-            watches=self._watches,
-            events=self._events,
-            undecodable=self._undecodable,
-            resource_version=self._resource_version,
-        )
+        return self._journal.statistics(self._resource_version)
 
     async def run(self) -> None:
         """List, watch, and go on from every failure; until cancelled.
@@ -198,18 +176,28 @@ class Reflector(Generic[T]):
                 try:
                     await self._list_and_watch()
                 except (*RETRIED, TransformError) as error:
-                    self._failed(error)
+                    self._journal.failed(error)
                     at_least = retry_after(error, self._random)
             await self._back_off(at_least)
 
     def relist(self, because: TrioformerError) -> None:
-        """Break the watch off and list again after a backoff: the sink could not take what it was given.
+        """Break the watch off and list again after a backoff: the sink could not take all that it was given.
 
         Raises:
             TrioformerError: ``because``, when it is to leave :meth:`run`'s caller.
         """
-        self._failed(because)
+        self._journal.refused()
+        self._journal.failed(because)
         self._attempt.cancel()
+
+    def list_taken(self) -> None:
+        """Note that the sink has taken a list, and nothing of it was refused."""
+        self._journal.taken()
+
+    def leave_out(self, lost: Undecodable) -> None:
+        """Count and report an object whose trouble showed only behind the sink."""
+        self._journal.undecodable += 1
+        self._options.undecodable_handler(lost)
 
     async def _list_and_watch(self) -> None:
         """List once and watch again and again; returns never, raises what only another list can mend."""
@@ -224,7 +212,7 @@ class Reflector(Generic[T]):
     # --- listing ---
 
     async def _list(self) -> None:
-        self._state = "listing"
+        self._journal.phase = "listing"
         version = "" if self._is_unavailable else self._resource_version or "0"
         self._unreadable.clear()
         try:
@@ -239,7 +227,14 @@ class Reflector(Generic[T]):
             listing = await self._list_at(version)
         if version == "0" and listing.pages > 1:
             self._is_paginated = True  # the watch cache ignores limits, so this server has none
-        self._listed(await self._arrivals.take_all(listing.items), listing.resource_version)
+        objects, failed = await self._arrivals.take_all(listing.items)
+        if failed and self._journal.is_final(failed[0]):
+            raise failed[0]
+        # What the transform failed on is there, in some state.
+        self._unreadable.update(error.key for error in failed)
+        self._listed(objects, listing.resource_version)
+        if failed:
+            raise _first_of(failed)
 
     async def _list_at(self, version: str) -> ObjectList[T]:
         # A limit would take a list at a resourceVersion away from the watch cache and to etcd.
@@ -248,12 +243,10 @@ class Reflector(Generic[T]):
 
     def _listed(self, objects: Sequence[T], version: str) -> None:
         self._has_listed = True
-        self._is_unavailable = False
+        self._is_unavailable = self._may_be_another_server = False
         self._streams_cut = 0
-        self._lists += 1
         self._resource_version = version
-        self._in_step_at = trio.current_time()
-        self._succeeded()
+        self._journal.listed()
         self._sink.replace(objects, version, unreadable=frozenset(self._unreadable))
 
     async def _read_initial(self, source: EventSource[T]) -> bool:
@@ -262,20 +255,33 @@ class Reflector(Generic[T]):
         Raises:
             trio.EndOfChannel: The stream has ended before.
         """
-        self._state, self._last_contact = "streaming", trio.current_time()
+        self._journal.phase, self._journal.last_contact = "streaming", trio.current_time()
         self._unreadable.clear()
-        listing = await read_streamed_list(source, self._arrivals.take, self._came)
+        failed: list[TransformError] = []
+
+        def take(obj: T) -> T | None:
+            try:
+                taken = self._arrivals.take(obj)
+            except TransformError as error:
+                if self._journal.is_final(error):
+                    raise
+                failed.append(error)
+                self._unreadable.add(error.key)
+                return None
+            if taken is not None:
+                self._unreadable.discard(key_of(taken))
+            return taken
+
+        listing = await read_streamed_list(source, take, self._journal.came)
         if listing is None:
             return False
         # no checkpoint between the end of the list and what came with it
         self._listed(listing.objects, listing.resource_version)
         self._is_ordered = True
+        if failed:
+            raise _first_of(failed)
         self._write(listing.rest)
         return True
-
-    def _came(self, count: int) -> None:
-        self._events += count
-        self._last_contact = trio.current_time()
 
     def _is_without_streams(self, error: StatusError | UnexpectedAnswerError | DecodeError) -> bool:
         """Whether an error of a streamed list means to list plainly at once; if not, to stream again at once.
@@ -299,8 +305,8 @@ class Reflector(Generic[T]):
     async def _watch(self) -> bool:
         """Watch once, with a streamed list first if nothing has been listed; say whether the next list may be one."""
         began = trio.current_time()
-        events, watches = self._events, self._watches
-        has_ended = gave_up = is_reported = False
+        events, watches = self._journal.events, self._journal.watches
+        has_ended = gave_up = is_reported = is_overload = False
         at_least = 0.0
         try:
             gave_up = not await self._read_watch()
@@ -308,26 +314,29 @@ class Reflector(Generic[T]):
             has_ended = True
         except (ConnectionFailedError, TooManyRequestsError) as error:
             is_reported = True
-            self._failed(error)
+            self._may_be_another_server = True
+            is_overload = isinstance(error, TooManyRequestsError)
+            self._journal.failed(error)
             at_least = retry_after(error, self._random)
         except (StatusError, UnexpectedAnswerError, DecodeError) as error:
             if not self._has_listed:
                 return not self._is_without_streams(error)
-            if self._watches == watches or not self._is_passing(error):
+            if self._journal.watches == watches or not self._is_passing(error):
                 raise
             is_reported = True
         finally:
             lived = trio.current_time() - began
-            accepted = self._watches > watches
+            accepted = self._journal.watches > watches
             if accepted and lived >= HEALTHY_AFTER:
                 self._backoff.reset()
-        if accepted and not self._has_listed and not at_least:
+        self._journal.phase = "connecting"
+        if accepted and not self._has_listed and not is_overload:
             # A busy server that does not know streamed lists keeps the deadline moving until the watch's own end.
             if self._stream_was_cut(gave_up or (has_ended and lived >= FIRST_EVENT_PATIENCE), lived):
                 return False
-        elif accepted and lived < VERY_SHORT and self._events == events and not is_reported:
+        elif accepted and lived < VERY_SHORT and self._journal.events == events and not is_reported:
             raise ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
-        if not accepted or lived < VERY_SHORT or at_least:
+        if not accepted or lived < VERY_SHORT or is_overload:
             await self._back_off(at_least)
         elif lived < HEALTHY_AFTER:
             await trio.sleep(min(self._options.backoff.initial, lived * PAUSE_SHARE))
@@ -340,8 +349,11 @@ class Reflector(Generic[T]):
             trio.EndOfChannel: It has ended in the middle of a streamed list.
         """
         is_initial = not self._has_listed
+        self._journal.phase = "connecting"
         timeout, allowed = self._limits(is_initial)
         version = "" if is_initial and self._is_unavailable else self._resource_version
+        if self._may_be_another_server and not is_initial:
+            await self._check(version)
         with trio.CancelScope(deadline=trio.current_time() + LONGEST_SILENCE) as opening:
             async with self._source.watch(
                 resource_version=version,
@@ -350,7 +362,7 @@ class Reflector(Generic[T]):
                 report=self._leave_out,
             ) as source:
                 opening.deadline = math.inf
-                self._watches += 1
+                self._journal.watches += 1
                 # A watch from no particular version begins with the present state, in no order of versions.
                 self._is_ordered = version not in ("", "0")
                 if is_initial and not await self._read_initial(source):
@@ -360,13 +372,23 @@ class Reflector(Generic[T]):
             raise ConnectionFailedError(f"no answer to a watch of {self._source.name} for {LONGEST_SILENCE:g} s")
         return True
 
+    async def _check(self, version: str) -> None:
+        try:
+            await self._source.check(resource_version=version)
+        except StatusError as error:
+            self._is_unavailable = verdict_on(error) is Verdict.EXPIRED
+            raise
+        self._may_be_another_server = False
+
     def _limits(self, is_initial: bool) -> tuple[int, float]:
         """The ``timeoutSeconds`` of the next watch, and how long it may be silent before its first bookmark."""
         silence = self._options.max_silence
         if silence < LONGEST_SILENCE and not is_initial:
             return int(silence - SHORT_WATCH_MARGIN * (1 + self._random.random())), silence
         timeout = MIN_WATCH_TIMEOUT + int(self._random.random() * MIN_WATCH_TIMEOUT)
-        return timeout, min(timeout + END_GRACE, silence if silence < LONGEST_SILENCE else math.inf)
+        if silence < LONGEST_SILENCE:
+            return timeout, silence
+        return timeout, FIRST_BOOKMARK if self._knows_bookmarks else timeout + END_GRACE
 
     def _is_passing(self, error: Exception) -> bool:
         """Whether an error in a running watch is one of those that are answered by watching again, for a while."""
@@ -379,8 +401,8 @@ class Reflector(Generic[T]):
 
     async def _read(self, source: EventSource[T], *, allowed: float) -> None:
         """Pass events on until the stream ends, or is silent for longer than ``allowed`` seconds."""
-        sink = self._sink
-        self._state, self._watching_since = "watching", trio.current_time()
+        sink, journal = self._sink, self._journal
+        journal.opened()
         try:
             with trio.CancelScope(deadline=trio.current_time() + allowed) as guard:
                 while True:
@@ -390,20 +412,26 @@ class Reflector(Generic[T]):
                         return
                     # no checkpoint between taking the events and writing them to the sink
                     if self._write(batch):
+                        self._knows_bookmarks = True
                         allowed = self._options.max_silence
-                    self._events += len(batch)
-                    if self._failures:
-                        self._succeeded()
+                    journal.events += len(batch)
+                    if journal.failures:
+                        journal.succeeded()
                     if not sink.has_room:
                         guard.deadline = math.inf  # a slow reader behind the sink is not the server's silence
+                        journal.behind_since = trio.current_time()
                         await sink.wait_for_room()
-                    self._last_contact = now = trio.current_time()
+                        journal.behind_since = math.inf
+                    journal.last_contact = now = trio.current_time()
                     if guard.deadline > now + allowed or guard.deadline < now + allowed - DEADLINE_STEP:
                         guard.deadline = now + allowed
         finally:
-            self._in_step_at = trio.current_time()
+            journal.closed()
         if guard.cancelled_caught:
-            logger.warning("watch of %s was silent for %g s; watching again", self._source.name, allowed)
+            self._may_be_another_server = True
+            # Below the time between two bookmarks silence is what was asked for.
+            level = logging.WARNING if self._options.max_silence == LONGEST_SILENCE else logging.DEBUG
+            logger.log(level, "watch of %s was silent for %g s; watching again", self._source.name, allowed)
 
     def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         """Write events to the sink; say whether there was a bookmark among them."""
@@ -446,49 +474,25 @@ class Reflector(Generic[T]):
         Raises:
             DecodeError: It was deleted, and only a list can tell which one it was.
         """
-        self._undecodable += 1
-        self._unreadable.add(lost.key)
-        self._options.undecodable_handler(lost)
+        if not self._has_listed:
+            self._unreadable.add(lost.key)
+        self.leave_out(lost)
         if lost.event_type == "DELETED":
             raise DecodeError(f"a deletion of {lost.key or 'an unknown object'} does not decode; listing again")
 
-    def _succeeded(self) -> None:
-        self._failures = 0
-        self._last_error = None
-        self._fatal_since = None
-        self._last_contact = trio.current_time()
-
-    def _failed(self, error: TrioformerError) -> None:
-        """Count and report a failure; raise it if waiting will not mend it and nothing was ever listed."""
-        self._failures += 1
-        self._last_error = error
-        hopeless = verdict_on(error) is Verdict.HOPELESS or isinstance(error, TransformError)
-        if self._lists or not hopeless or self._options.retry_forever:
-            self._fatal_since = None
-        else:
-            now = trio.current_time()
-            if self._fatal_since is None:
-                self._fatal_since = now
-            # A server may be given a role or a kind meanwhile; a program's own function stays what it is.
-            grace_period = 0.0 if isinstance(error, TransformError) else self._options.grace_period
-            if now >= self._fatal_since + grace_period:
-                error.add_note(
-                    f"informer of {self._source.name}: nothing but such answers for {now - self._fatal_since:g} s"
-                )
-                raise error
-        if self._options.watch_error_handler is not None:
-            self._options.watch_error_handler(error)
-        elif isinstance(error, ExpiredError):
-            logger.info("%s: the watch's resourceVersion has expired; listing again", self._source.name)
-        else:
-            logger.warning("%s: %s", self._source.name, error)
-
     async def _back_off(self, at_least: float) -> None:
+        journal = self._journal
         delay = self._backoff.next_delay(at_least=at_least)
         now = trio.current_time()
-        if self._fatal_since is not None:
-            delay = min(delay, self._fatal_since + self._options.grace_period - now)
-        self._state = "backing off"
-        self._retry_at = now + delay
-        await trio.sleep_until(self._retry_at)
-        self._retry_at = math.inf
+        if journal.fatal_since is not None:
+            delay = min(delay, journal.fatal_since + self._options.grace_period - now)
+        journal.phase, journal.retry_at = "backing off", now + delay
+        await trio.sleep_until(journal.retry_at)
+        journal.retry_at = math.inf
+
+
+def _first_of(failed: Sequence[TransformError]) -> TransformError:
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    error = TransformError(f"{failed[0]}{more}", failed[0].key)
+    error.__cause__ = failed[0].__cause__
+    return error

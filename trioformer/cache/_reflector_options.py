@@ -19,7 +19,15 @@ UndecodableHandler: TypeAlias = Callable[[Undecodable], None]
 """Told of every object that the reflector leaves out because it does not decode; must be quick."""
 
 Phase: TypeAlias = Literal[
-    "not started", "listing", "streaming", "waiting for bookmark", "watching", "backing off", "stopped", "failed"
+    "not started",
+    "connecting",
+    "listing",
+    "streaming",
+    "waiting for bookmark",
+    "watching",
+    "backing off",
+    "stopped",
+    "failed",
 ]
 """What an informer is doing, from its start to its end."""
 
@@ -84,9 +92,10 @@ class ReflectorStatistics:
     last_contact: float
     """When the server last sent anything, on trio's clock; minus infinity before it first did."""
     in_step_at: float
-    """When what was written to the sink was last known to be the server's state; minus infinity before the first list.
+    """When the cache was last known to be the server's state; minus infinity before the first list.
 
-    While a watch is open that is now: what happens next will be told by it.
+    While a watch is open that is now, since what happens next will be told by it; unless the cache cannot take what it
+    is told, or is too far behind to be told more.
     """
     lists: int
     """Successful lists, streamed ones included."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar, final
 
@@ -16,7 +16,7 @@ import trio
 
 from ..errors import IndexerError
 from ..models import KubernetesObject
-from ._arrivals import Transform
+from ._arrivals import Transform, undecodable
 from ._delta_fifo import DeltaFIFO
 from ._events import ResourceEventHandler, name_of
 from ._indexer import Indexer, IndexFunc
@@ -46,6 +46,7 @@ class _Phase(enum.Enum):
 _WORST_FIRST: tuple[Phase, ...] = (
     "not started",
     "backing off",
+    "connecting",
     "listing",
     "waiting for bookmark",
     "streaming",
@@ -142,7 +143,9 @@ class SharedInformer(Generic[T]):
             kind = first.kind
             self._name = f"{kind.__name__} in namespaces {', '.join(list_watch)}"
             self._reflectors = {
-                namespace: Reflector(source, ScopedSink(self._fifo, namespace), self._options, transform=transform)
+                namespace: Reflector(
+                    source, ScopedSink(self._fifo, namespace), self._options, transform=transform, namespace=namespace
+                )
                 for namespace, source in list_watch.items()
             }
         else:
@@ -151,7 +154,14 @@ class SharedInformer(Generic[T]):
             self._reflectors = {"": Reflector(list_watch, self._fifo, self._options, transform=transform)}
         self._versions = Versions(dict.fromkeys(self._reflectors, ""))
         self._loop = ProcessLoop(
-            self._fifo, self._indexer, self._processor, self._versions, self._set_synced, self._refused
+            self._fifo,
+            self._indexer,
+            self._processor,
+            self._versions,
+            on_synced=self._set_synced,
+            on_listed=lambda scope: self._reflectors[scope].list_taken(),
+            on_refused=self._refused,
+            on_undecodable=lambda scope, obj, error: self._reflectors[scope].leave_out(undecodable(obj, error)),
         )
         self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind)
         self._ended = None
@@ -191,11 +201,13 @@ class SharedInformer(Generic[T]):
         """Wait until the first list has filled the cache.
 
         Raises:
-            trio.ClosedResourceError: The informer stopped before.
+            trio.ClosedResourceError: The informer has stopped.
         """
         await self._decided.wait()
         if not self._synced.is_set():
             raise trio.ClosedResourceError(f"the informer of {self._name} stopped before it had synced")
+        if self._phase is _Phase.STOPPED:
+            raise trio.ClosedResourceError(f"the informer of {self._name} has stopped")
 
     async def wait_until_at_least(self, resource_version: str | KubernetesObject) -> None:
         """Wait until the cache is at least as new, to read one's own writes from it.
@@ -217,6 +229,8 @@ class SharedInformer(Generic[T]):
         scopes = self._versions.scopes
         if not isinstance(resource_version, str):
             scopes = tuple(each for each in scopes if each in ("", resource_version.namespace))
+            if not scopes:
+                raise ValueError(f"{resource_version!r} is of a namespace that {self._name} does not hold")
             resource_version = resource_version.resource_version
         await self._versions.wait_until_at_least(resource_version, scopes)
 
@@ -224,10 +238,13 @@ class SharedInformer(Generic[T]):
         self._synced.set()
         self._decided.set()
 
-    def _refused(self, error: IndexerError, scope: str) -> None:
+    def _refused(self, scope: str, errors: Sequence[IndexerError]) -> None:
         """Have what the store could not take listed again; before the first sync, and by default, it is the end."""
         if not self._synced.is_set() and not self._options.retry_forever:
-            raise error
+            raise errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        error = IndexerError(f"{errors[0]}{more}")
+        error.__cause__ = errors[0].__cause__
         self._reflectors[scope].relist(error)
 
     @property
@@ -239,8 +256,9 @@ class SharedInformer(Generic[T]):
             return self._ended
         reflectors = [each.statistics() for each in self._reflectors.values()]
         worst = _worst_of(reflectors)
+        error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
         age = trio.current_time() - min(each.in_step_at for each in reflectors)
-        return InformerState(worst.state, worst.last_error, worst.retry_at, age)
+        return InformerState(worst.state, error, worst.retry_at, age)
 
     def statistics(self) -> InformerStatistics:
         """How the informer does."""

@@ -5,10 +5,13 @@ says that this was all, and at which resourceVersion.
 
 Why a deadline: a server or proxy that does not know ``sendInitialEvents`` ignores it, and what it then sends looks like
 a stream whose end is still to come.  Each event moves the deadline, so that no list is too long.
+But when an event concerns an object that has come already, everything else has come too, and a busy kind would go on
+moving the deadline for as long as the watch lives: from then on the end has a minute.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar, final
 
@@ -25,6 +28,8 @@ FIRST_EVENT_PATIENCE: Final = 30.0
 """Seconds that a streamed list may take to begin."""
 NEXT_EVENT_PATIENCE: Final = 10.0
 """Seconds that it may pause after each event; its end bookmark follows its last event at once."""
+END_PATIENCE: Final = 60.0
+"""Seconds that the end bookmark may take after the first event that is no object's first."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark after a streamed list; only the value ``true`` counts."""
 
@@ -59,18 +64,26 @@ async def read_streamed_list(
         trio.EndOfChannel: The stream has ended before.
     """
     gathered: dict[str, T] = {}
+    latest = math.inf
     with trio.CancelScope(deadline=trio.current_time() + FIRST_EVENT_PATIENCE) as guard:
         while True:
             batch = await source.receive_batch()
             progress(len(batch))
+            now = trio.current_time()
             for index, (kind, obj) in enumerate(batch):
                 if kind == "BOOKMARK":
                     if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
                         return StreamedList(tuple(gathered.values()), obj.resource_version, batch[index + 1 :])
-                elif (taken := take(obj)) is not None:
-                    if kind == "DELETED":
-                        gathered.pop(key_of(taken), None)
-                    else:
-                        gathered[key_of(taken)] = taken
-            guard.deadline = trio.current_time() + NEXT_EVENT_PATIENCE
+                    continue
+                taken = take(obj)
+                if taken is None:
+                    continue
+                key = key_of(taken)
+                if kind != "ADDED" or key in gathered:
+                    latest = min(latest, now + END_PATIENCE)
+                if kind == "DELETED":
+                    gathered.pop(key, None)
+                else:
+                    gathered[key] = taken
+            guard.deadline = min(latest, now + NEXT_EVENT_PATIENCE)
     return None

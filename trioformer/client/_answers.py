@@ -124,7 +124,7 @@ def refusal(answer: Answer, *, method: str, where: str) -> TrioformerError:
     reason = _REASONS.get(answer.code, "InternalError" if answer.code >= 500 else "")
     if answer.code == 409 and method == "POST":
         reason = "AlreadyExists"
-    text = excerpt(answer.body) if answer.body else "the server gave no reason"
+    text = excerpt(answer.body, is_error=True) if answer.body else "the server gave no reason"
     made = {"reason": reason, "message": text}
     return StatusError.from_status(_with_retry_after(made, answer), code=answer.code, where=where)
 

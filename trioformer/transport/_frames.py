@@ -127,8 +127,14 @@ def _decode_slowly(frame: bytes, scan: Scan) -> WatchFrame:
     return type_, *scan(data)
 
 
-def excerpt(data: bytes, *, longest: int = 100) -> str:
-    """Show the beginning of what should not have come: one line of printable characters."""
+def excerpt(data: bytes, *, longest: int = 100, is_error: bool = False) -> str:
+    """Show the beginning of what should not have come: one line of printable characters.
+
+    What begins like JSON may be an object, and its content may be a secret's: it is not shown, unless it is known to be
+    an error's text.
+    """
+    if not is_error and data.lstrip()[:1] in (b"{", b"["):
+        return "something that begins like JSON"
     text = data[: 4 * longest].decode("utf-8", "replace")
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if not line:
