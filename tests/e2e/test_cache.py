@@ -1,0 +1,653 @@
+"""An informer's cache against a real kube-apiserver that restarts, forgets, vanishes or is silent.
+
+Every test ends with the cache being what a fresh list is, names and resourceVersions, and every reader having been
+told of exactly that.
+Connections that are to break go through a proxy; the API server's audit log says what was asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+import attrs
+import httpx
+import pytest
+import trio
+
+from tests.e2e.tcp_proxy import TcpProxy, proxy_before
+from trioformer import ConnectionFailedError, ExpiredError, SharedInformerFactory, StatusError, load_config, open_client
+from trioformer.cache import (
+    ApiListWatch,
+    EventSource,
+    ReflectorOptions,
+    Report,
+    ResourceEventHandler,
+    SharedInformer,
+)
+from trioformer.client import Api, Client, ObjectList
+from trioformer.models import KubernetesObject, ObjectMeta, key_of
+from trioformer.models.core_v1 import ConfigMap, LimitRange, Namespace, Secret, ServiceAccount
+from trioformer.testing import ControlPlane
+
+FUTURE = "999999999"
+POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["ResponseStarted", "ResponseComplete"],
+    "rules": [{"level": "Metadata", "resources": [{"group": "", "resources": ["configmaps"]}]}, {"level": "None"}],
+}
+Versions: TypeAlias = dict[str, str]
+numbers = itertools.count()
+
+
+# --- the server ---
+
+
+@attrs.frozen
+class Cluster:
+    """A control plane that may be ill-treated, with an audit log; whoever stops a program starts it again."""
+
+    control_plane: ControlPlane
+    audit_log: Path
+
+    def requests_of(self, user_agent: str) -> list[tuple[str, dict[str, str]]]:
+        """Verb and query of each request for ConfigMaps that somebody has sent."""
+        events = [json.loads(line) for line in self.audit_log.read_text().splitlines()]
+        mine = [event for event in events if event["userAgent"] == user_agent]
+        return [(event["verb"], dict(parse_qsl(urlsplit(event["requestURI"]).query))) for event in mine]
+
+    async def compact(self, resource_version: str) -> None:
+        """Have etcd forget everything before a resourceVersion."""
+        directory = self.control_plane.directory
+        tls = ssl.create_default_context(cafile=directory / "ca.crt")
+        tls.load_cert_chain(directory / "client.crt", directory / "client.key")
+        async with httpx.AsyncClient(verify=tls, trust_env=False) as etcd:
+            body = {"revision": resource_version, "physical": True}
+            answer = await etcd.post(f"{self.control_plane.etcd_url}/v3/kv/compaction", json=body)
+            answer.raise_for_status()
+
+
+def started(assets: Path, directory: Path, *flags: str) -> Iterator[Cluster]:
+    policy, log = directory / "audit-policy.json", directory / "audit.log"
+    policy.write_text(json.dumps(POLICY))
+    flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}", *flags)
+    # Entered and left outside the tests' own trio.run, as the control plane that all files share.
+    control_plane = ControlPlane(assets=assets, api_server_flags=flags)
+    trio.run(control_plane.__aenter__)
+    yield Cluster(control_plane, log)
+    trio.run(control_plane.__aexit__, None, None, None)
+
+
+@pytest.fixture(scope="module")
+def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """As kube-apiserver is by default."""
+    yield from started(assets, tmp_path_factory.mktemp("cluster"))
+
+
+@pytest.fixture(scope="module")
+def simple_cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One that neither streams lists nor has a watch cache: everything comes from etcd."""
+    flags = ("--feature-gates=WatchList=false", "--watch-cache=false")
+    yield from started(assets, tmp_path_factory.mktemp("simple-cluster"), *flags)
+
+
+@asynccontextmanager
+async def connected(
+    control_plane: ControlPlane, *, through: TcpProxy | None = None, user_agent: str | None = None
+) -> AsyncIterator[Client]:
+    config = load_config(kubeconfig=control_plane.kubeconfig)
+    if through is not None:
+        config = attrs.evolve(config, server=through.url)
+    async with open_client(config, user_agent=user_agent) as client:
+        yield client
+
+
+# --- objects ---
+
+
+async def config_maps(client: Client) -> Api[ConfigMap]:
+    """The ConfigMaps of a new namespace."""
+    namespace = f"cache-{os.getpid()}-{next(numbers)}"
+    await client.api(Namespace).create(Namespace(metadata=ObjectMeta(name=namespace)))
+    return client.api(ConfigMap, namespace=namespace)
+
+
+def config_map(name: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name), data={"created": "yes"})
+
+
+async def change(api: Api[ConfigMap], name: str) -> ConfigMap:
+    return await api.patch(name, {"data": {"changed": str(next(numbers))}})
+
+
+async def in_parallel(calls: Iterable[Callable[[], Any]], *, at_once: int = 20) -> None:
+    waiting = iter(list(calls))
+
+    async def work() -> None:
+        for call in waiting:
+            await call()
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(at_once):
+            nursery.start_soon(work)
+
+
+def versions(objects: Iterable[KubernetesObject]) -> Versions:
+    return {key_of(each): each.resource_version for each in objects}
+
+
+# --- readers ---
+
+
+@attrs.define(eq=False)
+class Reader(ResourceEventHandler[ConfigMap]):
+    """The world as one handler was told of it; no call may contradict it."""
+
+    objects: dict[str, ConfigMap] = attrs.field(factory=dict)
+    told: list[str] = attrs.field(factory=list)
+    _news: trio.Event = attrs.field(factory=trio.Event)
+
+    async def on_add(self, obj: ConfigMap, *, is_initial: bool) -> None:
+        assert obj.name not in self.objects
+        self._tell(f"{'initial' if is_initial else 'added'} {obj.name}", obj)
+
+    async def on_update(self, old: ConfigMap, new: ConfigMap) -> None:
+        assert self.objects[new.name] is old
+        assert int(old.resource_version) < int(new.resource_version)  # no state comes twice
+        self._tell(f"updated {new.name}", new)
+
+    async def on_delete(self, obj: ConfigMap, *, is_stale: bool) -> None:
+        del self.objects[obj.name]
+        self._tell(f"{'found gone' if is_stale else 'deleted'} {obj.name}")
+
+    def _tell(self, words: str, obj: ConfigMap | None = None) -> None:
+        self.told.append(words)
+        if obj is not None:
+            self.objects[obj.name] = obj
+        self._news.set()
+
+    async def wait_for(self, expected: Versions) -> None:
+        """Wait until this reader has been told of exactly that."""
+        while versions(self.objects.values()) != expected:
+            self._news = trio.Event()
+            await self._news.wait()
+
+    async def wait_until_told(self, words: str) -> None:
+        while words not in self.told:
+            self._news = trio.Event()
+            await self._news.wait()
+
+
+@attrs.define(eq=False)
+class Lazy(Reader):
+    """A reader that takes nothing more until it is let."""
+
+    may_go_on: trio.Event = attrs.field(factory=trio.Event)
+
+    async def on_add(self, obj: ConfigMap, *, is_initial: bool) -> None:
+        await super().on_add(obj, is_initial=is_initial)
+        await self.may_go_on.wait()
+
+
+async def assert_in_step(informer: SharedInformer[ConfigMap], api: Api[ConfigMap], *readers: Reader) -> None:
+    """Make sure that cache and readers agree with a fresh list, one more write included."""
+    last = await api.create(config_map(f"last-{next(numbers)}"))
+    with trio.fail_after(30):
+        await informer.wait_until_at_least(last)
+        listed = versions(await api.list())
+        assert versions(informer.lister) == listed
+        for reader in readers:
+            await reader.wait_for(listed)
+
+
+def informer_of(
+    client: Client, api: Api[ConfigMap], options: ReflectorOptions | None = None
+) -> tuple[SharedInformer[ConfigMap], list[Exception]]:
+    """An informer of the same objects by another client, and the failures that it goes on from."""
+    failures: list[Exception] = []
+    options = attrs.evolve(options or ReflectorOptions(), watch_error_handler=failures.append)
+    source = ApiListWatch(client.api(ConfigMap, namespace=api.namespace))
+    return SharedInformer(source, options=options), failures
+
+
+# --- first lists ---
+
+
+async def test_the_first_list_and_everything_after_it_come_in_one_request(cluster: Cluster) -> None:
+    agent = f"streaming-{next(numbers)}"
+    async with connected(cluster.control_plane) as writer, connected(cluster.control_plane, user_agent=agent) as client:
+        api = await config_maps(writer)
+        await in_parallel(partial(api.create, config_map(f"c{n}")) for n in range(20))
+        informer, failures = informer_of(client, api)
+        with trio.fail_after(10):
+            async with trio.open_nursery() as nursery:
+                await nursery.start(informer.run)
+                assert len(informer.lister) == 20
+                await change(api, "c1")
+                await api.delete("c2")
+                await assert_in_step(informer, api)
+                nursery.cancel_scope.cancel()
+    ((verb, query),) = cluster.requests_of(agent)
+    assert verb == "watch"
+    assert query["sendInitialEvents"] == "true"
+    assert query["resourceVersionMatch"] == "NotOlderThan"
+    assert query["allowWatchBookmarks"] == "true"
+    assert failures == []
+
+
+async def test_without_streamed_lists_the_first_list_is_a_list(cluster: Cluster) -> None:
+    agent = f"listing-{next(numbers)}"
+    async with connected(cluster.control_plane) as writer, connected(cluster.control_plane, user_agent=agent) as client:
+        api = await config_maps(writer)
+        await api.create(config_map("first"))
+        informer, failures = informer_of(client, api, ReflectorOptions(stream_lists=False))
+        with trio.fail_after(10):
+            async with trio.open_nursery() as nursery:
+                await nursery.start(informer.run)
+                assert [each.name for each in informer.lister] == ["first"]
+                await assert_in_step(informer, api)
+                nursery.cancel_scope.cancel()
+    (_, listing), (_, watch) = requests = cluster.requests_of(agent)
+    assert [verb for verb, _ in requests] == ["list", "watch"]
+    assert listing["resourceVersion"] == "0"
+    assert "sendInitialEvents" not in watch
+    assert failures == []
+
+
+async def test_a_server_without_streamed_lists_and_watch_cache_is_listed_page_by_page_at_once(
+    simple_cluster: Cluster,
+) -> None:
+    """And when etcd has forgotten where the watch was to resume, it is listed again."""
+    control_plane, agent = simple_cluster.control_plane, f"paging-{next(numbers)}"
+    async with (
+        proxy_before(control_plane.url) as proxy,
+        connected(control_plane) as writer,
+        connected(control_plane, through=proxy, user_agent=agent) as client,
+    ):
+        api = await config_maps(writer)
+        await in_parallel(partial(api.create, config_map(f"c{n}")) for n in range(501))
+        informer, failures = informer_of(client, api)
+        reader = Reader()
+        informer.add_event_handler(reader)
+        async with trio.open_nursery() as nursery:
+            with trio.fail_after(10):
+                await nursery.start(informer.run)
+            assert len(informer.lister) == 501
+            await assert_in_step(informer, api, reader)
+            assert failures == []
+            requests = simple_cluster.requests_of(agent)
+            assert [verb for verb, _ in requests] == ["watch", "list", "list", "watch"]
+            assert "sendInitialEvents" in requests[0][1]
+            assert "continue" in requests[2][1]
+
+            await while_away(proxy, api)
+            await simple_cluster.compact((await api.list()).resource_version)
+            proxy.is_reachable = True
+            with trio.fail_after(30):
+                await reader.wait_until_told("found gone c1")
+            await assert_in_step(informer, api, reader)
+            assert isinstance(failures[-1], ExpiredError)
+            assert {"updated c2", "added while-away", "found gone c1"} <= set(reader.told)
+            # It is not asked for a stream again; and what a page of a list is to be at is exactly that version, which
+            # is gone, so that the newest is listed.
+            requests = simple_cluster.requests_of(agent)[4:]
+            assert [verb for verb, _ in requests] == ["watch", "list", "list", "list", "watch"]
+            assert not any("sendInitialEvents" in query for _, query in requests)
+            nursery.cancel_scope.cancel()
+
+
+async def while_away(proxy: TcpProxy, api: Api[ConfigMap]) -> None:
+    """Cut an informer off, and change of each kind one while it cannot know."""
+    proxy.is_reachable = False
+    proxy.cut()
+    await api.delete("c1")
+    await change(api, "c2")
+    await api.create(config_map("while-away"))
+
+
+# --- expired, and from the future ---
+
+
+async def test_after_a_compaction_and_a_restart_each_handler_is_told_what_it_missed(cluster: Cluster) -> None:
+    async with (
+        proxy_before(cluster.control_plane.url) as proxy,
+        connected(cluster.control_plane) as writer,
+        connected(cluster.control_plane, through=proxy) as client,
+    ):
+        api = await config_maps(writer)
+        for n in range(4):
+            await api.create(config_map(f"c{n}"))
+        informer, failures = informer_of(client, api)
+        early, late, lazy = Reader(), Reader(), Lazy()
+        informer.add_event_handler(early)
+        informer.add_event_handler(lazy, buffer_size=1)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(informer.run)
+            informer.add_event_handler(late)
+            await late.wait_until_told("initial c3")
+            await while_away(proxy, api)
+            await cluster.compact((await api.list()).resource_version)
+            await cluster.control_plane.kill_api_server()
+            await cluster.control_plane.start_api_server()
+            proxy.is_reachable = True
+            await early.wait_until_told("found gone c1")
+            lazy.may_go_on.set()
+            await assert_in_step(informer, api, early, late, lazy)
+            assert any(isinstance(each, ExpiredError) for each in failures)
+            assert informer.statistics().reflector.lists == 2
+            nursery.cancel_scope.cancel()
+    for reader in (early, late):
+        assert sorted(reader.told[:4]) == [f"initial c{n}" for n in range(4)]
+        assert set(reader.told[4:7]) == {"found gone c1", "updated c2", "added while-away"}
+        assert len(reader.told) == 8  # the last is the marker
+    assert "c1" not in lazy.objects
+
+
+async def test_a_version_from_the_future_is_refused_in_a_way_that_is_recognised(cluster: Cluster) -> None:
+    async with connected(cluster.control_plane) as client:
+        api = await config_maps(client)
+
+        async def plainly() -> None:
+            with pytest.raises(StatusError) as caught:
+                await api.list(resource_version=FUTURE)
+            assert caught.value.is_too_large_resource_version
+
+        async def streamed() -> None:
+            with pytest.raises(StatusError) as caught:
+                async with api.watch(resource_version=FUTURE, send_initial_events=True, allow_bookmarks=True) as events:
+                    await events.receive_batch()
+            assert caught.value.is_too_large_resource_version
+
+        with trio.fail_after(20):  # the server waits three seconds for it to come
+            await in_parallel([plainly, streamed])
+
+
+@attrs.define(eq=False)
+class FromTheFuture:
+    """Asks once for a version that the server has not reached, as after a failover to one that lags behind."""
+
+    _source: ApiListWatch[ConfigMap]
+    asked: list[str] = attrs.field(factory=list)
+
+    @property
+    def name(self) -> str:
+        return self._source.name
+
+    @property
+    def kind(self) -> type[ConfigMap]:
+        return self._source.kind
+
+    @property
+    def supports_watch_list(self) -> bool:
+        return True
+
+    def _version(self, resource_version: str) -> str:
+        self.asked.append(resource_version if self.asked else FUTURE)
+        return self.asked[-1]
+
+    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[ConfigMap]:
+        version = self._version(resource_version)
+        return await self._source.list(resource_version=version, page_size=None, report=report)
+
+    def watch(
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+    ) -> AbstractAsyncContextManager[EventSource[ConfigMap]]:
+        return self._source.watch(
+            resource_version=self._version(resource_version),
+            timeout_seconds=timeout_seconds,
+            send_initial_events=send_initial_events,
+            report=report,
+        )
+
+
+async def test_a_list_of_a_version_from_the_future_becomes_one_of_the_newest(cluster: Cluster) -> None:
+    async with connected(cluster.control_plane) as client:
+
+        async def follow(*, stream_lists: bool) -> None:
+            api = await config_maps(client)
+            await api.create(config_map("first"))
+            source = FromTheFuture(ApiListWatch(api))
+            informer = SharedInformer(source, options=ReflectorOptions(stream_lists=stream_lists))
+            async with trio.open_nursery() as nursery:
+                await nursery.start(informer.run)
+                await assert_in_step(informer, api)
+                assert source.asked[:2] == [FUTURE, ""]
+                nursery.cancel_scope.cancel()
+
+        with trio.fail_after(30):
+            await in_parallel([partial(follow, stream_lists=True), partial(follow, stream_lists=False)])
+
+
+async def test_a_server_that_is_restored_from_a_backup_is_listed_again(assets: Path) -> None:
+    """What the informer knows is newer than what the server has: it says so to a list, but a watch just waits."""
+    async with ControlPlane(assets=assets) as control_plane, connected(control_plane) as client:
+        api = await config_maps(client)
+        await api.create(config_map("first"))
+        data, backup = control_plane.directory / "etcd", control_plane.directory / "backup"
+        await control_plane.kill_etcd()
+        await trio.to_thread.run_sync(shutil.copytree, data, backup)
+        await control_plane.start_etcd()
+
+        await in_parallel(partial(api.create, config_map(f"c{n}")) for n in range(100))
+        await api.delete("first")
+        informer, _ = informer_of(client, api, ReflectorOptions(max_silence=20))
+        reader = Reader()
+        informer.add_event_handler(reader)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(informer.run)
+            await control_plane.kill_api_server()
+            await control_plane.kill_etcd()
+            await trio.to_thread.run_sync(shutil.rmtree, data)
+            backup.rename(data)
+            await control_plane.start_etcd()
+            await control_plane.start_api_server()
+            await api.create(config_map("new"))
+            listed = versions(await api.list())
+            with trio.move_on_after(120):
+                await reader.wait_for(listed)
+            cached = versions(informer.lister)
+            nursery.cancel_scope.cancel()
+        assert cached == versions(reader.objects.values()) == listed
+
+
+# --- restarts ---
+
+
+@attrs.define(eq=False)
+class Writer:
+    """Creates, changes and deletes objects, whether the server is there or not."""
+
+    api: Api[ConfigMap]
+    stop: bool = False
+    written: int = 0
+    _news: trio.Event = attrs.field(factory=trio.Event)
+
+    async def run(self) -> None:
+        for number in itertools.count():
+            if self.stop:
+                return
+            with suppress(ConnectionFailedError, StatusError):
+                await self.api.create(config_map(f"w{number}"))
+                await change(self.api, f"w{number - 1}")
+                if number % 3 == 0:
+                    await self.api.delete(f"w{number - 2}")
+                self.written += 1
+                self._news.set()
+            await trio.sleep(0.01)  # a server that is not there would be asked a thousand times a second
+
+    async def wait_for_more(self, count: int) -> None:
+        wanted = self.written + count
+        while self.written < wanted:
+            self._news = trio.Event()
+            await self._news.wait()
+
+
+@pytest.mark.parametrize("way", ["killed", "stopped", "without etcd"])
+async def test_it_keeps_in_step_through_restarts_of_the_server(cluster: Cluster, way: str) -> None:
+    control_plane = cluster.control_plane
+    async with connected(control_plane) as client, trio.open_nursery() as nursery:
+        api = await config_maps(client)
+        informer, failures = informer_of(client, api)
+        reader = Reader()
+        informer.add_event_handler(reader)
+        await nursery.start(informer.run)
+        writer = Writer(api)
+        nursery.start_soon(writer.run)
+        with trio.fail_after(60):
+            await writer.wait_for_more(20)
+            if way == "without etcd":
+                await control_plane.kill_etcd()
+                await control_plane.start_etcd()
+            else:
+                await (control_plane.kill_api_server() if way == "killed" else control_plane.stop_api_server())
+                await control_plane.start_api_server()
+            await writer.wait_for_more(20)
+            writer.stop = True
+            await assert_in_step(informer, api, reader)
+        assert failures or way == "without etcd"  # without it the watches stay open
+        assert all(isinstance(each, ConnectionFailedError | ExpiredError) for each in failures), failures
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_watch_that_is_cut_goes_on_where_it_was(cluster: Cluster) -> None:
+    """No change is missed, none comes twice, and nothing is listed again."""
+    agent = f"cut-{next(numbers)}"
+    async with (
+        proxy_before(cluster.control_plane.url) as proxy,
+        connected(cluster.control_plane) as client,
+        connected(cluster.control_plane, through=proxy, user_agent=agent) as informed,
+        trio.open_nursery() as nursery,
+    ):
+        api = await config_maps(client)
+        informer, failures = informer_of(informed, api)
+        reader = Reader()
+        informer.add_event_handler(reader)
+        await nursery.start(informer.run)
+        writer = Writer(api)
+        nursery.start_soon(writer.run)
+        with trio.fail_after(30):
+            for cuts in (1, 2):
+                await writer.wait_for_more(20)
+                proxy.cut()
+                await proxy.wait_until_accepted(cuts + 1)
+            await writer.wait_for_more(20)
+            writer.stop = True
+            await assert_in_step(informer, api, reader)
+        requests = cluster.requests_of(agent)
+        assert [verb for verb, _ in requests] == ["watch"] * 3
+        assert ["sendInitialEvents" in query for _, query in requests] == [True, False, False]
+        assert [type(each) for each in failures] == [ConnectionFailedError] * 2
+        assert "found gone" not in " ".join(reader.told)
+        nursery.cancel_scope.cancel()
+
+
+# --- many ---
+
+
+async def test_two_hundred_informers_share_a_process(cluster: Cluster) -> None:
+    """Each has a connection, and none is left when they are cancelled."""
+    control_plane = cluster.control_plane
+    kinds: tuple[type[KubernetesObject], ...] = (ConfigMap, Secret, ServiceAccount, LimitRange)
+    async with (
+        proxy_before(control_plane.url) as proxy,
+        connected(control_plane) as writer,
+        connected(control_plane, through=proxy) as client,
+    ):
+        namespaces: list[str] = []
+
+        async def make_namespace() -> None:
+            api = await config_maps(writer)
+            assert api.namespace is not None
+            namespaces.append(api.namespace)
+
+        with trio.fail_after(60):
+            await in_parallel([make_namespace] * 50)
+            places = [(kind, namespace) for kind in kinds for namespace in namespaces]
+            create = [partial(writer.api(kind, namespace=where).create, _named(kind, "x")) for kind, where in places]
+            await in_parallel(create[::2])
+            factory = SharedInformerFactory(client)
+            informers = [factory.informer(kind, namespace=where) for kind, where in places]
+            assert len(informers) == 200
+            async with trio.open_nursery() as nursery:
+                await nursery.start(factory.run)
+                assert proxy.open_connections == 200
+                assert [len(each.lister) for each in informers] == [1, 0] * 100
+                await in_parallel(create[1::2])
+
+                async def check(kind: type[KubernetesObject], where: str, informer: SharedInformer[Any]) -> None:
+                    api = writer.api(kind, namespace=where)
+                    listed = await api.list()
+                    assert len(listed) == 1
+                    await informer.wait_until_at_least(listed.items[0])
+                    assert versions(informer.lister) == versions(listed)
+
+                checks = [partial(check, *place, each) for place, each in zip(places, informers, strict=True)]
+                await in_parallel(checks)
+                assert proxy.accepted == 200
+                nursery.cancel_scope.cancel()
+            await proxy.wait_for(lambda count: count == 0)
+
+
+def _named(kind: type[KubernetesObject], name: str) -> KubernetesObject:
+    return kind(metadata=ObjectMeta(name=name))
+
+
+# --- one's own writes ---
+
+
+async def test_a_cache_that_was_waited_for_holds_ones_own_writes(cluster: Cluster) -> None:
+    async with connected(cluster.control_plane) as client, trio.open_nursery() as nursery:
+        api = await config_maps(client)
+        informer, _ = informer_of(client, api)
+        await nursery.start(informer.run)
+        with trio.fail_after(30):
+            for n in range(100):
+                for write in (partial(api.create, config_map(f"c{n}")), partial(change, api, f"c{n}")):
+                    written = await write()
+                    await informer.wait_until_at_least(written)
+                    assert informer.lister[key_of(written)].resource_version == written.resource_version
+            await assert_in_step(informer, api)
+        nursery.cancel_scope.cancel()
+
+
+# --- silence ---
+
+
+async def test_a_connection_that_is_open_and_silent_is_noticed(cluster: Cluster) -> None:
+    """Real time: as long as the shortest ``max_silence``."""
+    control_plane = cluster.control_plane
+    async with (
+        proxy_before(control_plane.url) as proxy,
+        connected(control_plane) as writer,
+        connected(control_plane, through=proxy) as client,
+        trio.open_nursery() as nursery,
+    ):
+        api = await config_maps(writer)
+        await api.create(config_map("first"))
+        informer, failures = informer_of(client, api, ReflectorOptions(max_silence=20))
+        reader = Reader()
+        informer.add_event_handler(reader)
+        await nursery.start(informer.run)
+        proxy.freeze()
+        began = trio.current_time()
+        await api.delete("first")
+        await api.create(config_map("unheard"))
+        with trio.fail_after(25):
+            await reader.wait_until_told("added unheard")
+        assert trio.current_time() - began >= 15
+        assert reader.told == ["initial first", "deleted first", "added unheard"]
+        assert failures == []
+        await assert_in_step(informer, api, reader)
+        assert informer.statistics().reflector.lists == 1
+        assert proxy.open_connections == 1  # the silent one is closed
+        nursery.cancel_scope.cancel()
