@@ -10,15 +10,15 @@ import trio
 from .._backoff import Backoff, BackoffPolicy
 from ..errors import ConflictError
 
-R = TypeVar("R")
+T = TypeVar("T")
 
 CONFLICT_BACKOFF: Final = BackoffPolicy(initial=0.01, factor=1.0, maximum=0.01, jitter=0.1)
 """Ten milliseconds each time: another client has just written, and will not do so at once again."""
 
 
 async def retry_on_conflict(
-    change: Callable[[], Awaitable[R]], *, tries: int = 5, backoff: BackoffPolicy = CONFLICT_BACKOFF
-) -> R:
+    change: Callable[[], Awaitable[T]], *, tries: int = 5, backoff: BackoffPolicy = CONFLICT_BACKOFF
+) -> T:
     """Run a change until it does not end in a conflict.
 
     ``change`` must read the object anew each time, from the server and not from a cache that may still hold the old
