@@ -115,6 +115,12 @@ class Arrivals(Generic[T]):
             self.report(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
 
 
+    def refuse_event(self, kind: str, obj: T) -> None:
+        """Report an event of a type that there is not."""
+        error = DecodeError(f"an event of unknown type {kind!r} came; it is left out")
+        self.report(attrs.evolve(undecodable(obj, error), event_type=kind))
+
+
 def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
     """Describe an object whose trouble showed only when somebody read it."""
     return Undecodable(kind=type(obj).__name__, key=key_of(obj), raw=encode(obj), event_type="", error=error)

@@ -38,9 +38,14 @@ def is_same_state(old: KubernetesObject, new: KubernetesObject) -> bool:
     return old.resource_version == new.resource_version != "" and old.uid == new.uid
 
 
+def is_same_object(old: KubernetesObject, new: KubernetesObject) -> bool:
+    """Whether two objects of one key are states of one object; a uid that is not known tells nothing."""
+    return old.uid == new.uid or not (old.uid and new.uid)
+
+
 def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
     """What a reader that knows ``old`` is told of ``new``; another uid is a deletion and an addition."""
-    if old.uid == new.uid or not (old.uid and new.uid):
+    if is_same_object(old, new):
         return (Updated(old, new),)
     return (Deleted(old, is_stale=True), Added(new))
 
@@ -143,7 +148,8 @@ class ProcessLoop(Generic[T]):
             indexer.advance(new.resource_version)
             if old is not None:
                 indexer.remove(key)
-                told.append(Deleted(new))
+                # A successor that nobody had been told of is gone; so is the one before it, whenever that was.
+                told.append(Deleted(new) if is_same_object(old, new) else Deleted(old, is_stale=True))
         elif old is None:
             indexer.put(key, new)
             told.append(Added(new))

@@ -44,7 +44,7 @@ from __future__ import annotations
 import logging
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, final
 
 import trio
@@ -85,7 +85,7 @@ PAUSE_SHARE = 0.1
 END_GRACE = 30.0
 """Seconds that a watch may outlive its ``timeoutSeconds``."""
 FIRST_BOOKMARK = 100.0
-"""Seconds within which a server that sends bookmarks has sent the first one of a watch; the others come sooner."""
+"""Seconds within which a server that sends bookmarks has sent the first one of a watch."""
 SHORT_WATCH_MARGIN = 6
 """Seconds by which ``timeoutSeconds`` stay below a ``max_silence`` that is too short to wait for bookmarks."""
 DEADLINE_STEP = 1.0
@@ -436,6 +436,7 @@ class Reflector(Generic[T]):
     def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         """Write events to the sink; say whether there was a bookmark among them."""
         sink, take = self._sink, self._arrivals.take
+        writers: dict[str, Callable[[T], None]] = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
         has_bookmark = False
         for kind, obj in batch:
             if kind == "BOOKMARK":
@@ -443,14 +444,12 @@ class Reflector(Generic[T]):
                 sink.bookmark(obj.resource_version)
             else:
                 taken = take(obj)
-                if taken is None:
-                    pass
-                elif kind == "MODIFIED":
-                    sink.update(taken)
-                elif kind == "ADDED":
-                    sink.add(taken)
-                else:
-                    sink.delete(taken)
+                write = writers.get(kind)
+                if taken is None or write is None:
+                    if taken is not None:
+                        self._arrivals.refuse_event(kind, taken)
+                    continue
+                write(taken)
             self._is_ordered = self._is_ordered or kind != "ADDED"
             if self._is_ordered:
                 self._resource_version = obj.resource_version or self._resource_version

@@ -19,6 +19,7 @@ import attrs
 import trio
 
 from ..client import WatchEvent
+from ..errors import DecodeError
 from ..models import KubernetesObject, key_of
 from ._list_watch import EventSource
 
@@ -62,6 +63,7 @@ async def read_streamed_list(
 
     Raises:
         trio.EndOfChannel: The stream has ended before.
+        DecodeError: An event is of a type that there is not.
     """
     gathered: dict[str, T] = {}
     latest = math.inf
@@ -83,7 +85,9 @@ async def read_streamed_list(
                     latest = min(latest, now + END_PATIENCE)
                 if kind == "DELETED":
                     gathered.pop(key, None)
-                else:
+                elif kind in ("ADDED", "MODIFIED"):
                     gathered[key] = taken
+                else:
+                    raise DecodeError(f"an event of unknown type {kind!r} came")
             guard.deadline = min(latest, now + NEXT_EVENT_PATIENCE)
     return None
