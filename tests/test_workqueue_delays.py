@@ -1,0 +1,400 @@
+"""Delayed keys: the earliest wish wins, nobody but a waiting worker watches the clock, and cancelling works."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import trio
+import trio.lowlevel
+import trio.testing
+
+from trioformer.workqueue import WorkQueue
+
+Clock = trio.testing.MockClock
+
+
+async def run(queue: WorkQueue[str], log: list[tuple[float, str]], *, workers: int = 1) -> None:
+    """Note when each key is handed out."""
+
+    async def handle(key: str) -> None:
+        log.append((round(trio.current_time(), 3), key))
+        await trio.lowlevel.checkpoint()
+
+    await queue.process(handle, workers=workers)
+
+
+async def test_a_delayed_key_comes_once_and_when_its_time_has_come(mock_clock: Clock) -> None:
+    """client-go: TestSimpleQueue"""
+    queue = WorkQueue[str]()
+    assert queue.add_after("foo", 0.05)
+    assert len(queue) == 0
+    mock_clock.jump(0.06)
+    assert len(queue) == 1
+    async with queue.take() as key:
+        assert key == "foo"
+    mock_clock.jump(10)
+    assert len(queue) == 0
+
+
+async def test_of_two_delays_of_a_key_the_shorter_counts_whichever_came_first(mock_clock: Clock) -> None:
+    """client-go: TestDeduping"""
+    queue = WorkQueue[str]()
+    queue.add_after("foo", 0.05)
+    queue.add_after("foo", 0.07)
+    assert len(queue) == 0
+    mock_clock.jump(0.06)
+    async with queue.take():
+        pass
+    mock_clock.jump(0.02)
+    assert len(queue) == 0
+    queue.add_after("foo", 0.05)
+    queue.add_after("foo", 0.03)
+    mock_clock.jump(0.04)
+    async with queue.take():
+        pass
+    mock_clock.jump(0.02)
+    assert len(queue) == 0
+    assert not queue.remaining()
+
+
+async def test_a_later_key_with_a_shorter_delay_comes_first(mock_clock: Clock) -> None:
+    """client-go: TestAddTwoFireEarly"""
+    queue = WorkQueue[str]()
+    queue.add_after("foo", 1)
+    queue.add_after("bar", 0.05)
+    mock_clock.jump(0.06)
+    assert len(queue) == 1
+    async with queue.take() as key:
+        assert key == "bar"
+    queue.add_after("baz", 2)
+    mock_clock.jump(1)
+    async with queue.take() as key:
+        assert key == "foo"
+    mock_clock.jump(2)
+    async with queue.take() as key:
+        assert key == "baz"
+
+
+async def test_keys_come_out_by_their_due_times_even_if_nobody_looked_meanwhile(mock_clock: Clock) -> None:
+    """client-go: TestCopyShifting"""
+    queue = WorkQueue[str]()
+    queue.add_after("foo", 1)
+    queue.add_after("bar", 0.5)
+    queue.add_after("baz", 0.2)
+    assert len(queue) == 0
+    mock_clock.jump(2)
+    assert queue.remaining().ready == ("baz", "bar", "foo")
+
+
+async def test_what_has_come_due_stands_before_what_is_added_afterwards(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("due", 1)
+    mock_clock.jump(2)
+    queue.add("now")
+    queue.add_after("not yet", 1)
+    assert queue.remaining().ready == ("due", "now")
+
+
+async def test_keys_that_are_due_at_the_same_time_come_in_the_order_in_which_they_were_added(
+    mock_clock: Clock,
+) -> None:
+    queue = WorkQueue[str]()
+    for key in "cab":
+        queue.add_after(key, 1)
+    mock_clock.jump(1)
+    assert queue.remaining().ready == ("c", "a", "b")
+
+
+async def test_a_waiting_worker_wakes_at_the_due_time_exactly(autojump_clock: Clock, nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    log: list[tuple[float, str]] = []
+    nursery.start_soon(run, queue, log)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.add_after("late", 1_000)
+    queue.add_after("soon", 0.25)
+    await trio.sleep(0.1)
+    queue.add_after("sooner", 0.1)
+    await trio.sleep(2_000)
+    assert log == [(0.2, "sooner"), (0.25, "soon"), (1_000, "late")]
+    queue.shut_down()
+
+
+async def test_one_due_key_wakes_one_worker(autojump_clock: Clock, nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    log: list[tuple[float, str]] = []
+    nursery.start_soon(lambda: run(queue, log, workers=50))
+    await trio.testing.wait_all_tasks_blocked()
+    queue.add_after("a", 1)
+    steps = 0
+
+    class Count(trio.abc.Instrument):
+        def before_task_step(self, task: trio.lowlevel.Task) -> None:
+            nonlocal steps
+            steps += 1
+
+    await trio.sleep(0.5)
+    trio.lowlevel.add_instrument(count := Count())
+    await trio.sleep(1)
+    trio.lowlevel.remove_instrument(count)
+    assert log == [(1, "a")]
+    assert steps < 15
+    assert queue.statistics().tasks_waiting == 50
+    queue.shut_down()
+
+
+async def test_many_keys_that_are_due_at_once_wake_as_many_workers(
+    autojump_clock: Clock, nursery: trio.Nursery
+) -> None:
+    queue = WorkQueue[str]()
+    busy = most = 0
+
+    async def handle(key: str) -> None:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await trio.sleep(1)
+        busy -= 1
+
+    nursery.start_soon(lambda: queue.process(handle, workers=8))
+    await trio.testing.wait_all_tasks_blocked()
+    for key in "abcde":
+        queue.add_after(key, 1)
+    await trio.sleep(1.5)
+    assert most == 5
+    queue.shut_down()
+
+
+async def test_when_the_worker_that_watches_the_clock_is_busy_or_gone_the_next_one_does(
+    autojump_clock: Clock, nursery: trio.Nursery
+) -> None:
+    queue = WorkQueue[str]()
+    log: list[tuple[float, str]] = []
+
+    async def hold(scope: trio.CancelScope) -> None:
+        with scope:
+            async with queue.take() as key:
+                log.append((trio.current_time(), key))
+                await trio.sleep(100)
+
+    scopes = [trio.CancelScope() for _ in range(4)]
+    for scope in scopes:
+        nursery.start_soon(hold, scope)
+        await trio.testing.wait_all_tasks_blocked()
+    queue.add_after("due", 10)
+    queue.add("now")  # keeps the first in line busy
+    await trio.sleep(1)
+    scopes[1].cancel()  # the second watches now
+    await trio.sleep(1)
+    assert log == [(0, "now")]
+    await trio.sleep(20)
+    assert log == [(0, "now"), (10, "due")]
+    assert queue.statistics().tasks_waiting == 1
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_worker_that_is_cancelled_as_its_alarm_rings_leaves_the_key_to_the_next(
+    autojump_clock: Clock, nursery: trio.Nursery
+) -> None:
+    queue = WorkQueue[str]()
+    log: list[tuple[float, str]] = []
+
+    async def cancelled() -> None:
+        with trio.move_on_at(5):
+            async with queue.take():
+                pytest.fail("it is cancelled when its key is due")
+
+    nursery.start_soon(cancelled)
+    await trio.testing.wait_all_tasks_blocked()
+    nursery.start_soon(run, queue, log)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.add_after("a", 5)
+    await trio.sleep(6)
+    assert log == [(5, "a")]
+    queue.shut_down()
+
+
+async def test_a_worker_that_comes_later_finds_what_has_come_due(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 1)
+    mock_clock.jump(5)
+    async with queue.take() as key:
+        assert key == "a"
+
+
+async def test_a_key_that_somebody_awake_was_quicker_to_take_leaves_the_worker_first_in_line(
+    mock_clock: Clock, nursery: trio.Nursery
+) -> None:
+    queue = WorkQueue[str]()
+    log: list[str] = []
+
+    async def work(name: str) -> None:
+        while True:
+            async with queue.take() as key:
+                log.append(name + key)
+                await trio.lowlevel.checkpoint()
+
+    for name in "12":
+        nursery.start_soon(work, name)
+        await trio.testing.wait_all_tasks_blocked()
+    queue.add_after("a", 1)
+
+    class Snatch(trio.abc.Instrument):
+        """Takes the key away in the moment between the alarm and the first step of the worker that it wakes."""
+
+        def task_scheduled(self, task: trio.lowlevel.Task) -> None:
+            if task.name.endswith("work") and not log:
+                log.append("gone")
+                queue._delayed.remove("a")
+
+    trio.lowlevel.add_instrument(snatch := Snatch())
+    mock_clock.jump(1)
+    await trio.testing.wait_all_tasks_blocked()
+    trio.lowlevel.remove_instrument(snatch)
+    assert log == ["gone"]
+    queue.add("b")
+    await trio.testing.wait_all_tasks_blocked()
+    assert log == ["gone", "1b"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_no_worker_means_no_deadline_in_trio(autojump_clock: Clock, nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 1)
+    assert trio.lowlevel.current_statistics().seconds_to_next_deadline == math.inf
+    nursery.start_soon(run, queue, [])
+    await trio.testing.wait_all_tasks_blocked()
+    assert trio.lowlevel.current_statistics().seconds_to_next_deadline == 1
+    queue.cancel_delayed("a")
+    assert trio.lowlevel.current_statistics().seconds_to_next_deadline == math.inf
+    queue.shut_down()
+
+
+async def test_adding_a_delayed_key_brings_it_now_and_drops_the_delay(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 5)
+    queue.add("a")
+    async with queue.take() as key:
+        assert key == "a"
+    mock_clock.jump(10)
+    assert not queue.remaining()
+
+
+async def test_a_delay_for_a_key_that_waits_already_changes_nothing(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    queue.add_after("a", 5)
+    async with queue.take():
+        pass
+    mock_clock.jump(10)
+    assert not queue.remaining()
+
+
+async def test_a_key_that_comes_due_while_it_is_processed_comes_again_when_that_is_done(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    async with queue.take() as key:
+        queue.add_after(key, 5)
+        assert queue.due_time("a") == 5
+        mock_clock.jump(6)
+        assert len(queue) == 0
+        assert queue.due_time("a") is None
+        assert queue.statistics().depth == 1
+    assert len(queue) == 1
+
+
+@pytest.mark.parametrize("delay", [0, 0.0, -1])
+async def test_no_delay_is_now(delay: float) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", delay)
+    assert queue.remaining().ready == ("a",)
+    assert queue.statistics().retries == 0
+
+
+@pytest.mark.parametrize("delay", [math.nan, math.inf, -math.inf])
+async def test_a_delay_is_a_finite_number(delay: float) -> None:
+    queue = WorkQueue[str]()
+    with pytest.raises(ValueError, match="finite number of seconds"):
+        queue.add_after("a", delay)
+    assert not queue.remaining()
+
+
+async def test_a_delayed_key_can_be_cancelled_until_it_is_due(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 5)
+    queue.add_after("b", 5)
+    assert queue.cancel_delayed("a")
+    assert not queue.cancel_delayed("a")
+    assert not queue.cancel_delayed("never seen")
+    mock_clock.jump(5)
+    assert not queue.cancel_delayed("b")
+    assert queue.remaining().ready == ("b",)
+
+
+async def test_cancelling_and_adding_anew_puts_a_delay_off(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 5)
+    queue.cancel_delayed("a")
+    queue.add_after("a", 50)
+    mock_clock.jump(10)
+    assert len(queue) == 0
+    assert queue.due_time("a") == 50
+
+
+async def test_cancelling_does_not_touch_a_key_that_is_processed() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    async with queue.take() as key:
+        queue.add(key)
+        assert not queue.cancel_delayed(key)
+    assert len(queue) == 1
+
+
+async def test_delayed_keys_do_not_come_due_after_the_shutdown_and_are_told(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("late", 5)
+    queue.add_after("soon", 1)
+    queue.add_after("due", 0.5)
+    mock_clock.jump(0.5)
+    queue.shut_down()
+    assert queue.remaining().ready == ("due",)
+    mock_clock.jump(10)
+    assert queue.remaining().ready == ("due",)
+    assert queue.remaining().delayed == ("soon", "late")
+    assert queue.cancel_delayed("soon")
+    mock_clock.jump(10)
+    async with queue.take():
+        pass
+    assert (await queue.drain()).delayed == ("late",)
+
+
+async def test_cancelled_and_shortened_delays_leave_no_heap_behind(mock_clock: Clock) -> None:
+    queue = WorkQueue[int]()
+    rng = random.Random(0)
+    queue.add_after(-1, 0.5)  # stays at the top, and what is left over of the others below it
+    for _ in range(20_000):
+        key = rng.randrange(10)
+        if rng.random() < 0.5:
+            queue.add_after(key, rng.uniform(1, 100))
+        else:
+            queue.cancel_delayed(key)
+    assert len(queue._delayed._heap) <= 2 * len(queue._delayed) + 65
+    for key in range(-1, 10):
+        queue.cancel_delayed(key)
+    assert queue._delayed._heap == []
+    assert queue._delayed.due == math.inf
+
+
+async def test_thousands_of_delays_come_in_order(autojump_clock: Clock, nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    log: list[tuple[float, str]] = []
+    rng = random.Random(1)
+    nursery.start_soon(lambda: run(queue, log, workers=3))
+    due = {f"k{number}": rng.randrange(1, 100_000) / 1_000 for number in range(2_000)}
+    for key, delay in due.items():
+        queue.add_after(key, delay)
+    await trio.sleep(200)
+    assert dict(zip((key for _, key in log), (when for when, _ in log), strict=True)) == due
+    assert [when for when, _ in log] == sorted(due.values())
+    queue.shut_down()

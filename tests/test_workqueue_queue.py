@@ -1,0 +1,839 @@
+"""The work queue's core: one worker for each key, no wish forgotten, nothing lost by cancellation, a defined end."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+import weakref
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+import trio.lowlevel
+import trio.testing
+
+from trioformer.workqueue import RateLimitingQueue, WorkQueue
+from trioformer.workqueue import _queue as room
+
+
+async def taken(queue: WorkQueue[str]) -> list[str]:
+    """Every key that is ready now, in order; each is done at once."""
+    found = []
+    while len(queue):
+        async with queue.take() as key:
+            found.append(key)
+    return found
+
+
+class Workers:
+    """Workers that hold what they take until they are told otherwise."""
+
+    def __init__(self, queue: WorkQueue[str], nursery: trio.Nursery) -> None:
+        self.queue = queue
+        self.nursery = nursery
+        self.held: dict[str, trio.Event] = {}
+        self.log: list[str] = []
+        self.ended = 0
+
+    async def run(self, name: str = "") -> None:
+        """Take one key after the other."""
+        while True:
+            try:
+                async with self.queue.take() as key:
+                    assert key not in self.held
+                    self.log.append(f"{name}{key}")
+                    self.held[key] = trio.Event()
+                    try:
+                        await self.held[key].wait()
+                    finally:
+                        del self.held[key]
+            except trio.EndOfChannel:
+                self.ended += 1
+                return
+
+    async def start(self, name: str = "") -> None:
+        """Start one, and wait until it holds a key or waits for one."""
+        self.nursery.start_soon(self.run, name)
+        await trio.testing.wait_all_tasks_blocked()
+
+    async def finish(self, key: str) -> None:
+        """Let the worker that holds a key be done with it."""
+        self.held[key].set()
+        await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_keys_come_out_in_the_order_in_which_they_went_in() -> None:
+    queue = WorkQueue[str]()
+    for key in "cab":
+        assert queue.add(key)
+    assert await taken(queue) == ["c", "a", "b"]
+
+
+async def test_the_length_counts_what_could_be_taken_now() -> None:
+    """client-go: TestLen"""
+    queue = WorkQueue[str]()
+    queue.add("foo")
+    assert len(queue) == 1
+    queue.add("bar")
+    assert len(queue) == 2
+    queue.add("foo")
+    assert len(queue) == 2
+
+
+async def test_a_key_that_is_added_again_while_it_waits_is_handed_out_once() -> None:
+    """client-go: TestCollapse"""
+    queue = WorkQueue[str]()
+    queue.add("bar")
+    assert queue.add("bar")
+    assert await taken(queue) == ["bar"]
+
+
+async def test_a_key_that_is_added_while_it_is_processed_comes_again_when_that_is_done() -> None:
+    """client-go: TestReinsert"""
+    queue = WorkQueue[str]()
+    queue.add("foo")
+    async with queue.take() as key:
+        queue.add(key)
+        assert len(queue) == 0
+    assert await taken(queue) == ["foo"]
+
+
+async def test_a_key_that_comes_again_stands_behind_those_that_came_meanwhile() -> None:
+    queue = WorkQueue[str]()
+    queue.add("foo")
+    async with queue.take() as key:
+        queue.add(key)
+        queue.add("bar")
+    assert await taken(queue) == ["bar", "foo"]
+
+
+async def test_a_second_worker_gets_a_key_only_when_the_first_is_done_and_only_once(nursery: trio.Nursery) -> None:
+    """client-go: TestCollapseWhileProcessing"""
+    queue = WorkQueue[str]()
+    workers = Workers(queue, nursery)
+    queue.add("foo")
+    await workers.start("1")
+    queue.add("foo")
+    queue.add("foo")
+    await workers.start("2")
+    assert workers.log == ["1foo"]
+    await workers.finish("foo")
+    assert workers.log == ["1foo", "2foo"]
+    await workers.finish("foo")
+    assert workers.log == ["1foo", "2foo"]
+    assert len(queue) == 0
+    nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("drains", [False, True])
+async def test_many_producers_and_workers_never_have_a_key_twice_at_once(
+    drains: bool, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestBasic"""
+    queue = WorkQueue[int]()
+    busy: set[int] = set()
+    handled = Counter[int]()
+
+    async def produce(key: int) -> None:
+        for _ in range(50):
+            assert queue.add(key)
+            await trio.sleep(0.001)
+
+    async def handle(key: int) -> None:
+        assert key not in busy
+        busy.add(key)
+        await trio.sleep(0.003)
+        busy.discard(key)
+        handled[key] += 1
+
+    async with trio.open_nursery() as workers:
+        workers.start_soon(lambda: queue.process(handle, workers=10))
+        async with trio.open_nursery() as producers:
+            for key in range(50):
+                producers.start_soon(produce, key)
+        if drains:
+            assert not await queue.drain()
+        else:
+            queue.shut_down()
+        assert not queue.add(99)
+    assert len(queue) == 0
+    assert set(handled) == set(range(50))
+
+
+@pytest.mark.parametrize("drains", [False, True])
+async def test_every_worker_adds_every_key_again_and_each_is_handled_that_often(drains: bool) -> None:
+    """client-go: TestAddWhileProcessing"""
+    queue = WorkQueue[int]()
+    handled = Counter[int]()
+
+    async def handle(key: int) -> None:
+        handled[key] += 1
+        if handled[key] < 20:
+            queue.add(key)
+        await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as workers:
+        workers.start_soon(lambda: queue.process(handle, workers=10))
+        for key in range(50):
+            queue.add(key)
+        await trio.testing.wait_all_tasks_blocked()
+        if drains:
+            await queue.drain()
+        else:
+            queue.shut_down()
+    assert handled == Counter(dict.fromkeys(range(50), 20))
+
+
+async def test_workers_are_served_in_the_order_in_which_they_came(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    workers = Workers(queue, nursery)
+    for name in "123":
+        await workers.start(name)
+    queue.add("a")
+    await trio.testing.wait_all_tasks_blocked()
+    await workers.finish("a")
+    for key in "bcd":
+        queue.add(key)
+        await trio.testing.wait_all_tasks_blocked()
+    assert workers.log == ["1a", "2b", "3c", "1d"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_nobody_snatches_a_key_that_was_handed_to_a_waiting_worker(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    workers = Workers(queue, nursery)
+    await workers.start("waiting ")
+    queue.add("a")
+    assert len(queue) == 0
+    assert queue.remaining().processing == ("a",)
+    with trio.move_on_after(0):
+        async with queue.take():
+            pytest.fail("there was nothing left to take")
+    await trio.testing.wait_all_tasks_blocked()
+    assert workers.log == ["waiting a"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_the_queue_does_not_keep_what_was_taken_from_it() -> None:
+    """client-go: TestGarbageCollection"""
+
+    class Key:
+        pass
+
+    queue = RateLimitingQueue[Key]()
+    key = Key()
+    gone = weakref.ref(key)
+    queue.add(key)
+    queue.add_after(key, 5)
+    async with queue.take() as got:
+        queue.add_rate_limited(got)
+        queue.cancel_delayed(got)
+        queue.forget(got)
+    del key, got
+    gc.collect()
+    assert gone() is None
+
+
+CALLS = 13
+"""Python functions that one key calls, from add to done: 12; benchmarks/work_queue.py measures the time."""
+
+
+async def test_a_key_costs_few_calls(mock_clock: trio.testing.MockClock) -> None:
+    queue = WorkQueue[int]()
+    calls = Counter[str]()
+
+    def count(frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call" and "workqueue" in frame.f_code.co_filename and frame.f_code.co_filename != __file__:
+            calls[frame.f_code.co_qualname] += 1
+
+    queue.add(-1)
+    async with queue.take():  # begins a slice
+        pass
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        for key in range(100):
+            queue.add(key)
+            async with queue.take():
+                pass
+    finally:
+        sys.setprofile(before)
+    assert sum(calls.values()) / 100 <= CALLS, calls
+
+
+async def test_a_queue_is_true_even_when_it_is_empty() -> None:
+    assert WorkQueue[str]()
+
+
+async def test_its_repr_names_it_and_counts() -> None:
+    queue = WorkQueue[str](name="pods")
+    queue.add("a")
+    queue.add_after("b", 5)
+    async with queue.take():
+        assert repr(queue) == "<WorkQueue 'pods': 0 ready, 1 delayed, 1 processing>"
+    queue.shut_down()
+    assert repr(queue) == "<WorkQueue 'pods': 0 ready, 1 delayed, 0 processing, shut down>"
+    assert repr(RateLimitingQueue[str]()) == "<RateLimitingQueue: 0 ready, 0 delayed, 0 processing>"
+
+
+# --- checkpoints ---
+
+
+async def test_taking_is_a_checkpoint_when_it_waited() -> None:
+    queue = WorkQueue[str]()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lambda: queue.process(takes_nothing))
+        await trio.testing.wait_all_tasks_blocked()
+        queue.add("a")
+        queue.shut_down()
+
+
+async def takes_nothing(key: str) -> None:
+    """Handle a key without a checkpoint."""
+
+
+async def was_a_checkpoint(queue: WorkQueue[str]) -> bool:
+    """Take a key that is ready."""
+    assert len(queue)
+    try:
+        with trio.testing.assert_no_checkpoints():
+            async with queue.take():
+                pass
+    except AssertionError:
+        return True
+    return False
+
+
+async def test_the_first_take_and_then_every_slice_is_a_checkpoint(
+    monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
+) -> None:
+    monkeypatch.setattr(room, "SLICE_ITEMS", 3)
+    queue = WorkQueue[str]()
+    for key in "abcdefgh":
+        queue.add(key)
+    assert [await was_a_checkpoint(queue) for _ in range(8)] == [True, False, False] * 2 + [True, False]
+
+
+async def test_workers_that_never_wait_let_others_run_once_a_millisecond(mock_clock: trio.testing.MockClock) -> None:
+    queue = WorkQueue[str]()
+    seen = []
+    for key in "abcdefgh":
+        queue.add(key)
+        seen.append(await was_a_checkpoint(queue))
+        mock_clock.jump(0.0004)
+    assert seen == [True, False, False] * 2 + [True, False]
+
+
+async def test_a_take_that_waited_begins_a_slice(autojump_clock: trio.testing.MockClock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 1)
+    async with queue.take():
+        queue.add("b")
+    assert not await was_a_checkpoint(queue)
+
+
+async def test_what_comes_due_while_others_run_is_found_by_the_take_that_let_them(
+    mock_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    async def pass_time(passed: list[bool]) -> None:
+        mock_clock.jump(1)
+        passed.append(True)
+
+    seen = set()
+    for _ in range(40):  # which of two tasks runs first is left to chance
+        queue = WorkQueue[str]()
+        queue.add("a")
+        queue.add_after("due", 1, priority=1)
+        passed: list[bool] = []
+        nursery.start_soon(pass_time, passed)
+        async with queue.take() as key:
+            seen.add((bool(passed), key))
+        await trio.testing.wait_all_tasks_blocked()
+    assert seen == {(False, "a"), (True, "due")}
+
+
+async def test_a_cancelled_worker_takes_nothing_at_a_slices_end() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    with trio.move_on_after(0):
+        async with queue.take():
+            pytest.fail("it was cancelled before")
+    assert queue.remaining().ready == ("a",)
+
+
+# --- cancellation ---
+
+
+async def test_cancelling_a_waiting_worker_loses_nothing(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    with trio.move_on_after(0):
+        async with queue.take():
+            pytest.fail("there was nothing to take")
+    queue.add("a")
+    assert await taken(queue) == ["a"]
+    assert queue.statistics().tasks_waiting == 0
+
+
+async def test_a_worker_that_is_cancelled_as_it_is_handed_a_key_gives_it_back() -> None:
+    queue = WorkQueue[str]()
+    async with trio.open_nursery() as nursery:
+        workers = Workers(queue, nursery)
+        await workers.start()
+        queue.add("a")
+        nursery.cancel_scope.cancel()
+    assert workers.log == ["a"]  # it had it, and its first checkpoint said so
+    assert queue.remaining().ready == ("a",)
+
+
+async def test_a_worker_that_is_cancelled_before_it_is_handed_a_key_leaves_it_to_the_next() -> None:
+    queue = WorkQueue[str]()
+    async with trio.open_nursery() as nursery:
+        workers = Workers(queue, nursery)
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as first:
+                first.start_soon(workers.run, "1")
+                await trio.testing.wait_all_tasks_blocked()
+                await workers.start("2")
+                scope.cancel()
+                queue.add("a")
+        await trio.testing.wait_all_tasks_blocked()
+        assert workers.log == ["2a"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_work_that_is_cancelled_is_done_and_goes_back() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a", priority=7)
+    queue.add("b", priority=7)
+    with trio.CancelScope() as scope:
+        async with queue.take() as key:
+            scope.cancel()
+            await trio.sleep_forever()
+    assert key == "a"
+    assert queue.remaining().processing == ()
+    assert queue.statistics().depth_by_priority == {7: 2}
+    assert await taken(queue) == ["b", "a"]
+
+
+async def test_work_that_is_cancelled_hands_its_key_to_a_worker_that_waits(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    workers = Workers(queue, nursery)
+    await workers.start()
+    queue.add("held")
+    await trio.testing.wait_all_tasks_blocked()
+    with trio.CancelScope() as scope:
+        queue.add("a")
+        async with queue.take():
+            await workers.start("other ")
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+    await trio.testing.wait_all_tasks_blocked()
+    assert workers.log == ["held", "other a"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_exception_in_the_block_is_the_callers_and_the_key_is_done() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    with pytest.raises(KeyError):
+        async with queue.take() as key:
+            raise KeyError(key)
+    assert not queue.remaining()
+
+
+async def test_an_exception_in_the_block_does_not_take_back_what_was_added_meanwhile() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+
+    async def handle(key: str) -> None:
+        queue.add(key)
+        raise KeyError(key)
+
+    with pytest.raises(ExceptionGroup):
+        await queue.process(handle)
+    assert await taken(queue) == ["a"]
+
+
+async def test_leaving_the_block_early_is_being_done() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    while True:
+        async with queue.take():
+            break
+    assert not queue.remaining()
+
+
+async def test_a_take_is_for_one_block() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    queue.add("b")
+    take = queue.take()
+    async with take:
+        with pytest.raises(RuntimeError, match="call take\\(\\) for each"):
+            async with take:
+                pytest.fail("it was entered twice")
+    assert queue.remaining().ready == ("b",)
+
+
+async def test_one_task_may_hold_several_keys() -> None:
+    queue = WorkQueue[str]()
+    for key in "ab":
+        queue.add(key)
+    async with queue.take() as first, queue.take() as second:
+        assert (first, second) == ("a", "b")
+        assert queue.remaining().processing == ("a", "b")
+    assert not queue.remaining()
+
+
+# --- process ---
+
+
+async def test_an_error_of_the_work_cancels_the_other_workers_and_leaves_in_a_group() -> None:
+    queue = WorkQueue[str]()
+    for key in ("fine", "bad", "next"):
+        queue.add(key)
+
+    async def handle(key: str) -> None:
+        if key == "bad":
+            raise KeyError(key)
+        await trio.sleep_forever()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await queue.process(handle, workers=2)
+    assert [type(error) for error in caught.value.exceptions] == [KeyError]
+    assert set(queue.remaining().ready) == {"fine", "next"}
+
+
+async def test_an_error_of_the_work_is_not_kept_by_a_cycle() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+
+    class BadError(Exception):
+        pass
+
+    async def handle(key: str) -> None:
+        raise BadError
+
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(BadError) as caught:
+            await queue._work(handle)
+        gone = weakref.ref(caught.value)
+        del caught
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+async def test_processing_gives_back_its_keys_when_it_is_cancelled() -> None:
+    queue = WorkQueue[str]()
+    for key in "abc":
+        queue.add(key)
+
+    async def handle(key: str) -> None:
+        if key == "b":
+            scope.cancel()
+        await trio.sleep_forever()
+
+    with trio.CancelScope() as scope:
+        await queue.process(handle, workers=2)
+    assert sorted(queue.remaining().ready) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+async def test_there_is_at_least_one_worker(workers: int) -> None:
+    with pytest.raises(ValueError, match="at least one worker"):
+        await WorkQueue[str]().process(takes_nothing, workers=workers)
+
+
+# --- the end ---
+
+
+async def test_a_queue_that_is_shut_down_refuses_keys_and_hands_out_what_it_has() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    assert not queue.is_shut_down
+    queue.shut_down()
+    queue.shut_down()
+    assert queue.is_shut_down
+    assert not queue.add("b")
+    assert not queue.add("a")
+    assert not queue.add_after("b", 0)
+    assert not queue.add_after("b", 5)
+    assert await taken(queue) == ["a"]
+    with pytest.raises(trio.EndOfChannel):
+        async with queue.take():
+            pytest.fail("there was nothing to take")
+
+
+async def test_shutting_down_ends_every_worker_that_waits(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    workers = Workers(queue, nursery)
+    for _ in range(3):
+        await workers.start()
+    queue.shut_down()
+    await trio.testing.wait_all_tasks_blocked()
+    assert workers.ended == 3
+
+
+async def test_shutting_down_does_not_wait_for_work() -> None:
+    """client-go: TestNoQueueDrainageUsingShutDown"""
+    queue = WorkQueue[str]()
+    queue.add("foo")
+    queue.add("bar")
+    async with queue.take(), queue.take():
+        with trio.testing.assert_no_checkpoints():
+            queue.shut_down()
+        assert queue.remaining().processing == ("foo", "bar")
+
+
+async def test_a_worker_may_shut_the_queue_down_from_inside_its_block() -> None:
+    queue = WorkQueue[str]()
+    for key in "abc":
+        queue.add(key)
+    seen = []
+
+    async def handle(key: str) -> None:
+        seen.append(key)
+        queue.shut_down()
+
+    await queue.process(handle)
+    assert seen == ["a", "b", "c"]
+
+
+async def test_draining_waits_until_what_was_taken_is_done(nursery: trio.Nursery) -> None:
+    """client-go: TestQueueDrainageUsingShutDownWithDrain"""
+    queue = WorkQueue[str]()
+    drained = Draining(queue)
+    queue.add("foo")
+    queue.add("bar")
+    async with queue.take():
+        async with queue.take():
+            nursery.start_soon(drained.run)
+            await trio.testing.wait_all_tasks_blocked()
+            with pytest.raises(trio.EndOfChannel):
+                async with queue.take():
+                    pytest.fail("there was nothing left to take")
+        await trio.testing.wait_all_tasks_blocked()
+        assert not drained.is_over
+    await trio.testing.wait_all_tasks_blocked()
+    assert drained.is_over
+
+
+class Draining:
+    """A task that drains a queue."""
+
+    def __init__(self, queue: WorkQueue[str]) -> None:
+        self.queue = queue
+        self.is_over = False
+
+    async def run(self) -> None:
+        """Drain it."""
+        await self.queue.drain()
+        self.is_over = True
+
+
+async def test_draining_waits_for_what_comes_again_when_its_work_is_done(nursery: trio.Nursery) -> None:
+    """client-go: TestQueueDrainageUsingShutDownWithDrainWithDirtyItem"""
+    queue = WorkQueue[str]()
+    drained = Draining(queue)
+    queue.add("foo")
+    async with queue.take() as key:
+        queue.add(key)
+        nursery.start_soon(drained.run)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(trio.EndOfChannel):
+            async with queue.take():
+                pytest.fail("nobody else may have it now")
+    await trio.testing.wait_all_tasks_blocked()
+    assert not drained.is_over
+    async with queue.take() as key:
+        assert key == "foo"
+        with pytest.raises(trio.EndOfChannel):
+            async with queue.take():
+                pytest.fail("that was all")
+    await trio.testing.wait_all_tasks_blocked()
+    assert drained.is_over
+
+
+async def test_a_drain_is_over_when_its_deadline_is_and_says_what_is_left(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """client-go: TestForceQueueShutdownUsingShutDown"""
+    queue = WorkQueue[str]()
+    for key in ("foo", "bar", "waits"):
+        queue.add(key)
+    queue.add_after("later", 100)
+    async with queue.take(), queue.take():
+        with pytest.raises(trio.TooSlowError), trio.fail_after(10):
+            await queue.drain()
+        assert trio.current_time() == 10
+        left = queue.remaining()
+        assert left
+        assert (left.processing, left.ready, left.delayed) == (("foo", "bar"), ("waits",), ("later",))
+
+
+async def test_draining_an_idle_queue_is_a_checkpoint_and_returns_at_once() -> None:
+    queue = WorkQueue[str]()
+    with trio.testing.assert_checkpoints():
+        assert not await queue.drain()
+    with trio.testing.assert_checkpoints():
+        assert not await queue.drain()
+
+
+async def test_several_may_wait_for_the_same_drain(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    drains = [Draining(queue), Draining(queue)]
+    queue.add("a")
+    async with queue.take():
+        for each in drains:
+            nursery.start_soon(each.run)
+        await trio.testing.wait_all_tasks_blocked()
+    await trio.testing.wait_all_tasks_blocked()
+    assert [each.is_over for each in drains] == [True, True]
+
+
+async def test_work_that_is_cancelled_after_the_shutdown_is_told_as_unfinished() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    with trio.CancelScope() as scope:
+        async with queue.take():
+            queue.shut_down()
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+    left = await queue.drain()
+    assert (left.processing, left.ready, left.unfinished) == ((), (), ("a",))
+
+
+async def test_a_key_that_is_refused_while_a_worker_has_it_is_told_as_unfinished() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    queue.add("again")
+    async with queue.take() as first, queue.take() as again:
+        queue.add(again)
+        queue.shut_down()
+        assert not queue.add(first)
+        assert not queue.add(again)  # it comes again anyway
+        assert not queue.add("never seen")
+    assert await taken(queue) == ["again"]
+    left = await queue.drain()
+    assert left.unfinished == ("a",)
+
+
+async def test_work_that_comes_again_anyway_is_not_unfinished_when_it_is_cancelled() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    with trio.CancelScope() as scope:
+        async with queue.take() as key:
+            queue.add(key)
+            queue.shut_down()
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+    assert await taken(queue) == ["a"]
+    assert not await queue.drain()
+
+
+async def test_a_queue_that_is_shut_down_under_load_hands_out_all_it_took(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    queue = WorkQueue[int]()
+    accepted: set[int] = set()
+    refused: set[int] = set()
+    handled: list[int] = []
+
+    async def produce(first: int) -> None:
+        for key in range(first, 1_000, 10):
+            (accepted if queue.add(key) else refused).add(key)
+            await trio.sleep(0.01)
+
+    async def handle(key: int) -> None:
+        await trio.sleep(0.02)
+        handled.append(key)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lambda: queue.process(handle, workers=5))
+        for first in range(10):
+            nursery.start_soon(produce, first)
+        await trio.sleep(0.405)
+        with trio.fail_after(10):
+            assert not await queue.drain()
+    assert sorted(handled) == sorted(accepted)
+    assert len(accepted) == 410
+    assert accepted | refused == set(range(1_000))
+
+
+# --- never more than one state away from the truth: cancel a scene at each of its checkpoints ---
+
+
+async def cancelled_at(checkpoint: int, scene: Callable[[], Awaitable[None]]) -> bool:
+    """Run a scene and cancel it at its n-th checkpoint; returns whether it came so far."""
+    passed = 0
+    with trio.CancelScope() as scope:
+
+        class Count(trio.abc.Instrument):
+            def before_task_step(self, task: trio.lowlevel.Task) -> None:
+                nonlocal passed
+                passed += 1
+                if passed == checkpoint:
+                    scope.cancel()
+
+        count = Count()
+        trio.lowlevel.add_instrument(count)
+        try:
+            await scene()
+        finally:
+            trio.lowlevel.remove_instrument(count)
+    return scope.cancelled_caught
+
+
+async def test_wherever_everything_is_cancelled_no_key_is_lost(autojump_clock: trio.testing.MockClock) -> None:
+    cancelled = 0
+    for checkpoint in range(1, 400):
+        queue = RateLimitingQueue[str]()
+        wanted: set[str] = set()
+        handled: set[str] = set()
+
+        async def handle(
+            key: str,
+            wanted: set[str] = wanted,
+            handled: set[str] = handled,
+            queue: RateLimitingQueue[str] = queue,
+        ) -> None:
+            await trio.sleep(0.01)
+            if key == "fails" and queue.num_requeues(key) < 2:
+                try:
+                    await trio.sleep(0.01)
+                finally:
+                    queue.add_rate_limited(key)
+                return
+            await trio.lowlevel.checkpoint()
+            handled.add(key)
+
+        async def scene(
+            wanted: set[str] = wanted,
+            queue: RateLimitingQueue[str] = queue,
+            handle: Callable[[str], Awaitable[None]] = handle,
+        ) -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: queue.process(handle, workers=3))
+                for key in ("a", "b", "fails", "c", "d"):
+                    wanted.add(key)
+                    queue.add(key)
+                    await trio.lowlevel.checkpoint()
+                wanted.add("later")
+                queue.add_after("later", 0.05)
+                await trio.sleep(1)
+                await queue.drain()
+
+        was_cancelled = await cancelled_at(checkpoint, scene)
+        left = queue.remaining()
+        assert left.processing == ()
+        assert handled | {*left.ready, *left.delayed, *left.unfinished} == wanted
+        assert queue.statistics().tasks_waiting == 0
+        cancelled += was_cancelled
+        if not was_cancelled:
+            break
+    assert cancelled > 30

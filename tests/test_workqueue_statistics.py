@@ -1,0 +1,286 @@
+"""What a queue says of itself, and what it tells an observer."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from trioformer.workqueue import QueueObserver, QueueStatistics, RateLimitingQueue, WorkQueue
+
+Clock = trio.testing.MockClock
+
+
+@attrs.define(eq=False)
+class Recorder:
+    """Writes down what it is told; raises where it is told to."""
+
+    log: list[tuple[object, ...]] = attrs.field(factory=list)
+    raises: str = ""
+
+    def _tell(self, what: str, *told: object) -> None:
+        self.log.append((what, *told))
+        if what == self.raises:
+            raise OSError(what)
+
+    def added(self, key: str, *, priority: int) -> None:
+        self._tell("added", key, priority)
+
+    def delayed(self, key: str, *, delay: float) -> None:
+        self._tell("delayed", key, delay)
+
+    def taken(self, key: str, *, waited: float) -> None:
+        self._tell("taken", key, waited)
+
+    def finished(self, key: str, *, lasted: float) -> None:
+        self._tell("finished", key, lasted)
+
+    def take(self) -> list[tuple[object, ...]]:
+        """What it was told since the last call."""
+        told, self.log = self.log, []
+        return told
+
+
+def implements(observer: QueueObserver[str]) -> QueueObserver[str]:
+    return observer
+
+
+async def test_depth_latency_and_unfinished_work_are_measured(mock_clock: Clock) -> None:
+    """client-go: TestMetrics"""
+    recorder = Recorder()
+    queue = WorkQueue[str](observer=implements(recorder))
+    queue.add("foo")
+    assert recorder.take() == [("added", "foo", 0)]
+    assert (queue.statistics().adds, queue.statistics().depth) == (1, 1)
+    mock_clock.jump(50)
+    async with queue.take():
+        assert recorder.take() == [("taken", "foo", 50)]
+        for _ in range(5):
+            queue.add("foo")
+        assert recorder.take() == [("added", "foo", 0)]
+        assert (queue.statistics().adds, queue.statistics().depth) == (2, 1)
+        mock_clock.jump(25)
+        assert queue.statistics().depth == 1
+    assert recorder.take() == [("finished", "foo", 25)]
+    assert queue.statistics().depth == 1
+    async with queue.take():
+        assert recorder.take() == [("taken", "foo", 25)]
+        mock_clock.jump(1)
+        assert queue.statistics().unfinished_work == 1
+        assert queue.statistics().longest_running == 1
+    assert recorder.take() == [("finished", "foo", 1)]
+
+
+async def test_measuring_has_no_task_and_no_timer_that_could_outlive_the_queue() -> None:
+    """client-go: TestMetricShutdown"""
+    before = trio.lowlevel.current_statistics()
+    recorder = Recorder()
+    queue = WorkQueue[str](observer=recorder)
+    queue.add("a")
+    queue.add_after("b", 5)
+    async with queue.take():
+        pass
+    during = trio.lowlevel.current_statistics()
+    assert during.tasks_living == before.tasks_living
+    assert during.seconds_to_next_deadline == math.inf
+    await queue.drain()
+    recorder.take()
+    queue.add("c")
+    assert recorder.log == []
+
+
+async def done_at_once(key: str) -> None:
+    """Handle a key."""
+
+
+async def test_the_statistics_count_everything(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    assert queue.statistics() == QueueStatistics(
+        depth=0,
+        depth_by_priority={},
+        delayed=0,
+        processing=0,
+        adds=0,
+        retries=0,
+        longest_running=0,
+        unfinished_work=0,
+        tasks_waiting=0,
+        is_shut_down=False,
+    )
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(queue.process, done_at_once)
+            await trio.testing.wait_all_tasks_blocked()
+            assert queue.statistics().tasks_waiting == 3
+            scope.cancel()
+    queue.add("again", priority=1)
+    queue.add("other", priority=0)
+    async with queue.take(), queue.take():
+        mock_clock.jump(2)
+        queue.add("again", priority=7)
+        queue.add("a", priority=-100)
+        queue.add("b", priority=-100)
+        queue.add("b", priority=-100)
+        queue.add_after("later", 10)
+        queue.add_after("a", 10)
+        queue.shut_down()
+        seen = queue.statistics()
+    assert seen == QueueStatistics(
+        depth=3,
+        depth_by_priority={7: 1, 0: 1, -100: 1},  # the delay raised what waited
+        delayed=1,
+        processing=2,
+        adds=5,
+        retries=2,
+        longest_running=2,
+        unfinished_work=4,
+        tasks_waiting=0,
+        is_shut_down=True,
+    )
+
+
+async def test_keys_that_have_come_due_are_counted_as_waiting(mock_clock: Clock) -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 1)
+    assert (queue.statistics().delayed, queue.statistics().depth, queue.statistics().adds) == (1, 0, 0)
+    mock_clock.jump(1)
+    assert (queue.statistics().delayed, queue.statistics().depth, queue.statistics().adds) == (0, 1, 1)
+
+
+async def test_statistics_do_not_change_afterwards() -> None:
+    queue = WorkQueue[str]()
+    seen = queue.statistics()
+    queue.add("a")
+    assert (seen.depth, dict(seen.depth_by_priority)) == (0, {})
+    with pytest.raises(TypeError):
+        seen.depth_by_priority[0] = 1  # type: ignore[index]  # that it cannot be written is what is tested
+
+
+async def test_a_delayed_key_waits_since_it_was_due_not_since_somebody_looked(mock_clock: Clock) -> None:
+    recorder = Recorder()
+    queue = WorkQueue[str](observer=recorder)
+    queue.add_after("a", 5, priority=3)
+    assert recorder.take() == [("delayed", "a", 5)]
+    mock_clock.jump(7)
+    async with queue.take():
+        pass
+    assert recorder.take() == [("added", "a", 3), ("taken", "a", 2), ("finished", "a", 0)]
+
+
+async def test_a_key_that_comes_due_for_a_waiting_worker_has_waited_for_nothing(autojump_clock: Clock) -> None:
+    recorder = Recorder()
+    queue = WorkQueue[str](observer=recorder)
+    queue.add_after("a", 5)
+    async with queue.take():
+        await trio.sleep(2)
+    assert recorder.take()[1:] == [("added", "a", 0), ("taken", "a", 0), ("finished", "a", 2)]
+
+
+async def test_a_key_that_is_added_before_its_worker_has_run_is_measured_twice(
+    mock_clock: Clock, nursery: trio.Nursery
+) -> None:
+    recorder = Recorder()
+    queue = WorkQueue[str](observer=recorder)
+
+    async def handle(key: str) -> None:
+        await trio.lowlevel.checkpoint()
+
+    nursery.start_soon(queue.process, handle)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.add("a")
+    queue.add("a")  # handed out, and wanted again
+    mock_clock.jump(3)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.shut_down()
+    assert [told for told in recorder.take() if told[0] == "taken"] == [("taken", "a", 0), ("taken", "a", 3)]
+
+
+@pytest.mark.parametrize("kind", [WorkQueue, RateLimitingQueue])
+@pytest.mark.parametrize("raises", ["added", "delayed", "taken", "finished"])
+async def test_an_observer_that_raises_leaves_the_queue_in_order(
+    raises: str, kind: type[WorkQueue[str]], mock_clock: Clock
+) -> None:
+    recorder = Recorder()
+    queue = kind(observer=recorder)
+    queue.add("a")
+    recorder.raises = raises
+
+    async def act() -> None:
+        if raises == "added":
+            queue.add("b")
+        elif raises == "delayed":
+            queue.add_after("b", 5)
+        else:
+            async with queue.take():
+                pass
+
+    with pytest.raises(OSError, match=raises):
+        await act()
+    left = queue.remaining()
+    assert left.processing == ()
+    expected = {"added": {"a", "b"}, "delayed": {"a", "b"}, "taken": {"a"}, "finished": set[str]()}
+    assert {*left.ready, *left.delayed} == expected[raises]
+    recorder.raises = ""
+    queue.shut_down()
+
+    async def handle(key: str) -> None:
+        expected[raises].discard(key)
+
+    await queue.process(handle)
+    assert expected[raises] == set(left.delayed)
+
+
+async def test_an_observer_that_raises_loses_no_key_that_came_due(mock_clock: Clock) -> None:
+    recorder = Recorder()
+    queue = WorkQueue[str](observer=recorder)
+    for key in "abc":
+        queue.add_after(key, 1)
+    mock_clock.jump(1)
+    recorder.raises = "added"
+    for key in ("d", "e"):
+        with pytest.raises(OSError, match="added"):
+            queue.add(key)
+    with pytest.raises(OSError, match="added"):
+        async with queue.take():
+            pytest.fail("it was not told of all yet")
+    assert queue.remaining().ready == ("b", "c", "d", "e", "a")
+    recorder.raises = ""
+    queue.add("b")
+    assert [told[1] for told in recorder.take() if told[0] == "added"] == ["a", "b", "c", "d", "e", "a"]
+
+
+async def test_a_worker_that_waits_gets_its_key_whatever_the_observer_of_another_task_does() -> None:
+    recorder = Recorder()
+    queue = WorkQueue[str](observer=recorder)
+    seen = []
+
+    async def handle(key: str) -> None:
+        seen.append(key)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(queue.process, handle)
+        await trio.testing.wait_all_tasks_blocked()
+        recorder.raises = "added"
+        with pytest.raises(OSError, match="added"):
+            queue.add("a")
+        recorder.raises = ""
+        await trio.testing.wait_all_tasks_blocked()
+        assert seen == ["a"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_worker_whose_alarm_rang_gives_its_key_back_when_the_observer_raises(autojump_clock: Clock) -> None:
+    recorder = Recorder(raises="added")
+    queue = WorkQueue[str](observer=recorder)
+    for key in "ab":
+        queue.add_after(key, 1)
+    with pytest.raises(OSError, match="added"):
+        async with queue.take():
+            pytest.fail("the observer raised before")
+    assert queue.remaining().processing == ()
+    assert sorted(queue.remaining().ready) == ["a", "b"]
+    assert queue._waited == {}
