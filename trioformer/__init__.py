@@ -8,6 +8,8 @@ The rooms, in the order in which data flows through them::
     trioformer.client       requests: open_client(), Client, Api[T], watches
     trioformer.watchtools   a watch that resumes by itself, and wait_for(); what an error of a watch means
     trioformer.cache        the pipe: reflector, delta FIFO, indexer, lister, shared informers
+    trioformer.workqueue    keys to be handled, each by one worker at a time; knows nothing of Kubernetes
+    trioformer.controller   intent: requests, Controller, leader election
     trioformer.testing      an API server in your process, and a real control plane for tests
     trioformer.errors       every exception
 

@@ -1,0 +1,109 @@
+"""A controller: keep an annotation of every ReplicaSet at the number of its pods that run.
+
+Run it against the cluster that kubectl uses, and stop it with Ctrl-C; it finishes what it has begun::
+
+    python examples/replica_counter.py
+
+See it work with ``kubectl get replicasets -o yaml | grep example.com/running``.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Iterable
+
+import attrs
+import trio
+
+from trioformer import Client, NotFoundError, SharedInformer, SharedInformerFactory, open_client
+from trioformer.controller import (
+    Controller,
+    Request,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    request_for_owner,
+)
+from trioformer.models.apps_v1 import ReplicaSet
+from trioformer.models.core_v1 import Pod
+
+ANNOTATION = "example.com/running"
+
+owner_of = request_for_owner(ReplicaSet)
+
+
+def by_owner(pod: Pod) -> Iterable[str]:
+    """Index a pod by the key of the ReplicaSet that it belongs to."""
+    return map(str, owner_of(pod))
+
+
+@attrs.define(eq=False)
+class ReplicaCounter:
+    """Compares what is with what is written down, and writes if it differs."""
+
+    client: Client
+    replica_sets: SharedInformer[ReplicaSet]
+    pods: SharedInformer[Pod]
+
+    async def reconcile(self, request: Request) -> None:
+        """Count one ReplicaSet's pods; does nothing when called once too often."""
+        replica_set = self.replica_sets.lister.get(request.name, namespace=request.namespace)
+        if replica_set is None:
+            return  # it is gone, and its annotation with it
+        pods = self.pods.lister.by_index("owner", str(request))
+        running = str(sum(pod.status.phase == "Running" for pod in pods))
+        if replica_set.metadata.annotations.get(ANNOTATION) == running:
+            return
+        patch = {"metadata": {"annotations": {ANNOTATION: running}}}
+        try:
+            await self.client.api(ReplicaSet, namespace=request.namespace).patch(request.name, patch)
+        except NotFoundError:
+            return  # it went just now, and its event is on the way
+        print(f"{request}: {running} running")
+
+
+async def give_up(request: Request, error: Exception) -> None:
+    """Note what failed too often; it is tried again when something happens to it."""
+    print(f"{request}: given up after {error}")
+
+
+async def serve(client: Client, stop: trio.Event, *, patience: float = 10.0) -> None:
+    """Count until told to stop; then finish what has begun, for so many seconds at most."""
+    factory = SharedInformerFactory(client)
+    replica_sets = factory.informer(ReplicaSet)
+    pods = factory.informer(Pod, indexers={"owner": by_owner})
+    counter = ReplicaCounter(client, replica_sets, pods)
+    controller = Controller(
+        "replica-counter", counter.reconcile, workers=4, max_retries=5, on_dropped=give_up, reconcile_deadline=30
+    )
+    controller.watch(replica_sets, predicates=[any_of(generation_changed, annotations_changed)])
+    controller.watch(pods, enqueue=owner_of)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        await nursery.start(controller.run)
+        print("counting")
+        await stop.wait()
+        with trio.move_on_after(patience):
+            await controller.stop()
+        nursery.cancel_scope.cancel()
+
+
+async def stop_on_signal(stop: trio.Event) -> None:
+    """Set ``stop`` when the user, or the cluster, has had enough of this program."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            stop.set()
+
+
+async def main() -> None:
+    logging.basicConfig(level=logging.WARNING)
+    stop = trio.Event()
+    async with open_client() as client, trio.open_nursery() as nursery:
+        nursery.start_soon(stop_on_signal, stop)
+        await serve(client, stop)
+        nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    trio.run(main)

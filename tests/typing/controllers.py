@@ -1,0 +1,75 @@
+"""What type checkers must find out of controllers; run by mypy and pyright, never executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_type
+
+import trio
+
+from trioformer import Notification, SharedInformer, Updated
+from trioformer.controller import (
+    Controller,
+    ControllerStatistics,
+    Request,
+    RequeueAfter,
+    all_of,
+    any_of,
+    generation_changed,
+    labels_changed,
+    labels_match,
+    none_of,
+    request_for_any_owner,
+    request_for_owner,
+    requests_by_index,
+    states_match,
+)
+from trioformer.models.apps_v1 import Deployment, ReplicaSet
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.workqueue import ItemExponentialFailureRateLimiter
+
+
+async def reconcile(request: Request) -> RequeueAfter | None:
+    assert_type(request.namespace, str | None)
+    return RequeueAfter(5) if request.name else None
+
+
+async def reconcile_only(request: Request) -> None: ...
+
+
+async def dropped(request: Request, error: Exception) -> None: ...
+
+
+def nodes(pod: Pod) -> Iterable[Request]:
+    yield Request(None, pod.spec.node_name or "")
+
+
+def is_move(event: Notification[Pod]) -> bool:
+    return isinstance(event, Updated) and event.old.spec.node_name != event.new.spec.node_name
+
+
+async def controllers(
+    pods: SharedInformer[Pod],
+    config_maps: SharedInformer[ConfigMap],
+    deployments: SharedInformer[Deployment],
+    nursery: trio.Nursery,
+) -> None:
+    controller = Controller(
+        "pods", reconcile, workers=4, max_retries=5, on_dropped=dropped, limiter=ItemExponentialFailureRateLimiter()
+    )
+    Controller("only", reconcile_only)
+    controller.watch(pods)
+    controller.watch(pods, enqueue=nodes, predicates=[is_move, generation_changed])
+    controller.watch(pods, enqueue=request_for_owner(ReplicaSet), predicates=[labels_match("app=web")])
+    controller.watch(pods, enqueue=request_for_any_owner(ReplicaSet), predicates=[none_of(is_move)])
+    controller.watch(pods, predicates=[any_of(generation_changed, all_of(labels_changed, is_move))])
+    controller.watch(pods, predicates=[states_match(lambda pod: pod.spec.node_name == "n1")])
+    controller.watch(config_maps, enqueue=requests_by_index(deployments, "config-maps"))
+    controller.watch(pods, enqueue=lambda pod: [Request.of(pod)])
+    controller.watch(config_maps, enqueue=nodes)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # of pods
+    controller.watch(config_maps, predicates=[is_move])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  # of pods
+    Controller("bad", nodes)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # not async
+    await nursery.start(controller.run)
+    assert_type(controller.add(Request.parse("a/b"), priority=1), bool)
+    assert_type(controller.statistics(), ControllerStatistics)
+    await controller.stop()

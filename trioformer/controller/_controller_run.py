@@ -1,0 +1,201 @@
+"""One run of a controller: its queue, its handlers, its workers, and the order in which they begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, final
+
+import attrs
+import trio
+
+from ..cache import HandlerRegistration
+from ..errors import CacheSyncError, NotSynced
+from ..workqueue import QueueObserver, RateLimiter, RateLimitingQueue, default_controller_rate_limiter
+from ._controller_statistics import ControllerObserver, ControllerPhase, Tally
+from ._feed import Feed, Watch
+from ._reconciler import DroppedHandler, Reconciler, logger
+from ._request import Request
+from ._results import Reconcile
+
+PATIENCE = 30.0
+"""Seconds after which the log says what a controller waits for, again and again."""
+
+OLDEST_EVERY = 8
+"""Every how many-th request is the one that has waited longest, whatever its priority."""
+
+
+@final
+@attrs.define(eq=False, kw_only=True)
+class ControllerRun:
+    """What :meth:`Controller.run` owns; the arguments are the controller's own."""
+
+    name: str
+    reconcile: Reconcile
+    workers: int
+    max_retries: int | None
+    on_dropped: DroppedHandler | None
+    reconcile_deadline: float
+    limiter: RateLimiter[Request] | None
+    observer: ControllerObserver | None
+    queue_observer: QueueObserver[Request] | None
+    tally: Tally
+    phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
+    queue: RateLimitingQueue[Request] = attrs.field(init=False)
+    reconciler: Reconciler = attrs.field(init=False)
+    feed: Feed = attrs.field(init=False)
+    ended: trio.Event = attrs.field(factory=trio.Event, init=False)
+    """Set by whoever has called :meth:`run`, when that has returned."""
+    _stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _interrupted: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _failure: Exception | None = attrs.field(default=None, init=False)
+    _began: float = attrs.field(factory=trio.current_time, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        limiter = self.limiter if self.limiter is not None else default_controller_rate_limiter()
+        self.queue = RateLimitingQueue(limiter, name=self.name, oldest_every=OLDEST_EVERY, observer=self.queue_observer)
+        self.reconciler = Reconciler(
+            name=self.name,
+            reconcile=self.reconcile,
+            queue=self.queue,
+            deadline=self.reconcile_deadline,
+            max_retries=self.max_retries,
+            on_dropped=self.on_dropped,
+            observer=self.observer,
+            tally=self.tally,
+        )
+        self.feed = Feed(self.name, self.queue, self._fail)
+
+    async def run(self, watches: Sequence[Watch[Any]], task_status: trio.TaskStatus[None]) -> None:
+        """Work until cancelled, stopped, or failed."""
+        try:
+            async with trio.open_nursery() as nursery:
+                # no checkpoint before the last has joined: none may be missed that is added meanwhile
+                for watch in watches:
+                    self.feed.join(watch)
+                nursery.start_soon(self._interrupt, nursery.cancel_scope, name=f"controller {self.name}: end")
+                await self._wait_until_synced()
+                if self.phase == "waiting for handlers":
+                    self.phase = "running"
+                    logger.info("controller %s: started, workers: %d", self.name, self.workers)
+                task_status.started()
+                await self.queue.process(self.reconciler.handle, workers=self.workers)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._begin_to_stop()
+            for request in self.reconciler.failures:
+                self.queue.forget(request)  # a limiter of the user's own may serve the next run, too
+            logger.info("controller %s: ended", self.name)
+
+    def join(self, watch: Watch[Any]) -> None:
+        """Register a handler late; nothing when it is too late."""
+        if self.feed.is_open:
+            self.feed.join(watch)
+
+    # --- the end ---
+
+    async def stop(self) -> None:
+        """End the run in good order; at once when this is cancelled."""
+        if self.reconciler.is_around(trio.lowlevel.current_task()):
+            raise RuntimeError(
+                f"controller {self.name} is stopped inside of a reconcile, which it would wait for; call stop() in "
+                "another task"
+            )
+        self._begin_to_stop()
+        try:
+            await self.ended.wait()
+        except trio.Cancelled:
+            self._interrupted.set()
+            raise
+
+    def _begin_to_stop(self) -> None:
+        if self._stopping.is_set():
+            return
+        self.phase = "stopping"
+        self._stopping.set()
+        self.feed.close()
+        self.reconciler.is_stopping = True
+        counts = self.queue.statistics()
+        logger.info(
+            "controller %s: stopping; %d running, %d waiting and %d delayed requests are left",
+            self.name,
+            len(self.reconciler.busy),
+            counts.depth,
+            counts.delayed,
+        )
+        self.queue.shut_down()
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self._interrupted.set()
+
+    async def _interrupt(self, scope: trio.CancelScope) -> None:
+        """End the run at once, with an error if there was one."""
+        await self._interrupted.wait()
+        if self._failure is not None:
+            raise self._failure
+        scope.cancel()
+
+    # --- the start ---
+
+    async def _wait_until_synced(self) -> None:
+        """Wait until every handler has returned from what was there, or until the controller is stopped.
+
+        Raises:
+            ExceptionGroup: Of `CacheSyncError`: an informer has stopped before.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._end_on_stop, nursery.cancel_scope)
+            nursery.start_soon(self._tell_what_is_missing)
+            await self._for_each(lambda watch, _: watch.informer.wait_until_synced())
+            self.feed.gate.set()
+            await self._for_each(lambda _, registration: registration.wait_until_synced())
+            nursery.cancel_scope.cancel()
+
+    async def _for_each(self, wait: Callable[[Watch[Any], HandlerRegistration[Any]], Awaitable[None]]) -> None:
+        """Wait for something of every handler, of those too that join meanwhile."""
+
+        async def wait_for(watch: Watch[Any], registration: HandlerRegistration[Any]) -> None:
+            try:
+                await wait(watch, registration)
+            except trio.ClosedResourceError as error:
+                if self.feed.is_open:  # else it is this controller that has removed the handler
+                    raise self._not_synced(watch, registration) from error
+
+        joined, done = self.feed.joined, 0
+        while done < len(joined):
+            async with trio.open_nursery() as nursery:
+                for watch, registration in joined[done:]:
+                    nursery.start_soon(wait_for, watch, registration)
+                    done += 1
+
+    def _not_synced(self, watch: Watch[Any], registration: HandlerRegistration[Any]) -> CacheSyncError:
+        state = watch.informer.state
+        error = _only_leaf(state.error)
+        late = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)
+        why = f"{late.name}: {late.phase}{f' after {error}' if error is not None else ''}"
+        return CacheSyncError(f"controller {self.name} cannot start: {why}", not_synced=(late,))
+
+    async def _end_on_stop(self, scope: trio.CancelScope) -> None:
+        await self._stopping.wait()
+        scope.cancel()
+
+    async def _tell_what_is_missing(self) -> None:
+        while True:
+            await trio.sleep(PATIENCE)
+            logger.warning("controller %s waits to start: %s", self.name, "; ".join(self.waiting_for()))
+
+    def waiting_for(self) -> tuple[str, ...]:
+        """What is missing to begin: the caches, or, when all are filled, the handlers."""
+        if self.phase != "waiting for handlers":
+            return ()
+        missing = [(watch.informer, each.statistics()) for watch, each in self.feed.joined if not each.has_synced]
+        if any(not informer.has_synced for informer, _ in missing):
+            return tuple([f"{each.name}: {informer.state}" for informer, each in missing if not informer.has_synced])
+        return tuple([f"{each.name}: in its call number {each.calls}" for _, each in missing])
+
+
+def _only_leaf(error: Exception | None) -> Exception | None:
+    """The exception that a group of groups is about, when it is about one."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,146 @@
+"""What a worker does with a request: call, judge, and say when it comes again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, final
+
+import attrs
+import trio
+
+from ..workqueue import RateLimitingQueue
+from ._controller_statistics import ControllerObserver, Tally
+from ._request import Request
+from ._results import Reconcile, ReconcileDeadlineError, ReconcileResult, RequeueAfter, is_terminal
+
+DroppedHandler: TypeAlias = Callable[[Request, Exception], Awaitable[None]]
+"""Given a request that has been tried often enough, and its last error."""
+
+logger = logging.getLogger("trioformer.controller")
+
+
+@final
+@attrs.define(eq=False, kw_only=True)
+class Reconciler:
+    """The work of one run of a controller; called by the queue's workers.
+
+    How a request goes on is decided inside of the queue's block: after ``add_rate_limited`` the queue does nothing by
+    itself, and else it forgets the failures.
+    """
+
+    name: str
+    reconcile: Reconcile
+    queue: RateLimitingQueue[Request]
+    deadline: float
+    max_retries: int | None
+    on_dropped: DroppedHandler | None
+    observer: ControllerObserver | None
+    tally: Tally
+    is_stopping: bool = attrs.field(default=False, init=False)
+    """Once true, requests are taken out of the queue and left undone."""
+    busy: set[trio.lowlevel.Task] = attrs.field(factory=set, init=False)
+    """The workers that have a request."""
+    # Not left to the limiter: one of the user's own may count nothing.
+    failures: dict[Request, int] = attrs.field(factory=dict, init=False)
+    """How often in a row those requests have failed that will be tried again."""
+
+    async def handle(self, request: Request) -> None:
+        """Reconcile once; what a reconcile raises as an ``Exception`` ends here."""
+        if self.is_stopping:
+            return
+        task = trio.lowlevel.current_task()
+        self.busy.add(task)
+        try:
+            requeue, error = await self._observed(request)
+            if error is not None:
+                await self._failed(request, error)
+                return
+            self.failures.pop(request, None)
+            self.tally.succeeded += 1
+            if requeue is not None:
+                self.tally.requeued += 1
+                self.queue.add_after(request, requeue.after)
+        finally:
+            self.busy.discard(task)
+
+    async def _observed(self, request: Request) -> tuple[RequeueAfter | None, Exception | None]:
+        began = trio.current_time()
+        if self.observer is not None:
+            self.observer.began(request)
+        result: ReconcileResult = "cancelled"
+        requeue: RequeueAfter | None = None
+        failure: Exception | None = None
+        try:
+            try:
+                requeue = await self._call(request)
+                result = "success" if requeue is None else "requeue_after"
+            except Exception as error:  # noqa: BLE001  # the documented boundary to a user's reconcile
+                result, failure = "error", error
+            finally:
+                if self.observer is not None:
+                    self.observer.ended(
+                        request,
+                        result=result,
+                        lasted=trio.current_time() - began,
+                        is_terminal=failure is not None and is_terminal(failure),
+                        is_late=isinstance(failure, ReconcileDeadlineError),
+                    )
+            return requeue, failure
+        finally:
+            failure = None  # no cycle of the error and this frame
+
+    async def _call(self, request: Request) -> RequeueAfter | None:
+        with trio.move_on_after(self.deadline):
+            result = await self.reconcile(request)
+            _check_result(result)
+            return result
+        raise ReconcileDeadlineError(f"the reconcile was cancelled at its deadline, after {self.deadline:g} s")
+
+    async def _failed(self, request: Request, error: Exception) -> None:
+        """Log an error, once, and decide on another try."""
+        tally, count = self.tally, self.failures.pop(request, 0) + 1
+        tally.failed += 1
+        tally.late += isinstance(error, ReconcileDeadlineError)
+        is_dropped = False
+        if is_terminal(error):
+            tally.terminal += 1
+            then = "not tried again, since the error is terminal"
+        elif self.max_retries is not None and count > self.max_retries:
+            tally.dropped += 1
+            is_dropped = True
+            then = f"given up, since it is failure number {count} in a row"
+        elif self.queue.add_rate_limited(request):
+            self.failures[request] = count
+            due = self.queue.due_time(request)
+            wait = 0.0 if due is None else due - trio.current_time()
+            then = f"to be tried again in {wait:.3g} s, after failure number {count} in a row"
+        else:
+            then = "not tried again, since the controller stops"
+        logger.error(
+            "controller %s: reconcile of %s failed, %s: %s", self.name, request, then, _in_words(error), exc_info=error
+        )
+        if is_dropped and self.on_dropped is not None:
+            try:
+                await self.on_dropped(request, error)
+            except Exception as raised:
+                raised.add_note(f"in on_dropped of controller {self.name}, on {request}")
+                raise
+
+    def is_around(self, task: trio.lowlevel.Task | None) -> bool:
+        """Whether a task is a worker with a request, or inside of one's reconcile."""
+        while task is not None:
+            if task in self.busy:
+                return True
+            task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
+        return False
+
+
+def _check_result(result: object) -> None:
+    if result is not None and not isinstance(result, RequeueAfter):
+        raise TypeError(f"a reconcile must return None or RequeueAfter, not {type(result).__name__}")
+
+
+def _in_words(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

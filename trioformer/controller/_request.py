@@ -1,0 +1,57 @@
+"""What a controller is asked to look at: an object's name, and nothing of what happened to it."""
+
+from __future__ import annotations
+
+from typing import final
+
+import attrs
+
+from ..models import KubernetesObject
+
+
+def _or_none(namespace: str | None) -> str | None:
+    return namespace or None
+
+
+@final
+@attrs.frozen(cache_hash=True, repr=False)
+class Request:
+    """The name of an object to be reconciled; its kind is known to whoever reconciles.
+
+    It says what to look at, and not what happened: many events become one request, and the state is read when the
+    request is handled.
+    ``str(request)`` is the object's key, ``namespace/name`` or ``name``.
+
+    Source: controller-runtime ``pkg/reconcile``, ``Request``; client-go ``tools/cache``, ``ObjectName``.
+    """
+
+    namespace: str | None = attrs.field(converter=_or_none)
+    """The object's namespace; None for a kind without."""
+    name: str
+    """The object's name."""
+
+    @classmethod
+    def of(cls, obj: KubernetesObject) -> Request:
+        """Make the request for an object."""
+        return cls(obj.namespace, obj.name)
+
+    @classmethod
+    def parse(cls, key: str) -> Request:
+        """Make the request for a key, such as a lister's.
+
+        Args:
+            key: ``namespace/name`` or ``name``.
+
+        Raises:
+            ValueError: It is neither.
+        """
+        namespace, slash, name = key.rpartition("/")
+        if not name or "/" in namespace or (slash and not namespace):
+            raise ValueError(f"{key!r} is no key; it must be 'namespace/name' or 'name'")
+        return cls(namespace, name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace is not None else self.name
+
+    def __repr__(self) -> str:
+        return f"<Request {self}>"
