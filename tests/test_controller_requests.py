@@ -44,6 +44,7 @@ from trioformer.testing import APIServer
     ("request_", "key"), [(Request("default", "web"), "default/web"), (Request(None, "node-1"), "node-1")]
 )
 def test_a_requests_text_is_the_key_and_a_key_makes_the_request(request_: Request, key: str) -> None:
+    """client-go: TestObjectNames"""
     assert str(request_) == key
     assert Request.parse(key) == request_
 

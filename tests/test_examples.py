@@ -12,6 +12,7 @@ from examples import custom_resource, indexes, list_and_watch, many_namespaces, 
 from tests.processes import result_of, running
 from trioformer import Client, SharedInformerFactory
 from trioformer.models import from_dict, to_dict
+from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
 
@@ -227,3 +228,65 @@ async def test_pages_that_wait_for_their_next_try_at_the_end_are_told(
 
 async def test_the_pages_of_a_command_line_are_published() -> None:
     assert await result_of("examples/work_queue.py", "index", "--for", "0.1") == (0, ["index: published"], [])
+
+
+def replica_set(name: str) -> dict[str, object]:
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
+
+
+def owned(made: Pod, owner: str) -> Pod:
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": "u", "controller": True}
+    patch = to_dict(made)
+    patch["metadata"]["ownerReferences"] = [reference]
+    return from_dict(Pod, patch)
+
+
+async def test_the_pods_of_replica_sets_are_counted_and_the_program_ends_in_good_order(served: APIServer) -> None:
+    served.create(replica_set("web"))
+    served.create(owned(pod("web-0"), "web"))
+    with trio.fail_after(30):
+        async with running("examples/replica_counter.py") as program:
+            await program.wait_for_line("default/web: 1 running")
+            served.create(owned(pod("web-1"), "web"))
+            await program.wait_for_line("default/web: 2 running")
+            served.delete(Pod, "web-0")
+            await program.wait_for(lambda lines: lines.count("default/web: 1 running") == 2)
+            assert await program.interrupt() == 0
+    assert program.errors == []
+    assert served.get(ReplicaSet, "web").metadata.annotations == {"example.com/running": "1"}
+
+
+async def test_a_count_that_somebody_changes_is_put_right_and_one_that_fails_waits_for_the_next_event(
+    served: APIServer,
+) -> None:
+    served.create(replica_set("web"))
+    with trio.fail_after(30):
+        async with running("examples/replica_counter.py") as program:
+            await program.wait_for_line("default/web: 0 running")
+            served.patch(ReplicaSet, "web", {"metadata": {"annotations": {"example.com/running": "many"}}})
+            await program.wait_for(lambda lines: lines.count("default/web: 0 running") == 2)
+            served.fail_next(6, verb="patch", resource="replicasets", status=403)
+            served.create(owned(pod("web-0"), "web"))
+            await program.wait_for(lambda lines: lines[-1].startswith("default/web: given up after "))
+            served.create(owned(pod("web-1"), "web"))
+            await program.wait_for_line("default/web: 2 running")
+    assert "default/web: 1 running" not in program.lines
+
+
+async def test_when_the_leader_is_told_to_end_it_tidies_up_and_the_next_one_leads(served: APIServer) -> None:
+    leader = ("examples/leader.py", "--retry-period", "1", "--identity")
+    with trio.fail_after(30):
+        async with running(*leader, "a") as first:
+            await first.wait_for_line("a leads, transitions 0")
+            async with running(*leader, "b") as second:
+                await second.wait_for_line("the leader is a")
+                first.process.terminate()
+                assert await first.process.wait() == 0
+                await first.wait_for_line("a has tidied up")
+                await second.wait_for_line("b leads, transitions 1")
+                assert await second.interrupt() == 0
+                await second.wait_for_line("b has tidied up")
+    assert first.errors == second.errors == []

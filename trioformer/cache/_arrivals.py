@@ -114,7 +114,6 @@ class Arrivals(Generic[T]):
         else:
             self.report(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
 
-
     def refuse_event(self, kind: str, obj: T) -> None:
         """Report an event of a type that there is not."""
         error = DecodeError(f"an event of unknown type {kind!r} came; it is left out")

@@ -70,10 +70,10 @@ class ProcessLoop(Generic[T]):
     _indexer: Indexer[T]
     _processor: Processor[T]
     _versions: Versions
-    _on_synced: Callable[[], None]
-    _on_listed: Callable[[str], None]
-    _on_refused: Callable[[str, Sequence[IndexerError]], None]
-    _on_undecodable: Callable[[str, T, DecodeError], None]
+    _on_synced: Callable[[], None] = attrs.field(kw_only=True, alias="on_synced")
+    _on_listed: Callable[[str], None] = attrs.field(kw_only=True, alias="on_listed")
+    _on_refused: Callable[[str, Sequence[IndexerError]], None] = attrs.field(kw_only=True, alias="on_refused")
+    _on_undecodable: Callable[[str, T, DecodeError], None] = attrs.field(kw_only=True, alias="on_undecodable")
     _unlisted: set[str] = attrs.field(init=False)
     _is_divided: bool = attrs.field(init=False)
     _not_whole: set[str] = attrs.field(factory=set, init=False)

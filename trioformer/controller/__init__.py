@@ -1,4 +1,4 @@
-"""Controllers: informers feed a queue, workers reconcile.
+"""Controllers: informers feed a queue, workers reconcile; and one of several replicas that may do so.
 
 ::
 
@@ -8,6 +8,7 @@
 
 A :class:`Request` names an object; ``reconcile`` reads its state and brings the world closer to it.
 :class:`Controller` does the rest: it begins when all is known, repeats what failed, and ends in good order.
+With :func:`run_as_leader` only one of several processes runs something; the others stand by.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ from ._enqueue import request_for_object as request_for_object
 from ._enqueue import request_for_owner as request_for_owner
 from ._enqueue import requests_by_index as requests_by_index
 from ._feed import LOW_PRIORITY as LOW_PRIORITY
+from ._leader_election import LeaderElector as LeaderElector
+from ._leader_election import leadership as leadership
+from ._leader_election import run_as_leader as run_as_leader
+from ._leadership import LeaderElectionOptions as LeaderElectionOptions
+from ._leadership import LeaderElectionStatistics as LeaderElectionStatistics
+from ._leadership import Leadership as Leadership
+from ._leadership import LeadershipLostError as LeadershipLostError
 from ._predicates import Predicate as Predicate
 from ._predicates import all_of as all_of
 from ._predicates import annotations_changed as annotations_changed

@@ -1,0 +1,67 @@
+"""One of several processes leads; when it ends, or is lost, another one takes over.
+
+Run it in two terminals, against the cluster that kubectl uses, and stop one with Ctrl-C or ``kill``::
+
+    python examples/leader.py --identity a
+    python examples/leader.py --identity b
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import socket
+import sys
+
+import trio
+
+from trioformer import open_client
+from trioformer.controller import LeaderElectionOptions, Leadership, LeadershipLostError, run_as_leader
+
+
+async def work(lead: Leadership) -> None:
+    """What only one process may do at a time."""
+    print(f"{lead.identity} leads, transitions {lead.transitions}")
+    try:
+        await trio.sleep_forever()
+    finally:
+        # The lease is still renewed while this runs, and released after it.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 3):
+            await trio.sleep(0.1)
+        print(f"{lead.identity} has tidied up")
+
+
+async def cancel_when_told(scope: trio.CancelScope) -> None:
+    """End with Ctrl-C, and as Kubernetes ends a pod."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            scope.cancel()
+            return
+
+
+async def main(identity: str, retry_period: float) -> int:
+    """Wait for the lease, and work; returns the exit code."""
+    options = LeaderElectionOptions(
+        lease_duration=7.5 * retry_period,
+        renew_deadline=5 * retry_period,
+        retry_period=retry_period,
+        on_new_leader=lambda leader: print(f"the leader is {leader or 'nobody'}"),
+    )
+    async with open_client() as client, trio.open_nursery() as nursery:
+        nursery.start_soon(cancel_when_told, nursery.cancel_scope)
+        try:
+            await run_as_leader(client, work, name="example", namespace="default", identity=identity, options=options)
+        except LeadershipLostError as error:
+            print(error, file=sys.stderr)
+            return 1  # whoever started this starts it again
+        finally:
+            nursery.cancel_scope.cancel()
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Lead, or wait for that.")
+    parser.add_argument("--identity", default=socket.gethostname(), help="who this is; unique to the process")
+    parser.add_argument("--retry-period", type=float, default=2.0, metavar="SECONDS", help="2 unless given")
+    arguments = parser.parse_args()
+    sys.exit(trio.run(main, arguments.identity, arguments.retry_period))
