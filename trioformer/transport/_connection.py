@@ -19,6 +19,7 @@ from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._byte_stream import ByteStream
+from ._content import Content
 from ._errors import CONNECTION_ERRORS, connection_failed
 from ._tls import TLS
 
@@ -220,6 +221,7 @@ class Transport(metaclass=NoPublicConstructor):
                 timeout=patience,
                 extensions=self._extensions,
             )
+            request.stream = Content(content or b"")
             response = await client.send(request, stream=stream)
         except CONNECTION_ERRORS as exc:
             self._check_open()
