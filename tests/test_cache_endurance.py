@@ -147,8 +147,8 @@ class Endurance:
             reader.view, reader.newest = ({**dict.fromkeys(each), **each} for each in (reader.view, reader.newest))
 
 
-async def live(measure: Callable[[], int]) -> None:
-    """Live through the week, and compare two measurements."""
+async def live(measure: Callable[[], int], first: float = HOUR) -> None:
+    """Live through the week, and compare measurements after the first hour, or so, and at the end."""
     setting = Setting(seed=7, resync_period=6 * HOUR)
     readers = [Join("handler", "coalesce", 16), Join("subscription", "block", 16, HOUR)]
     async with open_world(setting, readers) as world:
@@ -156,13 +156,13 @@ async def live(measure: Callable[[], int]) -> None:
         # Versions of one length, or the objects of the last day would be longer than those of the first.
         world.server._storage.revision = 1_000_000
         endurance = Endurance(world, 7)
-        await endurance.go_on_until(HOUR)
+        await endurance.go_on_until(first)
         await endurance.rest()
-        after_an_hour = measure()
+        before = measure()
         await endurance.go_on_until(WEEK)
         await endurance.rest()
         after_a_week = measure()
-        assert after_a_week == pytest.approx(after_an_hour, rel=0.02)
+        assert after_a_week == pytest.approx(before, rel=0.02)
         assert endurance.done > 1_900
         assert world.joined > 300
         assert world.informer.statistics().reflector.lists > 200
@@ -184,7 +184,11 @@ async def test_a_week_of_faults_leaves_no_byte_behind(autojump_clock: trio.testi
 
 @pytest.mark.long
 async def test_a_week_of_faults_leaves_no_allocation_behind(autojump_clock: trio.testing.MockClock) -> None:
-    """The same, measured by tracing every allocation, which makes three times as much work of the week."""
+    """The same, measured by tracing every allocation, which makes three times as much work of the week.
+
+    What is alive for Python's allocator only, such as objects that are kept for re-use, takes a day or two to come to its
+    level, a tenth above that of the first; so the first measurement is taken after two days.
+    """
 
     def traced() -> int:
         live_bytes()  # collects, and empties the caches that are not the informer's
@@ -192,7 +196,7 @@ async def test_a_week_of_faults_leaves_no_allocation_behind(autojump_clock: trio
 
     tracemalloc.start()
     try:
-        await live(traced)
+        await live(traced, 48 * HOUR)
     finally:
         tracemalloc.stop()
 

@@ -351,3 +351,18 @@ async def test_a_lost_connection_is_no_reason_to_forget_the_reason(autojump_cloc
         await trio.sleep(3)
         assert str(informer.state) == "watching"
         nursery.cancel_scope.cancel()
+
+
+async def test_an_old_failure_does_not_come_back_with_the_next_watch(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    broken = ConnectionFailedError("reset by peer")
+    source = ScriptedListWatch([listing()], [[10.0, broken], [40.0], [40.0], [None]])
+    informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=lambda _: None))
+    await nursery.start(informer.run)
+    states = []
+    for _ in range(1_000):
+        await trio.sleep(0.1)
+        states.append(str(informer.state).partition(";")[0])
+    told = [state for state, before in zip(states, ["", *states], strict=False) if state != before]
+    assert told == ["watching", "connecting after reset by peer", "watching after reset by peer", "watching"]

@@ -73,7 +73,11 @@ class Journal:
 
     def closed(self) -> None:
         """Note that a watch is over; until now it would have told what happened."""
-        self._in_step_at = min(trio.current_time(), self.behind_since)
+        now = trio.current_time()
+        if now - self.watching_since >= VERY_SHORT and self._refused_since == math.inf:
+            # It was a success, and what had failed before it is over, also for the first moments of the next one.
+            self.failures, self._last_error = 0, None
+        self._in_step_at = min(now, self.behind_since)
         self.behind_since = math.inf
 
     def came(self, count: int) -> None:
