@@ -102,7 +102,8 @@ def _certificate_advice(error: ssl.SSLCertVerificationError) -> str:
 
 
 def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
-    if isinstance(error, ssl.SSLEOFError):
+    # Which of the two it is depends on the version of Python, and on how far the handshake had come.
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return _failed(server, "it closed the connection while TLS was being set up; try again")
     reason = getattr(error, "reason", None) or str(error)
     if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
