@@ -186,7 +186,7 @@ async def test_a_week_of_faults_leaves_no_byte_behind(autojump_clock: trio.testi
 async def test_a_week_of_faults_leaves_no_allocation_behind(autojump_clock: trio.testing.MockClock) -> None:
     """The same, measured by tracing every allocation, which makes three times as much work of the week.
 
-    What is alive for Python's allocator only, such as objects that are kept for re-use, takes a day or two to come to
+    What is alive for Python's allocator only, such as objects that are kept for reuse, takes a day or two to come to
     its level, a tenth above that of the first hour; so the first measurement is taken after two days.
     """
 

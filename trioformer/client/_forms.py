@@ -66,14 +66,14 @@ class Form(Generic[T]):
 
     def __init__(self, kind: type[T], scan: Scan) -> None:
         resource = resource_of(kind)
-        self.kind = kind
-        self.name = resource.kind
-        self.is_partial = issubclass(kind, PartialObjectMetadata)
+        self.kind: type[T] = kind
+        self.name: str = resource.kind
+        self.is_partial: bool = issubclass(kind, PartialObjectMetadata)
         self.accept, self.accept_list = (_METADATA, _METADATA_LIST) if self.is_partial else (JSON, JSON)
         types = {self.name: resource.api_version}
         if self.is_partial:
             types = {_PARTIAL: "meta.k8s.io/v1", **types}
-        self.names = tuple(types)
+        self.names: tuple[str, ...] = tuple(types)
         self._api_versions = (*types.values(), "")
         self.keep: Scan = scan_whole
         self._scan = scan

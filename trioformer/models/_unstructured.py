@@ -149,7 +149,8 @@ class Unstructured(_Keeping):
         mine, theirs = _lazy.encode(self), _lazy.encode(other)
         return mine == theirs or dict(self) == dict(other)
 
-    __hash__ = KubernetesObject.__hash__
+    def __hash__(self) -> int:  # Python drops the base's, since there is an __eq__
+        return KubernetesObject.__hash__(self)
 
     def __reduce__(self) -> tuple[Callable[..., KubernetesObject], tuple[object, ...]]:
         return _unpickled, (resource_of(type(self)), _lazy.encode(self))
