@@ -301,9 +301,15 @@ async def test_a_server_without_streamed_lists_and_watch_cache_is_listed_page_by
             # It is not asked for a stream again; and what a page of a list is to be at is exactly that version, which
             # is gone, so that the newest is listed.
             requests = simple_cluster.requests_of(agent)[4:]
-            assert [verb for verb, _ in requests] == ["watch", "list", "list", "list", "watch"]
+            assert [verb for verb, _ in requests] == ["list", "watch", "list", "list", "list", "watch"]
+            assert asks_for_the_version(requests[0][1])
             assert not any("sendInitialEvents" in query for _, query in requests)
             nursery.cancel_scope.cancel()
+
+
+def asks_for_the_version(query: dict[str, str]) -> bool:
+    """Whether a request is what an informer asks after a lost connection."""
+    return query.get("limit") == "1" and query.get("resourceVersionMatch") == "NotOlderThan"
 
 
 async def while_away(proxy: TcpProxy, api: Api[ConfigMap]) -> None:
@@ -520,7 +526,7 @@ async def test_it_keeps_in_step_through_restarts_of_the_server(cluster: Cluster,
 
 
 async def test_a_watch_that_is_cut_goes_on_where_it_was(cluster: Cluster) -> None:
-    """No change is missed, none comes twice, and nothing is listed again."""
+    """No change is missed, none comes twice, and nothing is listed again but for one object, to ask for the version."""
     agent = f"cut-{next(numbers)}"
     async with (
         proxy_before(cluster.control_plane.url) as proxy,
@@ -539,13 +545,14 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(cluster: Cluster) -> Non
             for cuts in (1, 2):
                 await writer.wait_for_more(20)
                 proxy.cut()
-                await proxy.wait_until_accepted(cuts + 1)
+                await proxy.wait_until_accepted(2 * cuts + 1)  # one for the question whether the version is known
             await writer.wait_for_more(20)
             writer.stop = True
             await assert_in_step(informer, api, reader)
         requests = cluster.requests_of(agent)
-        assert [verb for verb, _ in requests] == ["watch"] * 3
-        assert ["sendInitialEvents" in query for _, query in requests] == [True, False, False]
+        assert [verb for verb, _ in requests] == ["watch", "list", "watch", "list", "watch"]
+        assert ["sendInitialEvents" in query for _, query in requests] == [True, False, False, False, False]
+        assert [asks_for_the_version(query) for _, query in requests] == [False, True, False, True, False]
         assert [type(each) for each in failures] == [ConnectionFailedError] * 2
         assert "found gone" not in " ".join(reader.told)
         nursery.cancel_scope.cancel()
@@ -649,5 +656,6 @@ async def test_a_connection_that_is_open_and_silent_is_noticed(cluster: Cluster)
         assert failures == []
         await assert_in_step(informer, api, reader)
         assert informer.statistics().reflector.lists == 1
-        assert proxy.open_connections == 1  # the silent one is closed
+        # The new watch, and the one that the question went over and that is kept; the silent one is closed.
+        assert proxy.open_connections == 2
         nursery.cancel_scope.cancel()
