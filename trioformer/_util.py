@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import trio
@@ -31,6 +32,24 @@ class NoPublicConstructor(ABCMeta):
 
     def _create(cls: type[T], *args: Any, **kwargs: Any) -> T:
         return super().__call__(*args, **kwargs)  # type: ignore[misc,no-any-return]  # type.__call__, which mypy does not see behind ABCMeta
+
+
+def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
+    """The current task and those whose nurseries it is in, the nearest first: all that would wait for it to end.
+
+    A context variable would be inherited by tasks that are started in somebody else's nursery, for which nobody waits.
+    """
+    task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
+    while task is not None:
+        yield task
+        task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
+
+
+def only_leaf(error: Exception | None) -> Exception | None:
+    """The exception that a group of groups is about, when it is about one."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 class Slices:

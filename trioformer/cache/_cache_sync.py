@@ -12,8 +12,9 @@ from typing import Any, Protocol, TypeAlias
 
 import trio
 
+from .._util import only_leaf
 from ..errors import CacheSyncError, NotSynced
-from ._informer_slot import InformerSlot, ancestors
+from ._informer_slot import InformerSlot
 from ._processor import HandlerStatistics
 
 Slot: TypeAlias = InformerSlot[Any]
@@ -95,9 +96,8 @@ async def wait_until_synced(slots: Sequence[Slot], registrations: Sequence[Synci
 
 
 def _refuse_inside_handlers(slots: Sequence[Slot]) -> None:
-    around = ancestors()
     for slot in slots:
-        if slot.is_around(around):
+        if slot.is_around:
             raise RuntimeError(
                 f"a handler of the informer of {slot.key} waits for caches inside a call, which others may be waiting "
                 "for to return; wait in another task"
@@ -124,10 +124,3 @@ def _in_words(late: NotSynced) -> str:
     if late.since < math.inf:
         words += f", for {trio.current_time() - late.since:.0f} s"
     return words
-
-
-def only_leaf(error: Exception | None) -> Exception | None:
-    """The exception that a group of groups is about, when it is about one."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

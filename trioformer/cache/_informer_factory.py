@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 import attrs
 import trio
 
+from .._util import only_leaf
 from ..client import Client, FieldSelector, LabelSelector
 from ..models import FieldMatcher, KubernetesObject, LabelMatcher, PartialObjectMetadata, resource_of
 from ._arrivals import Transform
-from ._cache_sync import SyncingHandler, only_leaf, wait_until_synced
+from ._cache_sync import SyncingHandler, wait_until_synced
 from ._indexer import IndexFunc
 from ._informer_key import DEFAULT, FromFactory, InformerKey, Namespaces, namespaces_of
 from ._informer_request import FactoryTransform, InformerDefaults, InformerRequest

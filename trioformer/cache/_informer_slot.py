@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
 from typing import Generic, TypeVar, final
 
 import attrs
 import trio
 
+from .._util import enclosing_tasks
 from ..models import KubernetesObject
 from ._arrivals import Transform
 from ._indexer import IndexFunc
@@ -142,25 +142,10 @@ class InformerSlot(Generic[T]):
         with trio.CancelScope(shield=True):
             await self.run()
 
-    def is_around(self, tasks: frozenset[trio.lowlevel.Task]) -> bool:
-        """Whether one of the tasks is the slot's."""
-        return self._task in tasks
-
-
-def ancestors() -> frozenset[trio.lowlevel.Task]:
-    """The current task and those whose nurseries it is in.
-
-    The tree of tasks knows who would wait for whom.
-    A context variable would be inherited by tasks that a handler starts elsewhere, for which nobody waits.
-    """
-    return frozenset(_upwards(trio.lowlevel.current_task()))
-
-
-def _upwards(task: trio.lowlevel.Task | None) -> Iterator[trio.lowlevel.Task]:
-    while task is not None:
-        yield task
-        nursery = task.parent_nursery
-        task = None if nursery is None else nursery.parent_task
+    @property
+    def is_around(self) -> bool:
+        """Whether the current task is inside of the slot's."""
+        return any(task is self._task for task in enclosing_tasks())
 
 
 def _name_of(function: object) -> str:

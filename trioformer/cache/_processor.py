@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from .._util import NoPublicConstructor, Slices
+from .._util import NoPublicConstructor, Slices, enclosing_tasks
 from ..errors import HandlerOverflowError
 from ..models import KubernetesObject, key_of
 from ._events import Added, Notification, ResourceEventHandler, call_of, for_one_reader, object_of
@@ -136,12 +136,10 @@ def listeners_around() -> Iterator[HandlerListener[Any]]:
     A task that a handler starts in a nursery of its own counts, one that it starts in somebody else's does not, though
     it inherits the context: the call does not wait for it.
     """
-    task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
-    while task is not None:
+    for task in enclosing_tasks():
         listener = task.context.get(_LISTENER)
         if listener is not None and listener.task is task:
             yield listener
-        task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
 
 
 @final

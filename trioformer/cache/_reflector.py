@@ -55,12 +55,12 @@ from ..errors import (
     BadRequestError,
     ConnectionFailedError,
     DecodeError,
+    IndexerError,
     InternalServerError,
     InvalidError,
     StatusError,
     TooManyRequestsError,
     TransformError,
-    TrioformerError,
     UnexpectedAnswerError,
 )
 from ..models import KubernetesObject, key_of
@@ -74,6 +74,7 @@ from ._sink import Sink
 from ._streamed_list import FIRST_EVENT_PATIENCE, read_streamed_list
 
 T = TypeVar("T", bound=KubernetesObject)
+E = TypeVar("E", TransformError, IndexerError)
 
 PAGE_SIZE = 500
 MIN_WATCH_TIMEOUT = 300
@@ -180,14 +181,14 @@ class Reflector(Generic[T]):
                     at_least = retry_after(error, self._random)
             await self._back_off(at_least)
 
-    def relist(self, because: TrioformerError) -> None:
+    def relist(self, because: Sequence[IndexerError]) -> None:
         """Break the watch off and list again after a backoff: the sink could not take all that it was given.
 
         Raises:
-            TrioformerError: ``because``, when it is to leave :meth:`run`'s caller.
+            Exception: What the handler of errors raises.
         """
         self._journal.refused()
-        self._journal.failed(because)
+        self._journal.failed(_summed_up(because))
         self._attempt.cancel()
 
     def list_taken(self) -> None:
@@ -234,7 +235,7 @@ class Reflector(Generic[T]):
         self._unreadable.update(error.key for error in failed)
         self._listed(objects, listing.resource_version)
         if failed:
-            raise _first_of(failed)
+            raise _summed_up(failed)
 
     async def _list_at(self, version: str) -> ObjectList[T]:
         # A limit would take a list at a resourceVersion away from the watch cache and to etcd.
@@ -279,7 +280,7 @@ class Reflector(Generic[T]):
         self._listed(listing.objects, listing.resource_version)
         self._is_ordered = True
         if failed:
-            raise _first_of(failed)
+            raise _summed_up(failed)
         self._write(listing.rest)
         return True
 
@@ -490,8 +491,11 @@ class Reflector(Generic[T]):
         journal.retry_at = math.inf
 
 
-def _first_of(failed: Sequence[TransformError]) -> TransformError:
-    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-    error = TransformError(f"{failed[0]}{more}", failed[0].key)
-    error.__cause__ = failed[0].__cause__
+def _summed_up(errors: Sequence[E]) -> E:
+    """The first of several errors, which says how many more there are."""
+    first = errors[0]
+    if len(errors) == 1:
+        return first
+    error = type(first)(f"{first} (and {len(errors) - 1} more)")
+    error.__cause__ = first.__cause__
     return error

@@ -242,10 +242,7 @@ class SharedInformer(Generic[T]):
         """Have what the store could not take listed again; before the first sync, and by default, it is the end."""
         if not self._synced.is_set() and not self._options.retry_forever:
             raise errors[0]
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        error = IndexerError(f"{errors[0]}{more}")
-        error.__cause__ = errors[0].__cause__
-        self._reflectors[scope].relist(error)
+        self._reflectors[scope].relist(errors)
 
     @property
     def state(self) -> InformerState:

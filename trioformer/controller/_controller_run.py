@@ -8,6 +8,7 @@ from typing import Any, final
 import attrs
 import trio
 
+from .._util import only_leaf
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
 from ..workqueue import QueueObserver, RateLimiter, RateLimitingQueue, default_controller_rate_limiter
@@ -95,7 +96,7 @@ class ControllerRun:
 
     async def stop(self) -> None:
         """End the run in good order; at once when this is cancelled."""
-        if self.reconciler.is_around(trio.lowlevel.current_task()):
+        if self.reconciler.is_around:
             raise RuntimeError(
                 f"controller {self.name} is stopped inside of a reconcile, which it would wait for; call stop() in "
                 "another task"
@@ -170,7 +171,7 @@ class ControllerRun:
 
     def _not_synced(self, watch: Watch[Any], registration: HandlerRegistration[Any]) -> CacheSyncError:
         state = watch.informer.state
-        error = _only_leaf(state.error)
+        error = only_leaf(state.error)
         late = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)
         why = f"{late.name}: {late.phase}{f' after {error}' if error is not None else ''}"
         return CacheSyncError(f"controller {self.name} cannot start: {why}", not_synced=(late,))
@@ -192,10 +193,3 @@ class ControllerRun:
         if any(not informer.has_synced for informer, _ in missing):
             return tuple([f"{each.name}: {informer.state}" for informer, each in missing if not informer.has_synced])
         return tuple([f"{each.name}: in its call number {each.calls}" for _, each in missing])
-
-
-def _only_leaf(error: Exception | None) -> Exception | None:
-    """The exception that a group of groups is about, when it is about one."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

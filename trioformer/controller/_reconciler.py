@@ -9,6 +9,7 @@ from typing import TypeAlias, final
 import attrs
 import trio
 
+from .._util import enclosing_tasks
 from ..workqueue import RateLimitingQueue
 from ._controller_statistics import ControllerObserver, Tally
 from ._request import Request
@@ -127,13 +128,10 @@ class Reconciler:
                 raised.add_note(f"in on_dropped of controller {self.name}, on {request}")
                 raise
 
-    def is_around(self, task: trio.lowlevel.Task | None) -> bool:
-        """Whether a task is a worker with a request, or inside of one's reconcile."""
-        while task is not None:
-            if task in self.busy:
-                return True
-            task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
-        return False
+    @property
+    def is_around(self) -> bool:
+        """Whether the current task is a worker with a request, or inside of one's reconcile."""
+        return any(task in self.busy for task in enclosing_tasks())
 
 
 def _check_result(result: object) -> None:
