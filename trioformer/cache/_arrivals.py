@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar, final
 
 import attrs
 
-from .._util import Slices
 from ..client import Undecodable
 from ..errors import DecodeError, TransformError
 from ..models import KubernetesObject, encode, key_of, make_object
@@ -51,27 +50,6 @@ class Arrivals(Generic[T]):
             self._refuse(obj)
             return None
         return obj if self.transform is None else self._transformed(obj, self.transform)
-
-    async def take_all(self, objects: Iterable[T]) -> tuple[tuple[T, ...], list[TransformError]]:
-        """Check and transform a whole list, in slices of about a millisecond.
-
-        Returns:
-            What can be taken, and for each object that the transform failed on an error that names it.
-        """
-        taken: list[T] = []
-        failed: list[TransformError] = []
-        slices = Slices()
-        for obj in objects:
-            try:
-                made = self.take(obj)
-            except TransformError as error:
-                failed.append(error)
-            else:
-                if made is not None:
-                    taken.append(made)
-            if slices.is_over():
-                await slices.checkpoint()
-        return tuple(taken), failed
 
     def _transformed(self, obj: T, transform: Transform[T]) -> T | None:
         try:

@@ -9,11 +9,8 @@ import attrs
 import trio
 
 from ..errors import ExpiredError, TransformError, TrioformerError
-from ..watchtools import Verdict, verdict_on
+from ..watchtools import VERY_SHORT, Verdict, verdict_on
 from ._reflector_options import Phase, ReflectorOptions, ReflectorStatistics, logger
-
-VERY_SHORT = 1.0
-"""Seconds; a watch that ends sooner, without an event, was refused in all but name."""
 
 
 @final
@@ -54,7 +51,7 @@ class Journal:
         # A watch that has lived for a second is a success, though nothing may have happened yet.
         is_well = now - self.watching_since >= VERY_SHORT and self._refused_since == math.inf
         return ReflectorStatistics(
-            state=self.state if self.phase == "streaming" else self.phase,
+            state=self.state,
             last_error=None if is_well else self._last_error,
             failures_in_a_row=0 if is_well else self.failures,
             retry_at=self.retry_at,

@@ -44,13 +44,13 @@ from __future__ import annotations
 import logging
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar, final
 
 import trio
 
 from .._backoff import Backoff
-from ..client import ObjectList, Undecodable, WatchEvent
+from ..client import PAGE_SIZE, ObjectList, Undecodable, WatchEvent
 from ..errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -63,28 +63,28 @@ from ..errors import (
     TransformError,
     UnexpectedAnswerError,
 )
-from ..models import KubernetesObject, key_of
-from ..watchtools import RETRIED, Verdict, retry_after, verdict_on
+from ..models import KubernetesObject
+from ..watchtools import (
+    END_GRACE,
+    LONGEST_SILENCE,
+    RETRIED,
+    Pacing,
+    Verdict,
+    retry_after,
+    verdict_on,
+    watch_timeout,
+)
 from ._arrivals import Arrivals, Transform
-from ._journal import VERY_SHORT, Journal
+from ._journal import Journal
+from ._list_intake import ListIntake, summed_up
 from ._list_watch import EventSource, ListWatch
-from ._reflector_options import LONGEST_SILENCE, Phase, ReflectorOptions, ReflectorStatistics, logger
+from ._reflector_options import Phase, ReflectorOptions, ReflectorStatistics, logger
 from ._retry_window import RetryWindow
 from ._sink import Sink
 from ._streamed_list import FIRST_EVENT_PATIENCE, read_streamed_list
 
 T = TypeVar("T", bound=KubernetesObject)
-E = TypeVar("E", TransformError, IndexerError)
 
-PAGE_SIZE = 500
-MIN_WATCH_TIMEOUT = 300
-"""Seconds; each watch asks for a random time between this and its double, so that they do not all end together."""
-HEALTHY_AFTER = 30.0
-"""Seconds that a watch must have lived for the backoff to start anew."""
-PAUSE_SHARE = 0.1
-"""How much of a short watch's life is waited before the next one."""
-END_GRACE = 30.0
-"""Seconds that a watch may outlive its ``timeoutSeconds``."""
 FIRST_BOOKMARK = 100.0
 """Seconds within which a server that sends bookmarks has sent the first one of a watch."""
 SHORT_WATCH_MARGIN = 6
@@ -111,8 +111,9 @@ class Reflector(Generic[T]):
     _options: ReflectorOptions
     _journal: Journal
     _arrivals: Arrivals[T]
+    _intake: ListIntake[T]
     _random: random.Random
-    _backoff: Backoff
+    _pacing: Pacing
     _internal_errors: RetryWindow
     _attempt: trio.CancelScope
     _resource_version: str
@@ -125,7 +126,7 @@ class Reflector(Generic[T]):
     _lists_next: bool
     _has_listed: bool
     _knows_bookmarks: bool
-    _unreadable: set[str]
+    _writers: Mapping[str, Callable[[T], None]]
 
     def __init__(
         self,
@@ -142,8 +143,9 @@ class Reflector(Generic[T]):
         self._options = options if options is not None else ReflectorOptions()
         self._journal = Journal(list_watch.name, self._options)
         self._arrivals = Arrivals(list_watch.kind, transform, self._leave_out, namespace)
+        self._intake = ListIntake(self._arrivals, self._journal.is_final)
         self._random = rng if rng is not None else random.Random()
-        self._backoff = Backoff(self._options.backoff, rng=self._random)
+        self._pacing = Pacing(Backoff(self._options.backoff, rng=self._random))
         self._internal_errors = RetryWindow(self._options.internal_error_retry)
         self._attempt = trio.CancelScope()
         self._resource_version = ""
@@ -152,7 +154,7 @@ class Reflector(Generic[T]):
         self._streams_lists = self._options.stream_lists and list_watch.supports_watch_list
         self._streams_cut = 0
         self._may_be_another_server = False
-        self._unreadable = set()
+        self._writers = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
 
     @property
     def state(self) -> Phase:
@@ -188,7 +190,7 @@ class Reflector(Generic[T]):
             Exception: What the handler of errors raises.
         """
         self._journal.refused()
-        self._journal.failed(_summed_up(because))
+        self._journal.failed(summed_up(because))
         self._attempt.cancel()
 
     def list_taken(self) -> None:
@@ -214,8 +216,9 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         self._journal.phase = "listing"
+        self._pacing.began()
         version = "" if self._is_unavailable else self._resource_version or "0"
-        self._unreadable.clear()
+        self._intake.begin()
         try:
             listing = await self._list_at(version)
         except StatusError as error:
@@ -224,18 +227,12 @@ class Reflector(Generic[T]):
             # Only the newest state can be had; a backoff would not change that.
             self._is_unavailable = True
             version = ""
-            self._unreadable.clear()
+            self._intake.begin()
             listing = await self._list_at(version)
         if version == "0" and listing.pages > 1:
             self._is_paginated = True  # the watch cache ignores limits, so this server has none
-        objects, failed = await self._arrivals.take_all(listing.items)
-        if failed and self._journal.is_final(failed[0]):
-            raise failed[0]
-        # What the transform failed on is there, in some state.
-        self._unreadable.update(error.key for error in failed)
-        self._listed(objects, listing.resource_version)
-        if failed:
-            raise _summed_up(failed)
+        self._listed(await self._intake.take_all(listing.items), listing.resource_version)
+        self._intake.raise_failed()
 
     async def _list_at(self, version: str) -> ObjectList[T]:
         # A limit would take a list at a resourceVersion away from the watch cache and to etcd.
@@ -248,7 +245,7 @@ class Reflector(Generic[T]):
         self._streams_cut = 0
         self._resource_version = version
         self._journal.listed()
-        self._sink.replace(objects, version, unreadable=frozenset(self._unreadable))
+        self._sink.replace(objects, version, unreadable=frozenset(self._intake.unreadable))
 
     async def _read_initial(self, source: EventSource[T]) -> bool:
         """Read a streamed list; say whether its end has come in time.
@@ -257,30 +254,14 @@ class Reflector(Generic[T]):
             trio.EndOfChannel: The stream has ended before.
         """
         self._journal.phase, self._journal.last_contact = "streaming", trio.current_time()
-        self._unreadable.clear()
-        failed: list[TransformError] = []
-
-        def take(obj: T) -> T | None:
-            try:
-                taken = self._arrivals.take(obj)
-            except TransformError as error:
-                if self._journal.is_final(error):
-                    raise
-                failed.append(error)
-                self._unreadable.add(error.key)
-                return None
-            if taken is not None:
-                self._unreadable.discard(key_of(taken))
-            return taken
-
-        listing = await read_streamed_list(source, take, self._journal.came)
+        self._intake.begin()
+        listing = await read_streamed_list(source, self._intake.take, self._journal.came)
         if listing is None:
             return False
         # no checkpoint between the end of the list and what came with it
         self._listed(listing.objects, listing.resource_version)
         self._is_ordered = True
-        if failed:
-            raise _summed_up(failed)
+        self._intake.raise_failed()
         self._write(listing.rest)
         return True
 
@@ -305,8 +286,8 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> bool:
         """Watch once, with a streamed list first if nothing has been listed; say whether the next list may be one."""
-        began = trio.current_time()
-        events, watches = self._journal.events, self._journal.watches
+        pacing, events = self._pacing, self._journal.events
+        pacing.began()
         has_ended = gave_up = is_reported = is_overload = False
         at_least = 0.0
         try:
@@ -322,25 +303,24 @@ class Reflector(Generic[T]):
         except (StatusError, UnexpectedAnswerError, DecodeError) as error:
             if not self._has_listed:
                 return not self._is_without_streams(error)
-            if self._journal.watches == watches or not self._is_passing(error):
+            if not (pacing.is_accepted and self._is_passing(error)):
                 raise
             is_reported = True
         finally:
-            lived = trio.current_time() - began
-            accepted = self._journal.watches > watches
-            if accepted and lived >= HEALTHY_AFTER:
-                self._backoff.reset()
+            accepted, lived = pacing.is_accepted, pacing.lived
+            pacing.ended()
         self._journal.phase = "connecting"
         if accepted and not self._has_listed and not is_overload:
             # A busy server that does not know streamed lists keeps the deadline moving until the watch's own end.
             if self._stream_was_cut(gave_up or (has_ended and lived >= FIRST_EVENT_PATIENCE), lived):
                 return False
-        elif accepted and lived < VERY_SHORT and self._journal.events == events and not is_reported:
+        elif accepted and pacing.was_refused_in_all_but_name and self._journal.events == events and not is_reported:
             raise ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
-        if not accepted or lived < VERY_SHORT or is_overload:
+        if not accepted or pacing.was_refused_in_all_but_name or is_overload:
             await self._back_off(at_least)
-        elif lived < HEALTHY_AFTER:
-            await trio.sleep(min(self._options.backoff.initial, lived * PAUSE_SHARE))
+        else:
+            pacing.pause()
+            await trio.sleep_until(pacing.resume_at)
         return True
 
     async def _read_watch(self) -> bool:
@@ -363,6 +343,7 @@ class Reflector(Generic[T]):
                 report=self._leave_out,
             ) as source:
                 opening.deadline = math.inf
+                self._pacing.accepted()
                 self._journal.watches += 1
                 # A watch from no particular version begins with the present state, in no order of versions.
                 self._is_ordered = version not in ("", "0")
@@ -386,7 +367,7 @@ class Reflector(Generic[T]):
         silence = self._options.max_silence
         if silence < LONGEST_SILENCE and not is_initial:
             return int(silence - SHORT_WATCH_MARGIN * (1 + self._random.random())), silence
-        timeout = MIN_WATCH_TIMEOUT + int(self._random.random() * MIN_WATCH_TIMEOUT)
+        timeout = watch_timeout(self._random)
         if silence < LONGEST_SILENCE:
             return timeout, silence
         return timeout, FIRST_BOOKMARK if self._knows_bookmarks else timeout + END_GRACE
@@ -436,13 +417,12 @@ class Reflector(Generic[T]):
 
     def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         """Write events to the sink; say whether there was a bookmark among them."""
-        sink, take = self._sink, self._arrivals.take
-        writers: dict[str, Callable[[T], None]] = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
+        take, writers = self._arrivals.take, self._writers
         has_bookmark = False
         for kind, obj in batch:
             if kind == "BOOKMARK":
                 has_bookmark = True
-                sink.bookmark(obj.resource_version)
+                self._sink.bookmark(obj.resource_version)
             else:
                 taken = take(obj)
                 write = writers.get(kind)
@@ -475,27 +455,16 @@ class Reflector(Generic[T]):
             DecodeError: It was deleted, and only a list can tell which one it was.
         """
         if not self._has_listed:
-            self._unreadable.add(lost.key)
+            self._intake.unreadable.add(lost.key)
         self.leave_out(lost)
         if lost.event_type == "DELETED":
             raise DecodeError(f"a deletion of {lost.key or 'an unknown object'} does not decode; listing again")
 
     async def _back_off(self, at_least: float) -> None:
         journal = self._journal
-        delay = self._backoff.next_delay(at_least=at_least)
-        now = trio.current_time()
+        self._pacing.back_off(at_least)
+        journal.phase, journal.retry_at = "backing off", self._pacing.resume_at
         if journal.fatal_since is not None:
-            delay = min(delay, journal.fatal_since + self._options.grace_period - now)
-        journal.phase, journal.retry_at = "backing off", now + delay
+            journal.retry_at = min(journal.retry_at, journal.fatal_since + self._options.grace_period)
         await trio.sleep_until(journal.retry_at)
         journal.retry_at = math.inf
-
-
-def _summed_up(errors: Sequence[E]) -> E:
-    """The first of several errors, which says how many more there are."""
-    first = errors[0]
-    if len(errors) == 1:
-        return first
-    error = type(first)(f"{first} (and {len(errors) - 1} more)")
-    error.__cause__ = first.__cause__
-    return error

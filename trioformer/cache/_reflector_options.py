@@ -11,6 +11,7 @@ import attrs
 
 from .._backoff import BackoffPolicy
 from ..client import Undecodable
+from ..watchtools import LONGEST_SILENCE
 
 WatchErrorHandler: TypeAlias = Callable[[Exception], None]
 """Told of every failure that the reflector goes on from; must be quick."""
@@ -31,8 +32,6 @@ Phase: TypeAlias = Literal[
 ]
 """What an informer is doing, from its start to its end."""
 
-LONGEST_SILENCE = 90.0
-"""Seconds without a word that a server may take which is known to send bookmarks, about one a minute."""
 SHORTEST_SILENCE = 20.0
 """Seconds below which watches would be made anew all the time."""
 

@@ -1,4 +1,4 @@
-"""When the next watch may begin: what a watch's life says about the server.
+"""When the next watch may begin, and how long one may live: for resuming watches and for reflectors.
 
 Every way to the next watch passes a backoff or a watch that lived for a second, and the backoff begins anew only after
 a watch has lived for 30 s: a server that fails at once, cleanly or not, is never asked in a tight loop.
@@ -11,6 +11,7 @@ of a backoff finds the rest of the backoff when it comes back.
 from __future__ import annotations
 
 import math
+import random
 from typing import Final, final
 
 import attrs
@@ -18,12 +19,23 @@ import trio
 
 from .._backoff import Backoff
 
+MIN_WATCH_TIMEOUT: Final = 300
+"""Seconds; each watch asks for a random time between this and its double, so that they do not all end together."""
+END_GRACE: Final = 30.0
+"""Seconds that a watch may outlive its ``timeoutSeconds``."""
+LONGEST_SILENCE: Final = 90.0
+"""Seconds without a word that a server may take which is known to send bookmarks, about one a minute."""
 HEALTHY_AFTER: Final = 30.0
 """Seconds that a watch must have lived for the backoff to start anew."""
 VERY_SHORT: Final = 1.0
 """Seconds; a watch that ends sooner was refused in all but name.  Also the least time between two requests."""
 PAUSE_SHARE: Final = 0.1
 """How much of a short watch's life is waited before the next one."""
+
+
+def watch_timeout(rng: random.Random) -> int:
+    """Draw the ``timeoutSeconds`` of a watch, as client-go's reflector does."""
+    return MIN_WATCH_TIMEOUT + int(rng.random() * MIN_WATCH_TIMEOUT)
 
 
 @final
@@ -58,13 +70,22 @@ class Pacing:
         return self.lived < VERY_SHORT
 
     def began(self) -> None:
-        """Note that a request is about to be sent; before, since a proxy may hold back the answer's head."""
+        """Note that a request is about to be sent; before, since a proxy may hold back the answer's head.
+
+        A list counts too: it is no watch that could have lived.
+        """
         self._began = trio.current_time()
         self._is_accepted = False
 
     def accepted(self) -> None:
         """Note that the server has let the watch begin."""
         self._is_accepted = True
+
+    def ended(self) -> None:
+        """Note that a watch is over: one that has lived is the server's health, and the backoff starts anew."""
+        if self._is_accepted and self.lived >= HEALTHY_AFTER:
+            self._backoff.reset()
+        self._is_accepted = False
 
     def pause(self) -> None:
         """Let the next watch begin soon, if the newest was not too short to be one."""
@@ -79,8 +100,7 @@ class Pacing:
 
     def back_off(self, at_least: float = 0.0) -> None:
         """Let the next watch begin after a delay that grows with each failure, and after ``at_least`` seconds."""
-        if self._is_accepted and self.lived >= HEALTHY_AFTER:
-            self._backoff.reset()
+        self.ended()
         self.resume_at = trio.current_time() + self._backoff.next_delay(at_least=at_least)
 
     def hold_off(self) -> None:

@@ -42,17 +42,11 @@ from .._util import NoPublicConstructor, Slices
 from ..client import Api, FieldSelector, LabelSelector, OnUndecodable, WatchEvent, WatchStream
 from ..errors import ConnectionFailedError, DecodeError, ExpiredError, StatusError, TrioformerError
 from ..models import FieldMatcher, KubernetesObject, LabelMatcher
-from ._pacing import Pacing
+from ._pacing import END_GRACE, LONGEST_SILENCE, Pacing, watch_timeout
 from ._verdict import RETRIED, Verdict, retry_after, verdict_on
 
 T = TypeVar("T", bound=KubernetesObject)
 
-MIN_WATCH_TIMEOUT: Final = 300
-"""Seconds; each watch asks for a random time between this and its double, so that they do not all end together."""
-END_GRACE: Final = 30.0
-"""Seconds that a watch may outlive its ``timeoutSeconds``."""
-SILENCE_AFTER_BOOKMARK: Final = 90.0
-"""Seconds without a word that a server may take which is known to send bookmarks."""
 MOST_UNDECODED: Final = 3
 """Watches in a row that may end at the same frame that does not decode; a proxy's error page is not sent so often."""
 
@@ -270,7 +264,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         await trio.sleep_until(self._pacing.resume_at)
         self._phase = "connecting"
         self._pacing.began()
-        timeout = MIN_WATCH_TIMEOUT + int(self._random.random() * MIN_WATCH_TIMEOUT)
+        timeout = watch_timeout(self._random)
         connection = AsyncExitStack()
         self._source = await connection.enter_async_context(
             self._watch(resource_version=self._version, timeout_seconds=timeout)
@@ -306,7 +300,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             self._arrived += 1
             self._told += 1
             if event.type == "BOOKMARK":
-                self._patience = SILENCE_AFTER_BOOKMARK
+                self._patience = LONGEST_SILENCE
             elif version != self._repeated:
                 self._repeated = ""  # only what a new watch begins with can have been seen
                 events.append(event)
