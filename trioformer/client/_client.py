@@ -14,7 +14,7 @@ from .._util import NoPublicConstructor
 from ..errors import DecodeError, UnexpectedAnswerError
 from ..kubeconfig import ClusterConfig, load_config
 from ..models import KubernetesObject, Unstructured, decode, scan_whole, scan_without_managed_fields, unstructured_kind
-from ..transport import Transport, excerpt, open_transport
+from ..transport import BURST, RequestObserver, Transport, excerpt, open_transport
 from ._answers import check
 from ._api import Api
 from ._discovery import discover_resource
@@ -131,6 +131,9 @@ async def open_client(
     context: str | None = None,
     http_transport: httpx.AsyncBaseTransport | None = None,
     user_agent: str | None = None,
+    qps: float | None = None,
+    burst: int = BURST,
+    observer: RequestObserver | None = None,
 ) -> AsyncGenerator[Client, None]:
     """Open a client of one cluster.
 
@@ -150,10 +153,15 @@ async def open_client(
         http_transport: Carries the requests instead of network connections, such as the API server of
             :mod:`trioformer.testing`.
         user_agent: What to call oneself; by default the library and its version.
+        qps: How many requests and lists to send a second, on average; further ones wait, watches never.  None, which
+            client-go spells -1, leaves it to the server's priority and fairness.
+        burst: How many may go at once after a pause.
+        observer: Is told of each request, for metrics.
 
     Raises:
         ConfigError: There is no usable configuration; names file and key.
-        ValueError: ``config`` is given together with ``kubeconfig`` or ``context``.
+        ValueError: ``config`` is given together with ``kubeconfig`` or ``context``; or ``qps`` or ``burst`` is too
+            small.
 
     Ownership:
         No task is started, so what the block raises leaves it as it is.
@@ -163,5 +171,7 @@ async def open_client(
         config = load_config(kubeconfig=kubeconfig, context=context)
     elif kubeconfig is not None or context is not None:
         raise ValueError("either a config, or a kubeconfig and a context to make one of, not both")
-    async with open_transport(config, http_transport=http_transport, user_agent=user_agent) as transport:
+    async with open_transport(
+        config, http_transport=http_transport, user_agent=user_agent, qps=qps, burst=burst, observer=observer
+    ) as transport:
         yield Client._create(config, transport)

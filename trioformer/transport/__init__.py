@@ -2,6 +2,8 @@
 
 - ``_connection.py``: :func:`open_transport` and :class:`Transport`: requests, and bodies that are read as they come
 - ``_byte_stream.py``: :class:`ByteStream`, such a body; how httpx's generators are left
+- ``_throttle.py``: so many requests a second
+- ``_observer.py``: :class:`RequestObserver`, who is told of requests
 - ``_auth.py``: the ``Authorization`` header, from tokens, token files, user and password
 - ``_tls.py``: certificates
 - ``_errors.py``: httpx's errors → :class:`~trioformer.errors.ConnectionFailedError`
@@ -26,15 +28,19 @@ from ._frames import excerpt as excerpt
 from ._list_splitter import BLOCK as BLOCK
 from ._list_splitter import ListHead as ListHead
 from ._list_splitter import ListSplitter as ListSplitter
+from ._observer import RequestObserver as RequestObserver
+from ._throttle import BURST as BURST
 
 __all__ = [
     "BLOCK",
+    "BURST",
     "Answer",
     "ByteStream",
     "EventType",
     "FrameSplitter",
     "ListHead",
     "ListSplitter",
+    "RequestObserver",
     "Scan",
     "Transport",
     "WatchFrame",

@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, final
+from urllib.parse import urlsplit
 
 import attrs
 import httpx
@@ -21,6 +22,8 @@ from ._auth import Authorization
 from ._byte_stream import ByteStream
 from ._content import Content
 from ._errors import CONNECTION_ERRORS, connection_failed
+from ._observer import RequestObserver
+from ._throttle import BURST, Throttle
 from ._tls import TLS
 
 CONNECT_PATIENCE: Final = 30.0
@@ -74,9 +77,12 @@ class Transport(metaclass=NoPublicConstructor):
         "_authorization",
         "_extensions",
         "_headers",
+        "_host",
         "_is_closed",
         "_limiter",
+        "_observer",
         "_requests",
+        "_throttle",
         "_tls",
         "_watches",
         "server",
@@ -90,13 +96,18 @@ class Transport(metaclass=NoPublicConstructor):
         watches: httpx.AsyncClient,
         tls: TLS | None,
         user_agent: str,
+        throttle: Throttle | None = None,
+        observer: RequestObserver | None = None,
     ) -> None:
         self.server: str = config.server
+        self._host = urlsplit(config.server).netloc
+        self._observer = observer
         self._requests = requests
         self._watches = watches
         self._tls = tls
         self._authorization = Authorization(config)
         self._limiter = trio.CapacityLimiter(MOST_REQUESTS)
+        self._throttle = throttle
         # Compression costs more than the network of a cluster: 24 µs a pod against 9.
         self._headers = {"Accept-Encoding": "identity", "User-Agent": user_agent}
         # httpcore hands the name to TLS, which sends it and checks the certificate against it.
@@ -139,9 +150,9 @@ class Transport(metaclass=NoPublicConstructor):
         headers = {"Accept": accept}
         if content_type is not None:
             headers["Content-Type"] = content_type
-        async with self._place(is_limited=True):
+        async with self._place(is_limited=True) as throttled:
             response = await self._send(
-                self._requests, method, path, params, headers, _REQUEST_PATIENCE, content=content, stream=False
+                method, path, params, headers, content=content, stream=False, for_watch=False, throttled=throttled
             )
             return Answer(response.status_code, dict(response.headers), response.content)
 
@@ -172,9 +183,10 @@ class Transport(metaclass=NoPublicConstructor):
         Ownership:
             No task is started, so what the block raises leaves it as it is.
         """
-        client, patience = (self._watches, _WATCH_PATIENCE) if for_watch else (self._requests, _REQUEST_PATIENCE)
-        async with self._place(is_limited=not for_watch):
-            response = await self._send(client, "GET", path, params, {"Accept": accept}, patience, stream=True)
+        async with self._place(is_limited=not for_watch) as throttled:
+            response = await self._send(
+                "GET", path, params, {"Accept": accept}, stream=True, for_watch=for_watch, throttled=throttled
+            )
             body = ByteStream._create(response, self.server)
             try:
                 yield body
@@ -182,35 +194,43 @@ class Transport(metaclass=NoPublicConstructor):
                 await body._aclose()
 
     @asynccontextmanager
-    async def _place(self, *, is_limited: bool) -> AsyncGenerator[None, None]:
+    async def _place(self, *, is_limited: bool) -> AsyncGenerator[float | None, None]:
+        """Wait until a request may go; the block is given the seconds that the throttle has held it back."""
         if not is_limited:
-            yield
+            yield None
             return
+        throttled: float | None = None
+        if self._throttle is not None:
+            asked_at = trio.current_time()
+            await self._throttle.wait()
+            throttled = trio.current_time() - asked_at
         borrower = object()  # a task may read a list and send a request meanwhile, so the task is not the borrower
         await self._limiter.acquire_on_behalf_of(borrower)
         try:
-            yield
+            yield throttled
         finally:
             self._limiter.release_on_behalf_of(borrower)
 
     async def _send(
         self,
-        client: httpx.AsyncClient,
         method: str,
         path: str,
         params: Mapping[str, str] | None,
         headers: Mapping[str, str],
-        patience: httpx.Timeout,
         *,
         content: bytes | None = None,
         stream: bool,
+        for_watch: bool,
+        throttled: float | None,
     ) -> httpx.Response:
+        client, patience = (self._watches, _WATCH_PATIENCE) if for_watch else (self._requests, _REQUEST_PATIENCE)
         self._check_open()
         if self._tls is not None:
             self._tls.refresh()
         authorization = self._authorization.header()
         sent_at = trio.current_time()
         credentials = {} if authorization is None else {"Authorization": authorization}
+        code: int | None = None
         try:
             request = client.build_request(
                 method,
@@ -223,9 +243,20 @@ class Transport(metaclass=NoPublicConstructor):
             )
             request.stream = Content(content or b"")
             response = await client.send(request, stream=stream)
+            code = response.status_code
         except CONNECTION_ERRORS as exc:
             self._check_open()
             raise connection_failed(exc, self.server) from exc
+        finally:
+            if self._observer is not None:
+                self._observer.ended(
+                    method=method,
+                    host=self._host,
+                    code=code,
+                    lasted=trio.current_time() - sent_at,
+                    throttled=throttled,
+                    for_watch=for_watch,
+                )
         if response.status_code == 401:
             self._authorization.refused(sent_at)
         return response
@@ -244,6 +275,9 @@ async def open_transport(
     *,
     http_transport: httpx.AsyncBaseTransport | None = None,
     user_agent: str | None = None,
+    qps: float | None = None,
+    burst: int = BURST,
+    observer: RequestObserver | None = None,
 ) -> AsyncGenerator[Transport, None]:
     """Connect to a cluster; connections are made when they are needed, and closed when the block is left.
 
@@ -252,10 +286,14 @@ async def open_transport(
         http_transport: Carries the requests instead of connections of the transport's own, such as an API server in the
             same process; TLS is then its own affair.
         user_agent: What to call oneself.
+        qps: How many requests and lists to send a second, on average; further ones wait, watches never.  None for any
+            number.
+        burst: How many may go at once after a pause.
+        observer: Is told of each request.
 
     Raises:
         ConfigError: A certificate, key or token cannot be used, or would be sent without TLS.
-        ValueError: The user agent cannot be sent.
+        ValueError: The user agent cannot be sent, or ``qps`` or ``burst`` is too small.
 
     Ownership:
         No task is started, so what the block raises leaves it as it is.
@@ -264,6 +302,7 @@ async def open_transport(
     user_agent = default_user_agent() if user_agent is None else user_agent
     if not (user_agent.isascii() and user_agent.isprintable()):
         raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
+    throttle = None if qps is None else Throttle(qps, burst)
     tls: TLS | None = None
     carriers: tuple[httpx.AsyncBaseTransport, httpx.AsyncBaseTransport]
     if http_transport is not None:
@@ -275,7 +314,15 @@ async def open_transport(
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
         carriers = (_connections(tls), _connections(tls))
     async with _http_client(carriers[0]) as requests, _http_client(carriers[1]) as watches:
-        transport = Transport._create(config, requests=requests, watches=watches, tls=tls, user_agent=user_agent)
+        transport = Transport._create(
+            config,
+            requests=requests,
+            watches=watches,
+            tls=tls,
+            user_agent=user_agent,
+            throttle=throttle,
+            observer=observer,
+        )
         try:
             yield transport
         finally:
