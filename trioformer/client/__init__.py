@@ -7,6 +7,7 @@
 - ``_discovery.py``: where the objects of a kind live, if it has no class
 - ``_forms.py``: how the objects of a kind travel, and whether what came is one
 - ``_undecodable.py``: :class:`Undecodable`, what nobody can read
+- ``_patch.py``: the three types of patch
 - ``_options.py``: selectors and other query parameters
 - ``_answers.py``: answers → objects and errors
 - ``_retry.py``: a change that is tried again after a conflict
@@ -26,6 +27,7 @@ from ._lists import ObjectList as ObjectList
 from ._options import FieldSelector as FieldSelector
 from ._options import LabelSelector as LabelSelector
 from ._options import ListOptions as ListOptions
+from ._patch import PatchType as PatchType
 from ._retry import retry_on_conflict as retry_on_conflict
 from ._undecodable import OnUndecodable as OnUndecodable
 from ._undecodable import Undecodable as Undecodable
@@ -41,6 +43,7 @@ __all__ = [
     "ListOptions",
     "ObjectList",
     "OnUndecodable",
+    "PatchType",
     "PropagationPolicy",
     "Undecodable",
     "VersionInfo",

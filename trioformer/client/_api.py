@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
+from typing import Final, Generic, Literal, TypeAlias, TypeVar, final, overload
 from urllib.parse import quote
 
 import attrs
@@ -21,14 +21,14 @@ from ..models import (
     ResourceInfo,
     dumps,
     encode_for_server,
-    plain,
     resource_of,
 )
 from ..transport import Answer, Scan, Transport
 from ._answers import JSON, check, kind_in, object_in, streamed_refusal
 from ._forms import Form
 from ._lists import PAGE_SIZE, ObjectList, read_list
-from ._options import FieldSelector, LabelSelector, ListOptions, list_params, watch_params
+from ._options import FieldSelector, LabelSelector, ListOptions, list_params, patch_params, watch_params
+from ._patch import PatchType, explaining_patch, patch_content
 from ._undecodable import OnUndecodable, Undecodable
 from ._watch import WatchStream
 
@@ -283,23 +283,67 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         path = self._object(obj.name, namespace=namespace, subresource=subresource)
         return await self._request("PUT", path, where, content=encode_for_server(obj))
 
-    async def patch(self, name: str, patch: Mapping[str, object], *, subresource: str | None = None) -> T:
-        """Change an object by a JSON merge patch (RFC 7386); returns it as the server has stored it.
+    @overload
+    async def patch(
+        self,
+        name: str,
+        patch: Mapping[str, object],
+        *,
+        patch_type: Literal["merge", "strategic"] = "merge",
+        subresource: str | None = None,
+        field_manager: str | None = None,
+    ) -> T: ...
+    @overload
+    async def patch(
+        self,
+        name: str,
+        patch: Sequence[Mapping[str, object]],
+        *,
+        patch_type: Literal["json"],
+        subresource: str | None = None,
+        field_manager: str | None = None,
+    ) -> T: ...
+
+    async def patch(
+        self,
+        name: str,
+        patch: Mapping[str, object] | Sequence[Mapping[str, object]],
+        *,
+        patch_type: PatchType = "merge",
+        subresource: str | None = None,
+        field_manager: str | None = None,
+    ) -> T:
+        """Change an object; returns it as the server has stored it.
+
+        - ``"merge"`` (RFC 7386): ``{"metadata": {"labels": {"seen": "yes", "old": None}}}`` sets one label and removes
+          the other; lists are replaced whole.
+        - ``"strategic"``: as that, but lists of named items, such as a pod's containers, are merged by their names.
+          Built-in kinds know it, custom ones do not.
+        - ``"json"`` (RFC 6902): a sequence of operations, carried out in order, all or none;
+          ``[{"op": "test", "path": "/spec/replicas", "value": 2}, {"op": "remove", "path": "/metadata/labels/old"}]``.
+
+        A merge of either kind that has ``{"metadata": {"resourceVersion": …}}`` is for that state of the object alone.
 
         Args:
             name: Which object.
-            patch: What to change: ``{"metadata": {"labels": {"seen": "yes", "old": None}}}`` sets one label and removes
-                the other; lists are replaced whole.
+            patch: What to change: a mapping, for a JSON patch a sequence of mappings.
+            patch_type: How ``patch`` is to be understood.
             subresource: Such as ``status``.
+            field_manager: In whose name the change is noted in ``managedFields``; None for the user agent's.
 
         Raises:
             NotFoundError: There is none of this name.
             ConflictError: The patch names a resourceVersion that is not the stored one's any more.
+            InvalidError: The result is not valid, or an operation of a JSON patch does not apply.
+            UnsupportedMediaTypeError: The kind does not know this type of patch.
+            TypeError: The patch is none of its type.
         """
         where = self._where("patch", name=name, subresource=subresource)
         path = self._object(name, subresource=subresource)
-        content = dumps(plain(patch))
-        return await self._request("PATCH", path, where, content=content, content_type="application/merge-patch+json")
+        content, content_type = patch_content(patch, patch_type)
+        params = patch_params(field_manager=field_manager)
+        with explaining_patch(patch_type, where):
+            return await self._request("PATCH", path, where, content=content, content_type=content_type, params=params)
 
     async def delete(
         self,
@@ -347,16 +391,26 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     # --- what all of them need ---
 
     async def _request(
-        self, method: str, path: str, where: str, *, content: bytes | None = None, content_type: str = JSON
+        self,
+        method: str,
+        path: str,
+        where: str,
+        *,
+        content: bytes | None = None,
+        content_type: str = JSON,
+        params: Mapping[str, str] | None = None,
     ) -> T:
-        answer = await self._send(method, path, content, content_type)
+        answer = await self._send(method, path, content, content_type, params)
         with self._form.explaining():
             return object_in(answer, self._form, method=method, where=where)
 
-    async def _send(self, method: str, path: str, content: bytes | None, content_type: str) -> Answer:
+    async def _send(
+        self, method: str, path: str, content: bytes | None, content_type: str, params: Mapping[str, str] | None = None
+    ) -> Answer:
         given = None if content is None else content_type
-        accept = self._form.accept
-        return await self._transport.request(method, path, content=content, content_type=given, accept=accept)
+        return await self._transport.request(
+            method, path, params=params, content=content, content_type=given, accept=self._form.accept
+        )
 
     def _collection(self, *, namespace: str | None = None) -> str:
         """The URL path of all objects in a namespace: the API's, or another if this has none."""

@@ -81,5 +81,10 @@ def watch_params(
     )
 
 
+def patch_params(*, field_manager: str | None) -> dict[str, str]:
+    """Render the query of a patch; what is None or empty is left out."""
+    return _params(fieldManager=field_manager)
+
+
 def _params(**params: str | int | None) -> dict[str, str]:
     return {name: str(value) for name, value in params.items() if value not in (None, "")}

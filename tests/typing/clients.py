@@ -1,0 +1,35 @@
+"""What type checkers must find out of patches; run by mypy and pyright, never executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, assert_type
+
+from trioformer import Client, open_client
+from trioformer.client import PatchType
+from trioformer.models.apps_v1 import Deployment
+
+
+async def patches(
+    client: Client,
+    merge: Mapping[str, object],
+    operations: Sequence[Mapping[str, object]],
+    merge_type: Literal["merge", "strategic"],
+) -> None:
+    _: PatchType = merge_type
+    deployments = client.api(Deployment, namespace="default")
+    assert_type(await deployments.patch("web", merge), Deployment)
+    assert_type(await deployments.patch("web", {"spec": {"replicas": 2}}, field_manager="me"), Deployment)
+    assert_type(await deployments.patch("web", merge, patch_type="strategic", subresource="status"), Deployment)
+    assert_type(await deployments.patch("web", merge, patch_type=merge_type), Deployment)
+    assert_type(await deployments.patch("web", operations, patch_type="json"), Deployment)
+    await deployments.patch("web", [{"op": "remove", "path": "/spec/paused"}], patch_type="json")
+
+    await deployments.patch("web", operations)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # a list is a JSON patch
+    await deployments.patch("web", merge, patch_type="json")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # and a mapping is none
+    await deployments.patch("web", merge, patch_type="apply")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # there is no such type
+
+
+async def limits() -> None:
+    async with open_client(qps=50, burst=100) as client:
+        assert_type(client, Client)
