@@ -13,6 +13,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import nox
@@ -21,6 +22,7 @@ SUPPORTED = ("3.11", "3.12", "3.13")
 COVERAGE = 95
 
 PROJECT = nox.project.load_toml("pyproject.toml")
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "venv"
@@ -75,7 +77,7 @@ INTERPRETERS = _find_interpreters()
 
 def _install(session: nox.Session, *groups: str, project: bool = True) -> None:
     """Install the project in place with its extras, and the named dependency groups."""
-    own = ["-e", ".[server]"] if project else []
+    own = ["-e", f".[{','.join(EXTRAS)}]"] if project else []
     session.install("--quiet", *own, *nox.project.dependency_groups(PROJECT, *groups))
 
 
@@ -95,10 +97,8 @@ def tests(session: nox.Session) -> None:
 def lowest(session: nox.Session) -> None:
     """Run the tests with the oldest dependencies that pyproject.toml allows."""
     _install(session, "test")
-    project = PROJECT["project"]
-    oldest = [
-        each.replace(">=", "==") for each in [*project["dependencies"], *project["optional-dependencies"]["server"]]
-    ]
+    named = {*PROJECT["project"]["dependencies"], *chain.from_iterable(EXTRAS.values())}
+    oldest = [each.replace(">=", "==") for each in sorted(named)]
     session.install("--quiet", *oldest)
     session.run("pytest", *session.posargs)
 
@@ -134,13 +134,13 @@ def docs(session: nox.Session) -> None:
     session.log("built docs/_build/html/index.html")
 
 
-def _control_plane(session: nox.Session) -> dict[str, str]:
-    """Build etcd, kube-apiserver and kubectl with Go, and return where the tests look for them."""
+def _control_plane(session: nox.Session, *programs: str) -> dict[str, str]:
+    """Build the programs of a control plane with Go, all or those named, and return where the tests look for them."""
     if shutil.which("go") is None:
         session.error("the control plane is built with Go, and go is not on PATH")
-    session.run("python", "tests/e2e/build.py")
+    session.run("python", "tests/e2e/build.py", *programs)
     # Everything is built now; the second run only says where, in its last line.
-    said = session.run("python", "tests/e2e/build.py", silent=True)
+    said = session.run("python", "tests/e2e/build.py", *programs, silent=True)
     return {"KUBEBUILDER_ASSETS": str(said).strip().splitlines()[-1]}
 
 
@@ -148,7 +148,7 @@ def _control_plane(session: nox.Session) -> dict[str, str]:
 def models(session: nox.Session) -> None:
     """Take the schema from a real API server and generate the models from it."""
     _install(session, "test")
-    session.run("python", "tests/e2e/fetch_schema.py", env=_control_plane(session))
+    session.run("python", "tests/e2e/fetch_schema.py", env=_control_plane(session, "etcd", "kube-apiserver"))
     session.run("python", "-m", "trioformer.models._generate", "write")
     session.run("python", "-m", "trioformer.models._generate", "check")
 

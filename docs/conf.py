@@ -38,7 +38,7 @@ release = version = runpy.run_path(str(ROOT / "trioformer" / "_version.py"))["__
 author = PROJECT["authors"][0]["name"]
 project_copyright = f"2026, {author}"
 
-OTHER_PROJECTS = {"attrs", "cattrs", "httpx", "msgspec", "pytest", "trio", "yaml"}
+OTHER_PROJECTS = {"attrs", "cattrs", "httpx", "msgspec", "prometheus_client", "pytest", "trio", "yaml"}
 
 # Types of ours that public signatures mention and that no front door offers.  Nothing may be added here: export it.
 INTERNAL = {"Application"}

@@ -1,0 +1,38 @@
+"""What type checkers must find out of metrics; checked by mypy and pyright, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import assert_type
+
+from prometheus_client import REGISTRY, CollectorRegistry
+
+from trioformer import Client, SharedInformerFactory, open_client
+from trioformer.controller import Controller, ControllerObserver, LeaderElector, Request
+from trioformer.metrics import Metrics
+from trioformer.workqueue import QueueObserver, RateLimitingQueue, WorkQueue
+
+
+async def reconcile(request: Request) -> None: ...
+
+
+async def observing() -> None:
+    metrics = Metrics(REGISTRY)
+    assert_type(metrics.registry, CollectorRegistry)
+    assert_type(metrics.controller_observer("web", workers=4), ControllerObserver)
+    assert_type(metrics.queue_observer("web"), QueueObserver[Hashable])
+    assert_type(metrics.render(), tuple[bytes, str])
+    # One that takes any key is one for these keys.
+    controller = Controller("web", reconcile, queue_observer=metrics.queue_observer("web"))
+    queue = WorkQueue[str](name="keys", observer=metrics.queue_observer("keys"))
+    limited = RateLimitingQueue[int](name="numbers", observer=metrics.queue_observer("numbers"))
+    metrics.watch_controller(controller)
+    metrics.watch_queue(queue)
+    metrics.watch_queue(limited)
+    metrics.unwatch(queue)
+    metrics.unwatch(limited)
+    metrics.unwatch("web")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the thing, not its name
+    async with open_client(observer=metrics.request_observer()) as client:
+        assert_type(client, Client)
+        metrics.watch_factory(SharedInformerFactory(client), name="mine")
+        metrics.watch_elector(LeaderElector(client, name="x", namespace="y"), name="x")

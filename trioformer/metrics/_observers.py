@@ -1,0 +1,197 @@
+"""What is counted as it happens: reconciles, keys of queues, requests.
+
+Names, labels and bounds are those of controller-runtime (``pkg/internal/controller/metrics/metrics.go``,
+``pkg/internal/metrics/workqueue.go``, ``pkg/metrics/client_go_adapter.go``), which has its queues' and requests' from
+Kubernetes' own components, so that dashboards and alerts that exist fit.  Its native histograms are left out: the
+Python client has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final, final, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from ..controller import ReconcileResult, Request
+
+RECONCILE_BOUNDS: Final = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0),
+    *(15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
+)
+"""Seconds."""
+
+
+def _powers_of_ten() -> tuple[float, ...]:
+    # Rounded at each step, as in Go: bounds are labels, so they must be the same to the last digit.
+    bounds = [10e-9]
+    while len(bounds) < 12:
+        bounds.append(bounds[-1] * 10)
+    return tuple(bounds)
+
+
+QUEUE_BOUNDS: Final = _powers_of_ten()
+"""Seconds, from 10 ns to 1,000 s."""
+REQUEST_BOUNDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+"""Seconds."""
+
+NO_ANSWER: Final = "<error>"
+"""The label ``code`` of a request that had no answer."""
+
+
+@final
+class ReconcileMetrics:
+    """The metrics of all controllers."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        one, prefix = ["controller"], "controller_runtime"
+        self.total = Counter(
+            f"{prefix}_reconcile_total", "Reconciles that ended, by result.", [*one, "result"], registry=registry
+        )
+        self.errors = Counter(f"{prefix}_reconcile_errors_total", "Reconciles that failed.", one, registry=registry)
+        self.terminal = Counter(
+            f"{prefix}_terminal_reconcile_errors_total",
+            "Reconciles that failed with an error that is not tried again.",
+            one,
+            registry=registry,
+        )
+        self.late = Counter(
+            f"{prefix}_reconcile_timeouts_total", "Reconciles that their deadline cancelled.", one, registry=registry
+        )
+        self.seconds = Histogram(
+            f"{prefix}_reconcile_time_seconds",
+            "How long reconciles took.",
+            one,
+            buckets=RECONCILE_BOUNDS,
+            registry=registry,
+        )
+        self.workers = Gauge(
+            f"{prefix}_max_concurrent_reconciles", "How many reconciles may run at once.", one, registry=registry
+        )
+        self.active = Gauge(f"{prefix}_active_workers", "How many reconciles are running.", one, registry=registry)
+
+
+@final
+class ReconcileCounts:
+    """One controller's share: a :class:`~trioformer.controller.ControllerObserver`."""
+
+    def __init__(self, metrics: ReconcileMetrics, name: str, workers: int) -> None:
+        # Made at once, so that all series are there, at 0, before anything happens; controller-runtime does so, too.
+        results: tuple[ReconcileResult, ...] = get_args(ReconcileResult)
+        self._total = {result: metrics.total.labels(name, result) for result in results}
+        self._errors = metrics.errors.labels(name)
+        self._terminal = metrics.terminal.labels(name)
+        self._late = metrics.late.labels(name)
+        self._seconds = metrics.seconds.labels(name)
+        self._active = metrics.active.labels(name)
+        metrics.workers.labels(name).set(workers)
+
+    def began(self, request: Request) -> None:
+        """Count a worker that is busy."""
+        self._active.inc()
+
+    def ended(
+        self, request: Request, *, result: ReconcileResult, lasted: float, is_terminal: bool, is_late: bool
+    ) -> None:
+        """Count how a reconcile went."""
+        self._active.dec()
+        self._total[result].inc()
+        self._seconds.observe(lasted)
+        if result == "error":
+            self._errors.inc()
+        if is_terminal:
+            self._terminal.inc()
+        if is_late:
+            self._late.inc()
+
+
+@final
+class QueueMetrics:
+    """The metrics of all queues, but for those that are read when scraped."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        labels = ["name", "controller"]
+        self.adds = Counter("workqueue_adds_total", "Keys that began to wait for a worker.", labels, registry=registry)
+        self.retries = Counter(
+            "workqueue_retries_total", "Keys that were added with a delay.", labels, registry=registry
+        )
+        self.waited = Histogram(
+            "workqueue_queue_duration_seconds",
+            "How long keys waited for a worker.",
+            labels,
+            buckets=QUEUE_BOUNDS,
+            registry=registry,
+        )
+        self.worked = Histogram(
+            "workqueue_work_duration_seconds",
+            "How long workers had keys.",
+            labels,
+            buckets=QUEUE_BOUNDS,
+            registry=registry,
+        )
+
+
+@final
+class QueueCounts:
+    """One queue's share: a :class:`~trioformer.workqueue.QueueObserver`."""
+
+    def __init__(self, metrics: QueueMetrics, name: str) -> None:
+        # Both labels hold the queue's name, in controller-runtime, too: the second one is there for its dashboards.
+        self._adds = metrics.adds.labels(name, name)
+        self._retries = metrics.retries.labels(name, name)
+        self._waited = metrics.waited.labels(name, name)
+        self._worked = metrics.worked.labels(name, name)
+
+    def added(self, key: Hashable, *, priority: int) -> None:
+        """Count a key that waits."""
+        self._adds.inc()
+
+    def delayed(self, key: Hashable, *, delay: float) -> None:
+        """Count a delay."""
+        self._retries.inc()
+
+    def taken(self, key: Hashable, *, waited: float) -> None:
+        """Note how long a key waited."""
+        self._waited.observe(waited)
+
+    def finished(self, key: Hashable, *, lasted: float) -> None:
+        """Note how long a worker had a key."""
+        self._worked.observe(lasted)
+
+
+@final
+class RequestMetrics:
+    """The metrics of all requests: a :class:`~trioformer.transport.RequestObserver`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._total = Counter(
+            "rest_client_requests_total",
+            f"Requests by status code, or {NO_ANSWER} where no answer came.",
+            ["code", "method", "host"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "rest_client_request_duration_seconds",
+            "How long requests took, watches left out.",
+            ["verb", "host"],
+            buckets=REQUEST_BOUNDS,
+            registry=registry,
+        )
+        self._throttled = Histogram(
+            "rest_client_rate_limiter_duration_seconds",
+            "How long requests were held back by the client's own limit, where it has one.",
+            ["verb", "host"],
+            buckets=REQUEST_BOUNDS,
+            registry=registry,
+        )
+
+    def ended(
+        self, *, method: str, host: str, code: int | None, lasted: float, throttled: float | None, for_watch: bool
+    ) -> None:
+        """Count a request, and note how long it took."""
+        self._total.labels(NO_ANSWER if code is None else str(code), method, host).inc()
+        if not for_watch:
+            self._seconds.labels(method, host).observe(lasted)
+        if throttled is not None:
+            self._throttled.labels(method, host).observe(throttled)
