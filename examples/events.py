@@ -1,0 +1,117 @@
+"""Record an Event about every pod whose containers restart.
+
+Run it against the cluster that kubectl uses, or with ``--embedded`` against an API server in this process, where a pod
+is unlucky; stop it with Ctrl-C::
+
+    python examples/events.py --embedded
+
+In a cluster, ``kubectl describe pod`` shows the Events at its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import logging
+import signal
+
+import trio
+
+from trioformer import Client, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer.controller import EventRecorder
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import Pod
+from trioformer.models.events_v1 import Event
+from trioformer.testing import APIServer
+
+
+def restarts(pod: Pod) -> dict[str, int]:
+    """Return how often each container has restarted."""
+    return {status.name: status.restart_count for status in pod.status.container_statuses}
+
+
+class RestartReporter(ResourceEventHandler[Pod]):
+    """Records each restart; the recorder writes that down when it can, and nobody waits for it."""
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self.recorder = recorder
+
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        before = restarts(old)
+        for name, count in restarts(new).items():
+            if count > before.get(name, 0):
+                self.recorder.event(
+                    new,
+                    type="Warning",
+                    reason="ContainerRestarted",
+                    action="Watching",
+                    note=f"container {name} has restarted",  # no number: it is the same every time, and is counted
+                )
+                print(f"{new.namespace}/{new.name}: container {name} has restarted, {count} times in all")
+
+
+async def serve(client: Client, stop: trio.Event) -> None:
+    """Report until told to stop."""
+    recorder = EventRecorder(client, controller="example.com/restart-reporter")
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod).add_event_handler(RestartReporter(recorder))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(recorder.run)
+        await nursery.start(factory.run)
+        print("watching pods")
+        await stop.wait()
+        nursery.cancel_scope.cancel()  # what is recorded and not written yet is written now
+    figures = recorder.statistics()
+    print(f"{figures.recorded} restarts recorded, {figures.written} written")
+
+
+async def play(server: APIServer) -> None:
+    """Let a container restart every second."""
+    containers = [{"name": "app", "image": "app:1"}]
+    server.create(from_dict(Pod, {"metadata": {"name": "unlucky"}, "spec": {"containers": containers}}))
+    for count in itertools.count():
+        status = {"name": "app", "restartCount": count, "ready": True, "image": "app:1", "imageID": ""}
+        server.patch(Pod, "unlucky", {"status": {"phase": "Running", "containerStatuses": [status]}})
+        await trio.sleep(1)
+
+
+async def show(client: Client) -> None:
+    """Print what becomes of the Events, as ``kubectl get events --watch`` does."""
+    async with client.api(Event).watch() as changes:
+        async for change in changes:
+            event = change.object
+            count = event.series.count if event.series is not None else 1
+            print(f"{event.type} {event.reason} {event.regarding.kind}/{event.regarding.name}: {event.note} (x{count})")
+
+
+async def stop_on_signal(stop: trio.Event) -> None:
+    """Set ``stop`` when the user, or the cluster, has had enough of this program."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            stop.set()
+
+
+async def main(arguments: argparse.Namespace) -> None:
+    logging.basicConfig(level=logging.WARNING)
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stop_on_signal, stop)
+        server = APIServer()
+        if arguments.embedded:
+            await nursery.start(server.run)
+        connection = server.open_client() if arguments.embedded else open_client(kubeconfig=arguments.kubeconfig)
+        async with connection as client, trio.open_nursery() as actors:
+            if arguments.embedded:
+                actors.start_soon(play, server)
+                actors.start_soon(show, client)
+            await serve(client, stop)
+            actors.cancel_scope.cancel()
+        nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Record an Event about every pod whose containers restart.")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
+    where.add_argument("--embedded", action="store_true", help="bring an API server with an unlucky pod")
+    trio.run(main, parser.parse_args())

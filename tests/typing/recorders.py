@@ -1,0 +1,23 @@
+"""What type checkers must find out of event recorders; run by mypy and pyright, never executed."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import trio
+
+from trioformer import Client
+from trioformer.controller import EventRecorder, EventRecorderOptions, EventRecorderStatistics
+from trioformer.models.core_v1 import ObjectReference, Pod
+
+
+async def events(client: Client, pod: Pod, nursery: trio.Nursery) -> None:
+    recorder = EventRecorder(client, controller="x", options=EventRecorderOptions(queue_size=10))
+    await nursery.start(recorder.run)
+    recorder.event(pod, reason="R", action="A", note="n")
+    recorder.event(ObjectReference(kind="Pod", name="p"), type="Warning", reason="R", action="A", note="n", related=pod)
+    recorder.event(pod, type="Error", reason="R", action="A", note="n")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    recorder.event("pod", reason="R", action="A", note="n")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(recorder.statistics(), EventRecorderStatistics)
+    assert_type(recorder.controller, str)
+    assert_type(recorder.options, EventRecorderOptions)
