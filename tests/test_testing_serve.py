@@ -233,7 +233,7 @@ def test_usage_errors_exit_with_2(arguments: list[str], capsys: pytest.CaptureFi
 def test_without_hypercorn_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "trioformer.testing._serve")
+    monkeypatch.delitem(sys.modules, "trioformer._serving")
     monkeypatch.setitem(sys.modules, "hypercorn", None)
     assert main(["serve"]) == 1
     (line,) = capsys.readouterr().err.splitlines()

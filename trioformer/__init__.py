@@ -9,7 +9,9 @@ The rooms, in the order in which data flows through them::
     trioformer.watchtools   a watch that resumes by itself, and wait_for(); what an error of a watch means
     trioformer.cache        the pipe: reflector, delta FIFO, indexer, lister, shared informers
     trioformer.workqueue    keys to be handled, each by one worker at a time; knows nothing of Kubernetes
-    trioformer.controller   intent: requests, Controller, leader election
+    trioformer.controller   intent: requests, Controller, leader election, events
+    trioformer.metrics      Prometheus metrics of all of these
+    trioformer.manager      many controllers in one process: order, leadership, health over HTTP, a followed file
     trioformer.testing      an API server in your process, and a real control plane for tests
     trioformer.errors       every exception
 

@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _serve(options: argparse.Namespace, watchdog: threading.Thread) -> None:
     try:
-        from ._serve import open_listener, serve_listener, url_of  # noqa: PLC0415  # needs an extra
+        from .._serving import open_listener, serve_app, url_of  # noqa: PLC0415  # needs an extra
     except ModuleNotFoundError as exc:
         missing = (exc.name or "hypercorn").partition(".")[0]
         raise _UsageError(f'{missing} is missing: pip install "trioformer[server]"') from exc
@@ -86,7 +86,7 @@ async def _serve(options: argparse.Namespace, watchdog: threading.Thread) -> Non
         access_log = _access_log() if options.access_log else None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, nursery.cancel_scope, watchdog)
-            url = await nursery.start(partial(serve_listener, server, listener, access_log=access_log))
+            url = await nursery.start(partial(serve_app, server.asgi_app, listener, access_log=access_log))
             if options.living:
                 await nursery.start(live, server)
             print(url, flush=True)  # noqa: T201  # a command's answer

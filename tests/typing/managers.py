@@ -1,0 +1,43 @@
+"""What type checkers must find out of the manager; checked by mypy and pyright, never run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import assert_type
+
+import trio
+
+from trioformer import Client
+from trioformer.controller import Controller, Request
+from trioformer.manager import FollowedFile, ManagerContext, Runnable, Starter, follow_file, run_controllers
+
+
+async def reconcile(request: Request) -> None: ...
+
+
+async def start(context: ManagerContext) -> Controller:
+    observer, queue_observer = context.controller_observer(workers=2), context.queue_observer()
+    return Controller(context.name, reconcile, workers=2, observer=observer, queue_observer=queue_observer)
+
+
+async def skip(context: ManagerContext) -> None: ...
+
+
+def start_at_once(context: ManagerContext) -> Controller:
+    return Controller(context.name, reconcile)
+
+
+async def managing(client: Client, nursery: trio.Nursery) -> None:
+    starters: dict[str, Starter] = {"start": start, "skip": skip}
+    await nursery.start(partial(run_controllers, client, starters, enabled="*,-skip"))
+    await run_controllers(client, {"start": start})
+    await run_controllers(client, {"start": start_at_once})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]  # not async
+    runnable: Runnable = Controller("a", reconcile)
+    del runnable
+
+
+async def following() -> None:
+    file = follow_file("path", int)
+    assert_type(file, FollowedFile[int])
+    assert_type(file.value, int)
+    assert_type(await file.changed(1), int)
