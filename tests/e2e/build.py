@@ -2,12 +2,12 @@
 
 ::
 
-    python tests/e2e/build.py                            # etcd, kube-apiserver, kubectl
-    python tests/e2e/build.py kube-controller-manager    # only the named programs
+    python tests/e2e/build.py                          # all of them
+    python tests/e2e/build.py etcd kube-apiserver      # only the named programs
 
-The versions are those of ``control_plane/go.mod`` and ``etcd/go.mod`` beside this file.
-The programs land in ``.cache/control-plane/<version>/`` under the repository's root; the environment variable
-``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
+The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/go.mod`` beside this file.
+The programs land in ``.cache/control-plane/<version>/`` under the repository's root, and beside kwok the stages of its
+nodes and pods, ``kwok.yaml``; the environment variable ``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
 The directory is the last line printed, to be used as ``KUBEBUILDER_ASSETS``.
 
 With cold caches kube-apiserver takes minutes; what is already built from the same module files is not built again.
@@ -32,10 +32,22 @@ ERROR_LINES = 20
 
 
 class Program(NamedTuple):
-    """One program: the folder that holds its go.mod, and the package to build."""
+    """One program: the folder that holds its go.mod, the package to build, and which stages of its module it needs.
+
+    The stages that lie in the folder itself are added to those.
+    """
 
     module: str
     package: str
+    stages: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        return HERE / self.module
+
+    @property
+    def own_stages(self) -> list[Path]:
+        return sorted(self.folder.glob("*.yaml"))
 
 
 PROGRAMS = {
@@ -43,8 +55,19 @@ PROGRAMS = {
     "kube-apiserver": Program("control_plane", "k8s.io/kubernetes/cmd/kube-apiserver"),
     "kubectl": Program("control_plane", "k8s.io/kubernetes/cmd/kubectl"),
     "kube-controller-manager": Program("control_plane", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    "kwok": Program(
+        "kwok",
+        "sigs.k8s.io/kwok/cmd/kwok",
+        (
+            "kustomize/stage/node/fast/node-initialize.yaml",
+            "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+            "kustomize/stage/pod/fast/pod-ready.yaml",
+            "kustomize/stage/pod/fast/pod-complete.yaml",
+            "kustomize/stage/pod/chaos/pod-container-running-failed.yaml",
+        ),
+    ),
 }
-DEFAULT = ("etcd", "kube-apiserver", "kubectl")
+ALL = tuple(PROGRAMS)
 
 
 def kubernetes_version() -> str:
@@ -62,7 +85,7 @@ def directory() -> Path:
     return Path(root).absolute() / kubernetes_version()
 
 
-def missing(names: tuple[str, ...] = DEFAULT) -> list[str]:
+def missing(names: tuple[str, ...] = ALL) -> list[str]:
     """Return those of the named programs that are not built from today's module files."""
     return [name for name in names if not _is_built(name, directory())]
 
@@ -75,10 +98,25 @@ def build(name: str, target: Path) -> None:
     """
     program = PROGRAMS[name]
     fresh = target / f".{name}.{os.getpid()}"
-    command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", _linker_flags()]
+    try:
+        flags = ("-trimpath", "-buildvcs=false", "-ldflags", _linker_flags(), "-o", str(fresh))
+        _go(program, "build", *flags, program.package)
+        # The stamp goes last: a program without its stamp is built again.
+        fresh.replace(target / name)
+    finally:
+        fresh.unlink(missing_ok=True)
+    if program.stages:
+        root = Path(_go(program, "list", "-find", "-f", "{{.Module.Dir}}", program.package).splitlines()[-1])
+        stages = [*(root / stage for stage in program.stages), *program.own_stages]
+        (target / f"{name}.yaml").write_text("---\n".join(stage.read_text() for stage in stages))
+    _stamp(name, target).write_text(_fingerprint(name))
+
+
+def _go(program: Program, command: str, *arguments: str) -> str:
+    """Run one of Go's commands in the folder of a program, and return what it says."""
     done = subprocess.run(
-        [*command, "-o", str(fresh), program.package],
-        cwd=HERE / program.module,
+        ["go", command, "-mod=readonly", *arguments],
+        cwd=program.folder,
         env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -87,13 +125,9 @@ def build(name: str, target: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        fresh.unlink(missing_ok=True)
-        raise SystemExit(
-            "\n".join([f"error: go build {program.package} failed", *done.stdout.splitlines()[-ERROR_LINES:]])
-        )
-    # The stamp goes last: a program without its stamp is built again.
-    fresh.replace(target / name)
-    _stamp(name, target).write_text(_fingerprint(name))
+        said = done.stdout.splitlines()[-ERROR_LINES:]
+        raise SystemExit("\n".join([f"error: go {command} {program.package} failed", *said]))
+    return done.stdout
 
 
 def main(names: tuple[str, ...]) -> None:
@@ -134,9 +168,9 @@ def _linker_flags() -> str:
 
 def _fingerprint(name: str) -> str:
     program = PROGRAMS[name]
-    digest = hashlib.sha256(f"{program.package} {_linker_flags()}".encode())
-    for file in ("go.mod", "go.sum"):
-        digest.update((HERE / program.module / file).read_bytes())
+    digest = hashlib.sha256(" ".join([program.package, _linker_flags(), *program.stages]).encode())
+    for file in (program.folder / "go.mod", program.folder / "go.sum", *program.own_stages):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
@@ -150,4 +184,4 @@ def _is_built(name: str, target: Path) -> bool:
 
 
 if __name__ == "__main__":
-    main(tuple(sys.argv[1:]) or DEFAULT)
+    main(tuple(sys.argv[1:]) or ALL)

@@ -18,7 +18,7 @@ BUILD = Path(__file__).with_name("build.py")
 
 @pytest.fixture(scope="session")
 def assets() -> Path:
-    """The directory of etcd, kube-apiserver and kubectl: ``KUBEBUILDER_ASSETS``, or else what build.py has built."""
+    """The directory of etcd, kube-apiserver and the others: ``KUBEBUILDER_ASSETS``, or else what build.py has built."""
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         return Path(given).absolute()
     build = runpy.run_path(str(BUILD))
@@ -38,8 +38,17 @@ def control_plane(assets: Path) -> Iterator[ControlPlane]:
 
     Whoever stops one of its programs starts it again, and whoever creates objects does so in a namespace of their own.
     """
+    yield from _running(ControlPlane(assets=assets))
+
+
+@pytest.fixture(scope="session")
+def cluster(assets: Path) -> Iterator[ControlPlane]:
+    """A control plane where Deployments make pods and pods run, on ``node-1`` and ``node-2``; shared like the other."""
+    yield from _running(ControlPlane(assets=assets, controller_manager=True, nodes=["node-1", "node-2"]))
+
+
+def _running(shared: ControlPlane) -> Iterator[ControlPlane]:
     # Entered and left outside the tests' own trio.run, which a ControlPlane allows: it holds no tasks.
-    shared = ControlPlane(assets=assets)
     trio.run(shared.__aenter__)
     yield shared
     trio.run(shared.__aexit__, None, None, None)

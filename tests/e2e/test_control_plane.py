@@ -14,6 +14,7 @@ import pytest
 import trio
 import yaml
 
+from tests.processes import running
 from trioformer.testing._control_plane import ControlPlane, ControlPlaneError
 
 NAMESPACES = "/api/v1/namespaces"
@@ -170,6 +171,30 @@ async def test_leaving_stops_everything_though_cancelled(assets: Path) -> None:
     assert scope.cancelled_caught
     assert processes_that_name(directory) == []
     assert not directory.exists()
+
+
+async def test_nothing_outlives_a_python_that_is_killed(assets: Path, tmp_path: Path) -> None:
+    program = f"""
+import trio
+from trioformer.testing import ControlPlane
+
+async def main():
+    async with ControlPlane(assets={str(assets)!r}, directory={str(tmp_path)!r}) as control_plane:
+        print(*control_plane.process_ids.values())
+        await trio.sleep_forever()
+
+trio.run(main)
+"""
+    async with running("-c", program) as python:
+        await python.wait_for(lambda lines: bool(lines))
+        handles = [os.pidfd_open(int(pid)) for pid in python.lines[0].split()]
+        assert len(handles) == 2
+        python.process.kill()
+        with trio.fail_after(5):
+            for handle in handles:
+                await trio.lowlevel.wait_readable(handle)
+                os.close(handle)
+    assert processes_that_name(tmp_path) == []
 
 
 async def test_a_cancelled_start_leaves_no_process(assets: Path, tmp_path: Path) -> None:

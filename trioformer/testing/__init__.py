@@ -11,7 +11,7 @@
 
 :class:`APIServer` is an ASGI application over a storage with etcd's manners, reached in memory;
 :func:`serve_http` puts it on a socket, as does ``python -m trioformer.testing serve``.
-:class:`ControlPlane` starts a real etcd and kube-apiserver.
+:class:`ControlPlane` starts a real etcd and kube-apiserver, and if asked for what makes them a living cluster.
 
 The rooms:
 
@@ -23,7 +23,7 @@ The rooms:
 - ``_rendering.py``, ``_tables.py``, ``_status.py``: how it is said
 - ``_in_memory.py``, ``_serve.py``, ``__main__.py``: how it is reached; ``_faults.py``: how it fails when told to
 - ``_kinds.py``, ``_clock.py``, ``_statistics.py``, ``_living.py``, ``_plugin.py``
-- ``_control_plane.py``, ``_process.py``, ``_certificates.py``: the real thing
+- ``_control_plane.py``, ``_cluster.py``, ``_process.py``, ``_guard.py``, ``_certificates.py``: the real thing
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""A real control plane for tests: etcd and kube-apiserver as child processes on loopback.
+"""A real control plane for tests: etcd, kube-apiserver and more as child processes on loopback.
 
 ::
 
     your test ─TLS, client certificate─▶ kube-apiserver ─TLS, client certificate─▶ etcd ─▶ directory/etcd
+                                              ▲   ▲
+                  kube-controller-manager ────┘   └──── kwok, for nodes and kubelets              (both if asked for)
 
 An external process gives nothing to wait on when it becomes ready, so this is the one room that polls.
 Two facts about the programs shape the start.
@@ -17,7 +19,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import final
@@ -27,6 +30,7 @@ import trio
 import yaml
 
 from ._certificates import Certificates, issue_certificates
+from ._cluster import create_nodes, make_controller_manager, make_kwok
 from ._process import ControlPlaneError as ControlPlaneError
 from ._process import Program, flags, free_ports, start_on_free_ports
 
@@ -52,34 +56,43 @@ def _strings(given: Iterable[str]) -> tuple[str, ...]:
 @final
 @attrs.define(eq=False, kw_only=True)
 class ControlPlane:
-    """etcd and kube-apiserver, started from binaries on entry and stopped on exit.
+    """etcd and kube-apiserver, and more if asked for, started from binaries on entry and stopped on exit.
 
     ::
 
         async with ControlPlane(assets="bin") as control_plane:
-            async with open_client(load_config(control_plane.kubeconfig)) as client:
+            async with open_client(kubeconfig=control_plane.kubeconfig) as client:
                 ...
                 await control_plane.kill_api_server()
                 await control_plane.start_api_server()
 
     The programs are found as other Kubernetes test kits find them: in `assets`, else in the directory that the
     environment variable ``KUBEBUILDER_ASSETS`` names, else in ``/usr/local/kubebuilder/bin``.
-    Authorization is RBAC, service account admission is off; no controller manager, scheduler or kubelet runs.
+    Authorization is RBAC, service account admission is off; no scheduler runs.
+    Objects are stored and nothing acts on them, unless kube-controller-manager and nodes are asked for::
+
+        async with ControlPlane(controller_manager=True, nodes=["node-1"]) as control_plane:
+            ...  # a Deployment with nodeName: node-1 in its template gets pods that run, as kwok has it
 
     Real processes need the real clock: not under ``trio.testing.MockClock``, whose jumps would end every wait.
     Nothing here is bound to one ``trio.run``, so a synchronous fixture may enter in one and leave in another.
 
     Args:
-        assets: The directory that holds ``etcd`` and ``kube-apiserver``.
+        assets: The directory that holds ``etcd`` and ``kube-apiserver``; also ``kube-controller-manager``, and ``kwok``
+            with its stages in ``kwok.yaml``, when these are asked for.
         directory: Where data, certificates, logs and the kubeconfig go; made if need be, never removed, and an etcd
             found there is continued. Default: a temporary directory, removed on exit, but kept after a
             `ControlPlaneError` or when the environment variable ``TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
         api_server_flags: More flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``; they win over ours.
+        controller_manager: Whether to start kube-controller-manager, which makes pods of Deployments, deletes what the
+            deleted owned, and so on.
+        nodes: The names of nodes, to be created and made ready by kwok, which then also says that the pods bound to
+            them run; nothing of a pod really does.
 
     Ownership:
         The object owns exactly the processes that it started, by their process ids, and no tasks.
         Leaving stops them (SIGTERM, then SIGKILL after 5 seconds each), shielded from cancellation.
-        Processes die with nobody: if this Python is itself killed with SIGKILL, they stay.
+        When this Python is itself killed, a shell beside each of them kills it; the directory stays.
 
     Errors:
         `ControlPlaneError` when a program is missing, ends early, or is not ready after 60 seconds.
@@ -89,10 +102,12 @@ class ControlPlane:
     assets: Path = attrs.field(default=None, converter=_find_assets)
     """The directory of the binaries."""
     _wanted_directory: Path | None = attrs.field(default=None, converter=_absolute, alias="directory")
-    _api_server_flags: tuple[str, ...] = attrs.field(default=(), converter=_strings)
+    _api_server_flags: tuple[str, ...] = attrs.field(default=(), converter=_strings, alias="api_server_flags")
+    _controller_manager: bool = attrs.field(default=False, alias="controller_manager")
+    _nodes: tuple[str, ...] = attrs.field(default=(), converter=_strings, alias="nodes")
     _directory: Path | None = attrs.field(init=False, default=None)
-    _etcd: Program | None = attrs.field(init=False, default=None)
-    _api_server: Program | None = attrs.field(init=False, default=None)
+    _programs: dict[str, Program] = attrs.field(init=False, factory=dict)
+    """By name, in the order of their start."""
 
     def __repr__(self) -> str:
         where = self._directory or "nowhere yet"
@@ -107,7 +122,7 @@ class ControlPlane:
 
     @property
     def log_directory(self) -> Path:
-        """The directory of ``etcd.log`` and ``kube-apiserver.log``; a restart appends."""
+        """The directory of ``etcd.log``, ``kube-apiserver.log`` and so on; a restart appends."""
         return self.directory / "logs"
 
     @property
@@ -118,18 +133,17 @@ class ControlPlane:
     @property
     def url(self) -> str:
         """The API server's address, such as ``https://127.0.0.1:20443``; a restart keeps it."""
-        return self._running(self._api_server).url
+        return self._program("kube-apiserver").url
 
     @property
     def etcd_url(self) -> str:
         """The address of etcd, which wants the same client certificate: ``client.crt``, ``client.key``."""
-        return self._running(self._etcd).url
+        return self._program("etcd").url
 
     @property
     def process_ids(self) -> dict[str, int]:
         """The process id of each program that runs now, by name."""
-        programs = (self._etcd, self._api_server)
-        return {program.name: program.pid for program in programs if program is not None and program.pid is not None}
+        return {name: program.pid for name, program in self._programs.items() if program.pid is not None}
 
     async def start_api_server(self) -> None:
         """Start kube-apiserver again on the same port over the same data, and wait until it is ready.
@@ -140,7 +154,7 @@ class ControlPlane:
             ControlPlaneError: It did not become ready.
             RuntimeError: It runs already.
         """
-        await self._running(self._api_server).start()
+        await self._program("kube-apiserver").start()
 
     async def stop_api_server(self) -> None:
         """Send SIGTERM to kube-apiserver and wait until it has ended; nothing to do when it does not run.
@@ -150,42 +164,36 @@ class ControlPlane:
         Cancellation: the signal is sent all the same, and the process may end later.
         """
         await trio.lowlevel.checkpoint()
-        await self._running(self._api_server).stop()
+        await self._program("kube-apiserver").stop()
 
     async def kill_api_server(self) -> None:
         """Send SIGKILL to kube-apiserver and wait until it has ended; nothing to do when it does not run."""
         await trio.lowlevel.checkpoint()
-        await self._running(self._api_server).kill()
+        await self._program("kube-apiserver").kill()
 
     async def start_etcd(self) -> None:
         """Start etcd again on the same ports over the same data, and wait until it and the API server are ready.
 
         Cancellation, Raises: as of `start_api_server`; a kube-apiserver that runs is left running.
         """
-        api_server = self._running(self._api_server)
-        await self._running(self._etcd).start()
+        api_server = self._program("kube-apiserver")
+        await self._program("etcd").start()
         if api_server.pid is not None:
             await api_server.wait_ready()
 
     async def kill_etcd(self) -> None:
         """Send SIGKILL to etcd and wait until it has ended; kube-apiserver then hangs or fails until `start_etcd`."""
         await trio.lowlevel.checkpoint()
-        await self._running(self._etcd).kill()
+        await self._program("etcd").kill()
 
     async def __aenter__(self) -> ControlPlane:
         if self._directory is not None:
             raise RuntimeError("a ControlPlane can be entered only once")
-        if missing := [name for name in ("etcd", "kube-apiserver") if not os.access(self.assets / name, os.X_OK)]:
-            remedy = f"give assets= or set {ASSETS_VARIABLE} to the directory that holds them"
-            raise ControlPlaneError(f"no program {' or '.join(missing)} in {self.assets}: {remedy}")
+        self._check_assets()
         self._directory = self._wanted_directory or Path(tempfile.mkdtemp(prefix="trioformer-control-plane-"))
         try:
             self.log_directory.mkdir(parents=True, exist_ok=True)
-            certificates = issue_certificates(self._directory)
-            self._etcd = await start_on_free_ports(lambda: self._make_etcd(certificates))
-            self._api_server = await start_on_free_ports(lambda: self._make_api_server(certificates))
-            self.kubeconfig.touch(mode=0o600)
-            self.kubeconfig.write_text(yaml.safe_dump(certificates.kubeconfig(self.url), sort_keys=False))
+            await self._start_programs(issue_certificates(self._directory))
         except BaseException as exc:
             await self._close(exc)
             raise
@@ -196,24 +204,45 @@ class ControlPlane:
     ) -> None:
         await self._close(exc)
 
+    def _check_assets(self) -> None:
+        wanted = ["etcd", "kube-apiserver"]
+        if self._controller_manager:
+            wanted.append("kube-controller-manager")
+        if self._nodes:
+            wanted.append("kwok")
+        if missing := [name for name in wanted if not os.access(self.assets / name, os.X_OK)]:
+            remedy = f"give assets= or set {ASSETS_VARIABLE} to the directory that holds them"
+            raise ControlPlaneError(f"no program {' or '.join(missing)} in {self.assets}: {remedy}")
+
+    async def _start_programs(self, certificates: Certificates) -> None:
+        await self._start(lambda: self._make_etcd(certificates))
+        await self._start(lambda: self._make_api_server(certificates))
+        self.kubeconfig.touch(mode=0o600)
+        self.kubeconfig.write_text(yaml.safe_dump(certificates.kubeconfig(self.url), sort_keys=False))
+        if self._controller_manager:
+            await self._start(lambda: make_controller_manager(self.assets, self.directory, certificates))
+        if self._nodes:
+            await self._start(lambda: make_kwok(self.assets, self.directory, certificates))
+            await create_nodes(self.kubeconfig, self._nodes)
+
+    async def _start(self, make: Callable[[], Program]) -> None:
+        program = await start_on_free_ports(make)
+        self._programs[program.name] = program
+
     async def _close(self, exc: BaseException | None) -> None:
-        api_server, etcd = self._api_server, self._etcd
-        self._api_server = self._etcd = None
         with trio.CancelScope(shield=True):
-            # kube-apiserver first, since its orderly end needs etcd.
-            try:
-                if api_server is not None:
-                    await api_server.stop()
-            finally:
-                if etcd is not None:
-                    await etcd.stop()
+            # The last one first: an orderly end of kube-apiserver needs etcd.
+            async with AsyncExitStack() as stack:
+                for program in self._programs.values():
+                    stack.push_async_callback(program.stop)
+                self._programs = {}
             if not (self._wanted_directory or os.environ.get(KEEP_VARIABLE) or _holds_control_plane_error(exc)):
                 await trio.to_thread.run_sync(shutil.rmtree, self.directory)
 
-    def _running(self, program: Program | None) -> Program:
-        if program is None:
+    def _program(self, name: str) -> Program:
+        if name not in self._programs:
             raise RuntimeError("the control plane is not started, or stopped: use it inside its async with statement")
-        return program
+        return self._programs[name]
 
     def _make_etcd(self, certificates: Certificates) -> Program:
         client_port, peer_port = free_ports(2)

@@ -18,6 +18,7 @@ import trio
 
 from ..errors import TrioformerError
 from ._certificates import Certificates
+from ._guard import Guard, post_guard
 
 __all__ = ["ControlPlaneError", "Program", "flags", "free_ports", "start_on_free_ports"]
 
@@ -69,6 +70,7 @@ class Program:
     directory: Path
     _certificates: Certificates
     _process: trio.Process | None = attrs.field(init=False, default=None)
+    _guard: Guard | None = attrs.field(init=False, default=None)
     _log_start: int = attrs.field(init=False, default=0)
 
     @property
@@ -92,6 +94,7 @@ class Program:
         """Start the program and wait until it is ready; a start that fails or is cancelled leaves no process."""
         if self.pid is not None:
             raise RuntimeError(f"{self.name} is running already")
+        await self._dismiss_guard()
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             # Without the caller's environment: ETCD_* variables and proxies would change what the programs do.
@@ -104,6 +107,7 @@ class Program:
                 env={"PATH": os.defpath},
             )
         try:
+            self._guard = await post_guard(self._process.pid)
             await self.wait_ready()
         except BaseException:
             await self.kill()
@@ -125,6 +129,12 @@ class Program:
                 await self._process.wait()
             if self.pid is not None:
                 raise self._error(f"process {self.pid} is still there after SIGKILL")
+            await self._dismiss_guard()
+
+    async def _dismiss_guard(self) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            await guard.dismiss()
 
     def port_was_taken(self) -> bool:
         """Whether the last start failed because another process has the port."""
