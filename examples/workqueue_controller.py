@@ -1,0 +1,155 @@
+"""client-go's classic: handlers put the keys of pods into a queue, workers look at what is there by now.
+
+A pod that cannot be dealt with is tried five times again, later and later, and then dropped until something happens to
+it.  Here that is a pod that does not run yet::
+
+    python examples/workqueue_controller.py --embedded
+    python examples/workqueue_controller.py --kubeconfig ~/.kube/config --workers 4
+
+All is done by hand; ``trioformer.controller.Controller`` does the same with fewer lines, see ``replica_counter.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from contextlib import suppress
+from typing import NamedTuple
+
+import attrs
+import trio
+
+from trioformer import Client, ResourceEventHandler, SharedInformer, SharedInformerFactory, open_client
+from trioformer.models import key_of
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, live
+from trioformer.workqueue import RateLimitingQueue
+
+MAX_RETRIES = 5
+PATIENCE = 10.0
+"""Seconds in which workers may finish what they have begun."""
+
+
+class Item(NamedTuple):
+    """What the queue holds: a kind, so that one queue can serve several, and the key of an object."""
+
+    kind: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+class NotRunningError(Exception):
+    """A pod that cannot be dealt with yet."""
+
+
+@attrs.define
+class Enqueuer(ResourceEventHandler[Pod]):
+    """Puts the key of whatever something happened to into the queue; what it was, the workers will see."""
+
+    queue: RateLimitingQueue[Item]
+
+    async def on_add(self, pod: Pod, *, is_initial: bool) -> None:
+        self.queue.add(Item("Pod", key_of(pod)))
+
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        self.queue.add(Item("Pod", key_of(new)))
+
+    async def on_delete(self, pod: Pod, *, is_stale: bool) -> None:
+        self.queue.add(Item("Pod", key_of(pod)))
+
+
+@attrs.define(eq=False)
+class PodController:
+    """Deals with pods, one worker at a time for each."""
+
+    pods: SharedInformer[Pod]
+    queue: RateLimitingQueue[Item] = attrs.field(factory=lambda: RateLimitingQueue(name="pods"))
+
+    async def sync(self, item: Item) -> None:
+        """Deal with a pod as it is now; does no harm when called once too often."""
+        namespace, _, name = item.key.partition("/")
+        pod = self.pods.lister.get(name, namespace=namespace)
+        if pod is None:
+            print(f"{item} does not exist any more")
+        elif pod.status.phase == "Pending":
+            raise NotRunningError("it is pending")
+        else:
+            print(f"{item}: {pod.status.phase}")
+
+    async def work(self) -> None:
+        """Take one key after the other until the queue is shut down."""
+        with suppress(trio.EndOfChannel):
+            while True:
+                async with self.queue.take() as item:  # at its end the key is done, and its failures are forgotten ...
+                    await self.process(item)
+
+    async def process(self, item: Item) -> None:
+        """Deal with one key, and decide what becomes of it if that fails."""
+        try:
+            await self.sync(item)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is this key's affair
+            retries = self.queue.num_requeues(item)
+            if retries < MAX_RETRIES:
+                print(f"{item}: {error}; retry {retries + 1}")
+                self.queue.add_rate_limited(item)  # ... but for this
+            else:
+                print(f"{item}: {error}; dropped after {retries} retries")
+                self.queue.forget(item)
+
+    async def run(self, workers: int, stop: trio.Event) -> None:
+        """Work, when the cache is filled, until told to stop; then finish what has begun."""
+        registration = self.pods.add_event_handler(Enqueuer(self.queue))
+        await registration.wait_until_synced()
+        async with trio.open_nursery() as nursery:
+            for _ in range(workers):
+                nursery.start_soon(self.work)
+            await stop.wait()
+            with trio.move_on_after(PATIENCE):
+                await self.queue.drain()
+            nursery.cancel_scope.cancel()
+
+
+async def serve(client: Client, workers: int, stop: trio.Event) -> None:
+    """Follow the pods of all namespaces."""
+    factory = SharedInformerFactory(client)
+    controller = PodController(factory.informer(Pod))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        await controller.run(workers, stop)
+        nursery.cancel_scope.cancel()
+
+
+async def stop_on_signal(stop: trio.Event) -> None:
+    """Set ``stop`` when the user, or the cluster, has had enough of this program."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            stop.set()
+
+
+async def main(arguments: argparse.Namespace) -> None:
+    """Connect and work."""
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stop_on_signal, stop)
+        if arguments.embedded:
+            server = APIServer()
+            await nursery.start(server.run)
+            await nursery.start(live, server)
+            opened = server.open_client()
+        else:
+            opened = open_client(kubeconfig=arguments.kubeconfig)
+        async with opened as client:
+            await serve(client, arguments.workers, stop)
+        nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Deal with the pods of a cluster by a work queue.")
+    parser.add_argument(
+        "--workers", type=int, default=2, metavar="NUMBER", help="how many pods at once; 2 unless given"
+    )
+    parser.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
+    parser.add_argument("--embedded", action="store_true", help="start a small living cluster in this process")
+    trio.run(main, parser.parse_args())
