@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, final
 
 import attrs
@@ -14,12 +14,12 @@ from ..errors import CacheSyncError, NotSynced
 from ..workqueue import QueueObserver, RateLimiter, RateLimitingQueue, default_controller_rate_limiter
 from ._controller_statistics import ControllerObserver, ControllerPhase, Tally
 from ._feed import Feed, Watch
-from ._reconciler import DroppedHandler, Reconciler, logger
+from ._reconciler import DroppedHandler, Reconciler, in_words, logger
 from ._request import Request
-from ._results import Reconcile
+from ._results import Reconcile, without_cancelled
 
 PATIENCE = 30.0
-"""Seconds after which the log says what a controller waits for, again and again."""
+"""Seconds after which the log says what a controller waits for, to start or to end, again and again."""
 
 OLDEST_EVERY = 8
 """Every how many-th request is the one that has waited longest, whatever its priority."""
@@ -53,7 +53,8 @@ class ControllerRun:
 
     def __attrs_post_init__(self) -> None:
         limiter = self.limiter if self.limiter is not None else default_controller_rate_limiter()
-        self.queue = RateLimitingQueue(limiter, name=self.name, oldest_every=OLDEST_EVERY, observer=self.queue_observer)
+        # Without a name the queue logs nothing: the controller does.
+        self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=self.queue_observer)
         self.reconciler = Reconciler(
             name=self.name,
             reconcile=self.reconcile,
@@ -79,13 +80,25 @@ class ControllerRun:
                     self.phase = "running"
                     logger.info("controller %s: started, workers: %d", self.name, self.workers)
                 task_status.started()
-                await self.queue.process(self.reconciler.handle, workers=self.workers)
+                ending = trio.CancelScope(shield=True)
+                nursery.start_soon(self._tell_who_holds_up_the_end, ending, name=f"controller {self.name}: patience")
+                try:
+                    await self.queue.process(self.reconciler.handle, workers=self.workers)
+                finally:
+                    ending.cancel()
                 nursery.cancel_scope.cancel()
+        except BaseException as error:
+            if (rest := without_cancelled(error)) is not None:
+                logger.error("controller %s: fails with %s", self.name, "; ".join(_causes(rest)))
+            raise
         finally:
             self._begin_to_stop()
             for request in self.reconciler.failures:
                 self.queue.forget(request)  # a limiter of the user's own may serve the next run, too
-            logger.info("controller %s: ended", self.name)
+            broken_off = ", ".join(map(str, self.reconciler.cancelled))
+            logger.info(
+                "controller %s: ended%s", self.name, f", in the middle of reconciles of {broken_off}" * bool(broken_off)
+            )
 
     def join(self, watch: Watch[Any]) -> None:
         """Register a handler late; nothing when it is too late."""
@@ -105,6 +118,8 @@ class ControllerRun:
         try:
             await self.ended.wait()
         except trio.Cancelled:
+            if running := self._running():
+                logger.warning("controller %s: cancelled as it stops: %s", self.name, running)
             self._interrupted.set()
             raise
 
@@ -124,6 +139,23 @@ class ControllerRun:
             counts.delayed,
         )
         self.queue.shut_down()
+
+    async def _tell_who_holds_up_the_end(self, ending: trio.CancelScope) -> None:
+        """Say, from when the run is stopped or cancelled until ``ending`` is, which reconciles go on nevertheless."""
+        try:
+            await self._stopping.wait()
+        finally:
+            with ending:
+                while True:
+                    await trio.sleep(PATIENCE)
+                    logger.warning("controller %s waits to end: %s", self.name, self._running())
+
+    def _running(self) -> str:
+        now = trio.current_time()
+        return ", ".join(
+            f"reconcile of {request}, which has run for {now - began:.1f} s"
+            for request, began in self.reconciler.busy.values()
+        )
 
     def _fail(self, error: Exception) -> None:
         self._failure = error
@@ -193,3 +225,12 @@ class ControllerRun:
         if any(not informer.has_synced for informer, _ in missing):
             return tuple([f"{each.name}: {informer.state}" for informer, each in missing if not informer.has_synced])
         return tuple([f"{each.name}: in its call number {each.calls}" for _, each in missing])
+
+
+def _causes(error: BaseException) -> Iterator[str]:
+    """The errors in a group of groups, in words, with the notes that say where they were raised."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _causes(each)
+    else:
+        yield " ".join([in_words(error), *getattr(error, "__notes__", ())])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, final
 
@@ -13,7 +14,14 @@ from .._util import enclosing_tasks
 from ..workqueue import RateLimitingQueue
 from ._controller_statistics import ControllerObserver, Tally
 from ._request import Request
-from ._results import Reconcile, ReconcileDeadlineError, ReconcileResult, RequeueAfter, is_terminal
+from ._results import (
+    Reconcile,
+    ReconcileDeadlineError,
+    ReconcileResult,
+    RequeueAfter,
+    is_terminal,
+    without_cancelled,
+)
 
 DroppedHandler: TypeAlias = Callable[[Request, Exception], Awaitable[None]]
 """Given a request that has been tried often enough, and its last error."""
@@ -40,8 +48,10 @@ class Reconciler:
     tally: Tally
     is_stopping: bool = attrs.field(default=False, init=False)
     """Once true, requests are taken out of the queue and left undone."""
-    busy: set[trio.lowlevel.Task] = attrs.field(factory=set, init=False)
-    """The workers that have a request."""
+    busy: dict[trio.lowlevel.Task, tuple[Request, float]] = attrs.field(factory=dict, init=False)
+    """The workers that have a request, which, and since when."""
+    cancelled: list[Request] = attrs.field(factory=list, init=False)
+    """Whose reconcile was cancelled by the end of the run."""
     # Not left to the limiter: one of the user's own may count nothing.
     failures: dict[Request, int] = attrs.field(factory=dict, init=False)
     """How often in a row those requests have failed that will be tried again."""
@@ -51,7 +61,7 @@ class Reconciler:
         if self.is_stopping:
             return
         task = trio.lowlevel.current_task()
-        self.busy.add(task)
+        self.busy[task] = (request, trio.current_time())
         try:
             requeue, error = await self._observed(request)
             if error is not None:
@@ -63,7 +73,7 @@ class Reconciler:
                 self.tally.requeued += 1
                 self.queue.add_after(request, requeue.after)
         finally:
-            self.busy.discard(task)
+            del self.busy[task]
 
     async def _observed(self, request: Request) -> tuple[RequeueAfter | None, Exception | None]:
         began = trio.current_time()
@@ -76,8 +86,11 @@ class Reconciler:
             try:
                 requeue = await self._call(request)
                 result = "success" if requeue is None else "requeue_after"
-            except Exception as error:  # noqa: BLE001  # the documented boundary to a user's reconcile
-                result, failure = "error", error
+            except BaseException as error:  # the documented boundary to a user's reconcile
+                failure = self._failure_in(error, request)
+                if failure is None:
+                    raise
+                result = "error"
             finally:
                 if self.observer is not None:
                     self.observer.ended(
@@ -91,12 +104,28 @@ class Reconciler:
         finally:
             failure = None  # no cycle of the error and this frame
 
+    def _failure_in(self, error: BaseException, request: Request) -> Exception | None:
+        """The failure of a request; None when it is more than that, and goes on.
+
+        What failed while it was cancelled has failed; the cancellation comes again at the next checkpoint.
+        """
+        rest = without_cancelled(error)
+        if isinstance(rest, Exception):
+            return rest
+        if rest is None:
+            self.cancelled.append(request)
+        else:
+            error.add_note(f"in controller {self.name}, on {request}")
+        return None
+
     async def _call(self, request: Request) -> RequeueAfter | None:
-        with trio.move_on_after(self.deadline):
+        with trio.move_on_after(self.deadline) as scope:
             result = await self.reconcile(request)
             _check_result(result)
             return result
-        raise ReconcileDeadlineError(f"the reconcile was cancelled at its deadline, after {self.deadline:g} s")
+        over = trio.current_time() - scope.deadline
+        went_on = f", and ended {over:.1f} s later" if over >= 1 else ""
+        raise ReconcileDeadlineError(f"the reconcile was cancelled at its deadline, after {self.deadline:g} s{went_on}")
 
     async def _failed(self, request: Request, error: Exception) -> None:
         """Log an error, once, and decide on another try."""
@@ -107,6 +136,8 @@ class Reconciler:
         if is_terminal(error):
             tally.terminal += 1
             then = "not tried again, since the error is terminal"
+        elif trio.current_effective_deadline() == -math.inf:
+            then = "not tried again, since the controller is cancelled"
         elif self.max_retries is not None and count > self.max_retries:
             tally.dropped += 1
             is_dropped = True
@@ -119,7 +150,7 @@ class Reconciler:
         else:
             then = "not tried again, since the controller stops"
         logger.error(
-            "controller %s: reconcile of %s failed, %s: %s", self.name, request, then, _in_words(error), exc_info=error
+            "controller %s: reconcile of %s failed, %s: %s", self.name, request, then, in_words(error), exc_info=error
         )
         if is_dropped and self.on_dropped is not None:
             try:
@@ -139,6 +170,7 @@ def _check_result(result: object) -> None:
         raise TypeError(f"a reconcile must return None or RequeueAfter, not {type(result).__name__}")
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
+    """Say in one line what an error is."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -53,6 +53,13 @@ class ReconcileDeadlineError(trio.TooSlowError):
     """The failure of a reconcile that was cancelled at its controller's ``reconcile_deadline``."""
 
 
+def without_cancelled(error: BaseException) -> BaseException | None:
+    """What an exception is about beside cancellation; None when it is about nothing else."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(trio.Cancelled)[1]
+    return None if isinstance(error, trio.Cancelled) else error
+
+
 def is_terminal(error: Exception) -> bool:
     """Whether trying again is of no use."""
     if isinstance(error, ExceptionGroup):

@@ -20,6 +20,7 @@ Everything but waiting happens between two checkpoints, so there are no locks.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable
@@ -37,6 +38,8 @@ from ._ready import ReadyKeys
 from ._statistics import QueueObserver, QueueStatistics, Remaining
 
 K = TypeVar("K", bound=Hashable)
+
+logger = logging.getLogger("trioformer.workqueue")
 
 
 @final
@@ -66,7 +69,7 @@ class BaseQueue(Generic[K]):
     """The common part of :class:`WorkQueue` and :class:`RateLimitingQueue`; they say what it promises."""
 
     name: str = attrs.field(default="", kw_only=True)
-    """What the queue is for, in its ``repr`` and in metrics."""
+    """What the queue is for, in its ``repr``, its log lines and in metrics."""
     _oldest_every: int | None = attrs.field(default=None, kw_only=True, alias="oldest_every")
     _observer: QueueObserver[K] | None = attrs.field(default=None, kw_only=True, alias="observer")
     _pending: dict[K, int] = attrs.field(factory=dict, init=False)  # ready, or to be once it is done; by priority
@@ -390,6 +393,10 @@ class BaseQueue(Generic[K]):
             self.add(key, priority=priority)
         elif key not in self._pending:
             self._unfinished[key] = None
+            if self.name:
+                logger.warning(
+                    "queue %s: %r is not done, nor taken again, since the queue is shut down", self.name, key
+                )
 
     # --- the end ---
 
@@ -409,6 +416,14 @@ class BaseQueue(Generic[K]):
             return
         self._look_at_the_clock()
         self._is_shut_down = True
+        if self.name and (self._pending or self._delayed or self._processing):
+            logger.info(
+                "queue %s: shut down; %d keys that wait are handed out, %d are in work, %d delayed ones never come",
+                self.name,
+                len(self._pending),
+                len(self._processing),
+                len(self._delayed),
+            )
         self._line.dismiss()
 
     async def drain(self) -> Remaining[K]:
@@ -428,7 +443,13 @@ class BaseQueue(Generic[K]):
         if self._pending or self._processing:
             if self._drained is None:
                 self._drained = trio.Event()
-            await self._drained.wait()
+            try:
+                await self._drained.wait()
+            except trio.Cancelled:
+                if self.name:
+                    counts = len(self._pending), len(self._processing)
+                    logger.warning("queue %s: not drained; %d keys wait, %d are in work", self.name, *counts)
+                raise
         return self.remaining()
 
     def remaining(self) -> Remaining[K]:

@@ -34,7 +34,7 @@ class WorkQueue(BaseQueue[K]):
     it.
 
     Args:
-        name: What the queue is for, in its ``repr`` and in metrics.
+        name: What the queue is for, in its ``repr``, its log lines and in metrics; without one it logs nothing.
         oldest_every: Of the takes that find keys of several priorities, every how many-th goes to the key that came
             first; None for strictly by priority.
         observer: Is told what happens; without one nothing is measured.
@@ -64,7 +64,7 @@ class RateLimitingQueue(BaseQueue[K]):
 
     Args:
         limiter: What delays failures; `default_controller_rate_limiter` unless given.
-        name: What the queue is for, in its ``repr`` and in metrics.
+        name: What the queue is for, in its ``repr``, its log lines and in metrics; without one it logs nothing.
         oldest_every: Of the takes that find keys of several priorities, every how many-th goes to the key that came
             first; None for strictly by priority.
         observer: Is told what happens; without one nothing is measured.
