@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import random
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -112,13 +113,38 @@ async def test_a_lease_that_is_held_is_left_alone_until_it_has_not_changed_for_i
     await trio.sleep(1_000)  # how old it is says nothing
     async with candidate(api_server, nursery, "us") as (elector, wire):
         async with elector.lead() as lead:
-            assert 1_040 <= trio.current_time() < 1_044.4
+            assert trio.current_time() == pytest.approx(1_040)
             assert lead.transitions == 4
         times = [time for method, time in wire.sent[:-3] if method == "GET"]
     assert times[0] == 1_000
     delays = [after - before for before, after in itertools.pairwise(times)]
-    assert all(2 <= delay < 4.4 for delay in delays)
-    assert max(delays) - min(delays) > 0.5
+    assert all(0.8 <= delay < 1.6 for delay in delays[:-1])  # the last one is for the moment at which it runs out
+    assert max(delays[:-1]) - min(delays[:-1]) > 0.5
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_the_next_one_leads_within_the_lease_and_a_retry_period_of_the_last_renewal_and_soon_after_a_release(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, seed: int
+) -> None:
+    rng = random.Random(seed)
+    async with candidate(api_server, nursery, "us", rng=rng) as (elector, _):
+        hold(api_server, "them")
+        led = trio.Event()
+
+        async def body(lead: Leadership) -> None:
+            led.set()
+
+        async with trio.open_nursery() as waiting:
+            waiting.start_soon(elector.run, body)
+            for _ in range(3):
+                await trio.sleep(rng.uniform(1, 5))
+                renewed = trio.current_time()
+                api_server.patch(Lease, NAME, {"spec": {"renewTime": f"2026-01-01T00:00:{renewed:09.6f}Z"}})
+            if is_released := bool(seed % 2):
+                api_server.patch(Lease, NAME, {"spec": {"holderIdentity": ""}})
+            await led.wait()
+            taken_after = trio.current_time() - renewed
+        assert taken_after < 2 if is_released else 15 <= taken_after < 15 + 2
 
 
 async def test_whoever_creates_the_lease_second_waits(
@@ -228,6 +254,38 @@ async def test_a_candidate_that_is_cancelled_while_its_first_write_is_under_way_
             await elector.run(nothing)
         assert scope.cancelled_caught
         assert wire.methods == ["GET", "POST", "GET", "PUT"]
+    assert lease_in(api_server).holder_identity == ""
+
+
+@pytest.mark.parametrize(("status", "is_released"), [(500, True), (403, False)], ids=["failed", "refused"])
+async def test_a_candidate_whose_first_write_was_answered_with_an_error_releases_what_may_have_been_written(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, status: int, is_released: bool
+) -> None:
+    def write_and_fail(request: httpx.Request) -> Fate:
+        if request.method == "POST":
+            hold(api_server, "us")
+            api_server.fail_next(verb="create", status=status)
+        return "pass"
+
+    async with candidate(api_server, nursery, "us") as (elector, wire):
+        wire.fate = write_and_fail
+        with trio.move_on_after(1):
+            await elector.run(nothing)
+        assert wire.methods == ["GET", "POST", *(["GET", "PUT"] if is_released else [])]
+    assert (lease_in(api_server).holder_identity == "") is is_released
+
+
+async def test_a_candidate_that_may_hold_the_lease_already_releases_it_although_its_next_write_is_refused(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    rng = random.Random(0)  # the second try comes after 9 s, the third after 11
+    async with candidate(api_server, nursery, "us", rng=rng) as (elector, wire):
+        wire.fate = the_next(1, "lose answer", method="POST")
+        api_server.fail_next(1, verb="update", status=409)
+        with trio.move_on_after(9.5) as scope:
+            await elector.run(nothing)
+        assert scope.cancelled_caught
+        assert wire.methods == ["GET", "POST", "GET", "PUT", "GET", "PUT"]
     assert lease_in(api_server).holder_identity == ""
 
 
@@ -580,9 +638,10 @@ async def test_a_lease_that_was_deleted_or_emptied_by_hand_is_taken_again(
         assert (spec.holder_identity, spec.lease_transitions) == ("us", 4)
         assert lead.is_held
         assert lead.expires_at == pytest.approx(19, abs=0.1)
-    assert [record.message.partition(": ")[2] for record in caplog.records][-1] == (
-        "was deleted or emptied, 'us' takes it again"
-    )
+    again = {"deleted": "created it again", "emptied": "taken it again"}[deed]
+    assert [record.message for record in caplog.records] == [
+        f"lease default/the-lease: was {deed} by somebody else, 'us' has {again}"
+    ]
 
 
 async def test_a_lease_that_another_one_had_and_released_is_lost(
@@ -597,19 +656,27 @@ async def test_a_lease_that_another_one_had_and_released_is_lost(
 
 
 @pytest.mark.parametrize(
-    ("jump", "is_lost"), [(12.0, True), (3.0, False), (-3600.0, False)], ids=["sleep", "nap", "put back"]
+    ("slept", "is_held", "is_lost"),
+    [(15.0, False, True), (12.0, True, True), (3.0, True, False)],
+    ids=["sleep", "doze", "nap"],
 )
 async def test_a_machine_that_slept_for_longer_than_the_renew_deadline_has_lost_the_lease(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, jump: float, is_lost: bool
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    slept: float,
+    is_held: bool,
+    is_lost: bool,
 ) -> None:
-    wall = 1e9
-    async with candidate(api_server, nursery, "us", wall_clock=lambda: wall) as (elector, _):
+    boot = 1e6
+    async with candidate(api_server, nursery, "us", boot_clock=lambda: boot + trio.current_time()) as (elector, _):
         lost: list[str] = []
         with trio.move_on_after(30):
             try:
-                async with elector.lead():
+                async with elector.lead() as lead:
                     await trio.sleep(5)
-                    wall += jump
+                    boot += slept
+                    assert lead.is_held is is_held
                     await trio.sleep_forever()
             except LeadershipLostError as error:
                 lost.append(str(error))

@@ -39,6 +39,7 @@ from ..models.coordination_v1 import Lease
 from ..watchtools import RETRIED, Verdict, retry_after, verdict_on
 from ._leadership import (
     JITTER,
+    LOOKS,
     LeaderElectionOptions,
     LeaderElectionStatistics,
     Leadership,
@@ -53,6 +54,9 @@ logger = logging.getLogger("trioformer.controller")
 
 HAIR: Final = 1e-6
 """Seconds too short to sleep for: with what is left by rounding, a virtual clock would not move."""
+
+AT_ONCE: Final = 0.1
+"""Seconds that a body has to end in when the lease had run out before it could be told, as after a SIGCONT."""
 
 
 def _given_or_some(identity: str | None) -> str:
@@ -74,10 +78,12 @@ class LeaderElector:
 
     - a body that is cancelled ends within ``lease_duration - renew_deadline``, and does not keep the event loop from
       running; what runs in a thread is not cancelled at all;
-    - no machine sleeps, and no process is stopped, while it leads.  One that was cancels its body within
-      ``retry_period`` of waking, and :attr:`Leadership.is_held` is False at once;
+    - no machine sleeps, and no process is stopped, while it leads.  Its body may then take one step, up to the next
+      ``await``, before it is cancelled; after a machine's sleep that may be ``retry_period`` later.
+      :attr:`Leadership.is_held` is False at once;
     - nobody changes the Lease by hand.  An edit that names another holder cancels the body at the next renewal.
-      A Lease that was deleted or emptied is taken again at the next renewal if nobody was quicker;
+      A Lease that was deleted or emptied is taken again at the next renewal if nobody was quicker; candidates that saw
+      who held it leave a deleted one alone for as long as it would have been valid;
     - no two candidates have the same identity.
 
     Where that is not enough, use :attr:`Leadership.transitions` as a fencing token, and ``on_overrun``.
@@ -85,7 +91,8 @@ class LeaderElector:
     The client must stay open until the lease is released, so its block belongs outside.
 
     Args:
-        client: The connection; nothing else should keep it so busy that renewals have to wait.
+        client: The connection.  One of its own, since a renewal waits for its turn like every request: behind a
+            ``qps`` that the work uses up, or a hundred requests that hang, it comes too late.
         name: The Lease's name.
         namespace: The Lease's namespace.
         identity: Who this is; unique to the process.  None makes one of the host's name and a random part.
@@ -254,10 +261,10 @@ class LeaderElector:
     async def _acquire(self) -> Leadership:
         """Try until the lease is ours (client-go ``acquire``)."""
         self._claim.may_hold = False
-        waiting_for: str | None = None
+        waiting_for = ("", 0.0)
         hopeless_since: float | None = None
         while True:
-            put_off = 0.0
+            delay, put_off = self.options.retry_period * self.options.rng.uniform(*LOOKS), 0.0
             try:
                 term = await self._claim.try_acquire()
                 hopeless_since = None
@@ -267,6 +274,7 @@ class LeaderElector:
             except RETRIED as error:
                 self._claim.failed(error, "cannot be acquired, trying again")
                 term = None
+                delay = self.options.retry_period * (1 + JITTER * self.options.rng.random())
                 put_off = retry_after(error, self.options.rng)
                 if verdict_on(error) is not Verdict.HOPELESS:
                     hopeless_since = None
@@ -277,14 +285,21 @@ class LeaderElector:
                         error.add_note(f"while {self.identity!r} waited for lease {self._claim}")
                         raise
             if term is not None:
-                logger.info("lease %s: %r leads now, transitions %d", self._claim, self.identity, term.transitions)
                 self._claim.calm()
                 return term
-            if self.leader not in (waiting_for, ""):
-                waiting_for = self.leader
-                logger.info("lease %s: held by %r, %r waits for it", self._claim, waiting_for, self.identity)
-            delay = self.options.retry_period * (1 + JITTER * self.options.rng.random())
-            await trio.sleep(max(delay, put_off))
+            held = (self.leader, self._claim.duration)
+            if self.leader and held != waiting_for:
+                waiting_for = held
+                logger.info(
+                    "lease %s: held by %r, %r waits until it was not renewed for %g s",
+                    self._claim,
+                    self.leader,
+                    self.identity,
+                    self._claim.duration,
+                )
+            now = trio.current_time()
+            # Not only at the next look: who is silent until the lease runs out is gone.
+            await trio.sleep_until(max(min(now + delay, self._claim.runs_out_at), now + put_off))
 
     # --- holding it ---------------------------------------------------------------------------------------------------
 
@@ -337,7 +352,7 @@ class LeaderElector:
             self._claim.calm()
 
     def _check_age(self, term: Leadership, scope: trio.CancelScope) -> None:
-        # The guard's sleep does not count the time that the machine slept for; here the wall clock is asked too.
+        # The guard's sleep does not count the time that the machine slept for; here that counts, too.
         if term._age() >= self.options.renew_deadline - HAIR:
             self._lose(term, scope, f"it was not renewed for {term._age():.1f} s")
 
@@ -347,6 +362,8 @@ class LeaderElector:
             with trio.move_on_after(self.options.renew_deadline - term._age()):
                 await term._lost.wait()
             self._check_age(term, scope)
+        if term._age() >= self.options.lease_duration:
+            await trio.sleep(AT_ONCE)
         while True:
             left = self.options.lease_duration - term._age()
             if left <= HAIR:

@@ -16,7 +16,22 @@ from ..errors import TrioformerError
 from ..models import EMPTY_MAP
 
 JITTER: Final = 1.2
-"""A candidate waits from one retry period to ``1 + JITTER`` of them (client-go's ``JitterFactor``)."""
+"""After a failure a candidate waits from one retry period to ``1 + JITTER`` of them (client-go's ``JitterFactor``)."""
+
+LOOKS: Final = (0.4, 0.8)
+"""In retry periods, from when to when a candidate looks at the Lease again, at random.
+
+It sees a renewal that much late, and takes over as much later when that was the last one.  client-go's candidates wait
+as long as after a failure, and do not look when the lease runs out, which makes up to 4.4 retry periods.
+"""
+
+
+_SLEEPLESS: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+
+
+def boot_clock() -> float:
+    """Seconds on a clock that cannot be set, and that goes on while the machine sleeps, where the system has one."""
+    return time.perf_counter() if _SLEEPLESS is None else time.clock_gettime(_SLEEPLESS)
 
 
 class LeadershipLostError(TrioformerError):
@@ -38,7 +53,10 @@ class LeaderElectionOptions:
     """Seconds without a renewal after which the leader gives up.  What is left until ``lease_duration`` is what the
     body has to end in after that."""
     retry_period: float = 2.0
-    """Seconds from one renewal to the next; candidates try every ``retry_period`` to 2.2 times that, at random."""
+    """Seconds from one renewal to the next; candidates look twice as often, and when the lease runs out.
+
+    So another one leads within ``lease_duration + retry_period`` after the last renewal of a leader that is lost, and
+    within ``retry_period`` after a release."""
     grace_period: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     """Seconds of nothing but answers that waiting does not mend, such as 403, before a candidate raises one;
     infinity retries for ever, as client-go does."""
@@ -51,7 +69,9 @@ class LeaderElectionOptions:
     """Called when the body still runs at the time when others may take over.  It is logged in any case; a program that
     must not have two leaders under any circumstances ends itself here, with ``os._exit``.  Must be quick."""
     wall_clock: Callable[[], float] = time.time
-    """Seconds since 1970: for the stamps in the Lease, and to notice that the machine slept."""
+    """Seconds since 1970, for the stamps in the Lease; nothing is decided by it."""
+    boot_clock: Callable[[], float] = boot_clock
+    """Seconds since some moment, those included that the machine slept for; trio's clock stands still meanwhile."""
     rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)
     """Where the jitter comes from."""
 
@@ -86,8 +106,8 @@ class Stamp:
     """Trio's: what deadlines are measured with."""
     machine: float
     """The real one behind it, which stands still while a machine sleeps; trio's may be a virtual one, in tests."""
-    wall: float
-    """The wall clock, which is put right afterwards."""
+    boot: float
+    """One that goes on while a machine sleeps."""
 
 
 @final
@@ -95,28 +115,32 @@ class Stamp:
 class Clocks:
     """Tells how long ago something was, whichever clock says more."""
 
-    wall_clock: Callable[[], float]
+    boot_clock: Callable[[], float]
 
     def now(self) -> Stamp:
         """Read all of them."""
-        return Stamp(trio.current_time(), time.perf_counter(), self.wall_clock())
+        return Stamp(trio.current_time(), time.perf_counter(), self.boot_clock())
 
     def age(self, then: Stamp) -> float:
         """Seconds since then, those included that the machine slept for.
 
-        By so much has the wall clock run ahead of the monotonic one: in a suspended laptop, a paused virtual machine.
-        A wall clock that was put forward by hand looks the same.  One that was put back changes nothing.
+        The wall clock has no say: it jumps whenever somebody puts it right.
         """
         now = self.now()
         passed = now.trio - then.trio
-        slept = now.wall - then.wall - max(passed, now.machine - then.machine)
+        slept = now.boot - then.boot - max(passed, now.machine - then.machine)
         return passed + max(0.0, slept)
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class Leadership(metaclass=NoPublicConstructor):
-    """One term as the leader; what the body is given."""
+    """One term as the leader; what the body is given.
+
+    A body is cancelled when the leadership is lost, which it notices at its next ``await``.  After its process was
+    stopped, or its machine slept, it may run up to there although others lead.  So look at :attr:`is_held` right before
+    each act that others can see, and write :attr:`transitions` along with it.
+    """
 
     identity: str
     """Whose."""
@@ -124,7 +148,7 @@ class Leadership(metaclass=NoPublicConstructor):
     """The Lease's ``leaseTransitions``, which rises with every change of the holder.
 
     A fencing token: who writes it next to the work can tell late writes of a former leader from those of the present
-    one.  It begins anew when nobody leads and the Lease is deleted.
+    one.  It begins anew when the Lease is deleted and neither its holder nor whoever takes it had seen it.
     """
     _clocks: Clocks
     _lease_duration: float

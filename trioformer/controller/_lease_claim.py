@@ -16,7 +16,7 @@ import attrs
 import trio
 
 from .._backoff import Backoff, BackoffPolicy
-from ..errors import ConflictError, ConnectionFailedError, ServerError, StatusError
+from ..errors import ConflictError, ConnectionFailedError, NotFoundError, ServerError, StatusError
 from ..watchtools import RETRIED
 from ._leadership import Clocks, LeaderElectionOptions, Leadership, Stamp
 from ._lease_lock import LeaseLock, LeaseRecord
@@ -51,11 +51,12 @@ class LeaseClaim:
     _own: LeaseRecord = attrs.field(factory=LeaseRecord, init=False)  # as last written, or tried to
     _observed: LeaseRecord | None = attrs.field(default=None, init=False)
     _observed_at: float = attrs.field(default=-math.inf, init=False)
+    _is_missing: bool = attrs.field(default=False, init=False)  # although another one should hold it
     _reported: str = attrs.field(default="", init=False)
     _last_logged: str = attrs.field(default="", init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._clocks = Clocks(self._options.wall_clock)
+        self._clocks = Clocks(self._options.boot_clock)
 
     def __str__(self) -> str:
         return str(self._lock)
@@ -65,6 +66,20 @@ class LeaseClaim:
         """Who held the Lease when it was last seen; empty for nobody."""
         return "" if self._observed is None else self._observed.holder_identity
 
+    @property
+    def duration(self) -> float:
+        """For how long the Lease is left alone after each change of it.
+
+        One that names a holder and no duration was written by hand, or by something else; ours is taken then.
+        """
+        named = 0 if self._observed is None else self._observed.lease_duration_seconds
+        return named or self._options.lease_duration
+
+    @property
+    def runs_out_at(self) -> float:
+        """When another one's Lease runs out, on trio's clock, unless it is renewed; infinity if it is nobody's."""
+        return self._observed_at + self.duration if self._is_anothers() else math.inf
+
     def calm(self) -> None:
         """Forget the failures until now: all is well, and the next one is news even if it is the same."""
         self.failure, self._last_logged = None, ""
@@ -73,31 +88,51 @@ class LeaseClaim:
 
     async def try_acquire(self) -> Leadership | None:
         """Take the Lease if nobody has it, or if whoever has it was silent for too long; None if not."""
-        current = await self._ask(self._lock.get)
+        current, last = await self._ask(self._lock.get), self._observed
+        if current is None and self._is_anothers():
+            # Deleted by hand: whoever leads does not know it yet, and takes it again with the next renewal.
+            self._tell_missing()
+            return None
+        self._is_missing = False
         self._observe(current)
-        if current is not None and current.holder_identity not in ("", self._identity) and self._is_valid(current):
+        if self._is_anothers():
             return None
         if current is not None and current.holder_identity == self._identity:
-            own = current  # of a write whose answer did not come, or of a former life
+            # Of a write whose answer did not come, or of a former life; its stamp may be anything.
+            own = attrs.evolve(current, renew_time=self._own.renew_time)
         else:
+            known = last if current is None else current
             own = LeaseRecord(
                 holder_identity=self._identity,
                 acquire_time=self._datetime(),
-                lease_transitions=0 if current is None else current.lease_transitions + 1,
+                renew_time=self._own.renew_time,
+                lease_transitions=0 if known is None else known.lease_transitions + 1,
             )
         self._own = attrs.evolve(own, lease_duration_seconds=math.ceil(self._options.lease_duration))
+        silent = ""
+        if self.holder not in ("", self._identity):
+            silent = f"; {self.holder!r} has not renewed it for {trio.current_time() - self._observed_at:.1f} s"
         stamp = await self._write()
+        logger.info("lease %s: %r leads now, transitions %d%s", self, self._identity, own.lease_transitions, silent)
         return Leadership._create(
             self._identity, own.lease_transitions, self._clocks, self._options.lease_duration, stamp
         )
 
-    def _is_valid(self, record: LeaseRecord) -> bool:
-        """Whether others have to leave it alone; by the local clock since it was seen to change, and by nothing else.
+    def _is_anothers(self) -> bool:
+        """Whether to leave the Lease alone; by the local clock since it was seen to change, and by nothing else."""
+        return self.holder not in ("", self._identity) and trio.current_time() < self._observed_at + self.duration
 
-        A Lease that names a holder and no duration was written by hand, or by something else; ours is taken then.
-        """
-        duration = record.lease_duration_seconds or self._options.lease_duration
-        return trio.current_time() < self._observed_at + duration
+    def _tell_missing(self) -> None:
+        if not self._is_missing:
+            left = self._observed_at + self.duration - trio.current_time()
+            logger.warning(
+                "lease %s: was deleted while %r held it, %r waits for another %.1f s",
+                self,
+                self.holder,
+                self._identity,
+                left,
+            )
+        self._is_missing = True
 
     def _observe(self, record: LeaseRecord | None, *, is_told: bool = True) -> None:
         """Note what the Lease says; its time begins anew when anything about it has changed."""
@@ -110,9 +145,13 @@ class LeaseClaim:
 
     async def try_renew(self, term: Leadership) -> bool:
         """Renew once; False if another one has it."""
+        is_changed = False
         if self._lock.is_known:
             try:
                 term._renewed = await self._write()
+            except (ConflictError, NotFoundError) as error:
+                is_changed = True  # by whom, and to what, is told below
+                self.failed(error, "cannot be updated as it was, reading it", logging.DEBUG)
             except RETRIED as error:
                 self.failed(error, "cannot be updated as it was, reading it")
             else:
@@ -120,18 +159,19 @@ class LeaseClaim:
                 return True
         current = await self._ask(self._lock.get)
         self._observe(current)
-        # Deleted or emptied by hand: to be taken again, unless somebody has led meanwhile.
-        is_ours = (
-            current is None
-            or current.holder_identity == self._identity
-            or (not current.holder_identity and current.lease_transitions == term.transitions)
-        )
-        if is_ours:
-            if current is None or not current.holder_identity:
-                logger.warning("lease %s: was deleted or emptied, %r takes it again", self._lock, self._identity)
-            term._renewed = await self._write()
-            self.renewals += 1
-        return is_ours
+        if current is None:
+            deed, answer = "deleted", "created it again"
+        elif current.holder_identity == self._identity:
+            deed, answer = "changed", "renewed it all the same"
+        elif not current.holder_identity and current.lease_transitions == term.transitions:
+            deed, answer = "emptied", "taken it again"
+        else:
+            return False  # somebody leads, or has led meanwhile
+        term._renewed = await self._write()
+        self.renewals += 1
+        if is_changed or deed != "changed":
+            logger.warning("lease %s: was %s by somebody else, %r has %s", self, deed, self._identity, answer)
+        return True
 
     async def release(self) -> None:
         """Let the next one have it at once (client-go ``release``); not to be cancelled, but not for ever either."""
@@ -185,6 +225,8 @@ class LeaseClaim:
         now, last = self._datetime(), self._own.renew_time
         if last is not None and now <= last:
             now = last + timedelta(microseconds=1)
+        if self._observed is not None and now == self._observed.renew_time:
+            now += timedelta(microseconds=1)
         self._own = attrs.evolve(self._own, renew_time=now)
         put = self._lock.update if self._lock.is_known else self._lock.create
         could_hold, self.may_hold = self.may_hold, True
