@@ -8,11 +8,18 @@
 
 A :class:`Request` names an object; ``reconcile`` reads its state and brings the world closer to it.
 :class:`Controller` does the rest: it begins when all is known, repeats what failed, and ends in good order.
+:class:`Expectations` tell it what its caches do not show yet, :func:`claim_objects` what belongs to whom, and an
+:class:`EventRecorder` lets people know what it did.
 With :func:`run_as_leader` only one of several processes runs something; the others stand by.
 """
 
 from __future__ import annotations
 
+from ._adoption import OwnerGoneError as OwnerGoneError
+from ._adoption import claim_objects as claim_objects
+from ._adoption import controller_of as controller_of
+from ._adoption import controller_reference as controller_reference
+from ._adoption import is_controlled_by as is_controlled_by
 from ._controller import Controller as Controller
 from ._controller_statistics import ControllerObserver as ControllerObserver
 from ._controller_statistics import ControllerPhase as ControllerPhase
@@ -22,6 +29,11 @@ from ._enqueue import request_for_any_owner as request_for_any_owner
 from ._enqueue import request_for_object as request_for_object
 from ._enqueue import request_for_owner as request_for_owner
 from ._enqueue import requests_by_index as requests_by_index
+from ._event_options import EventRecorderOptions as EventRecorderOptions
+from ._event_options import EventRecorderStatistics as EventRecorderStatistics
+from ._event_recorder import EventRecorder as EventRecorder
+from ._expectations import Expectations as Expectations
+from ._expectations import Expected as Expected
 from ._feed import LOW_PRIORITY as LOW_PRIORITY
 from ._leader_election import LeaderElector as LeaderElector
 from ._leader_election import leadership as leadership

@@ -1,0 +1,299 @@
+"""An operator: a kind of one's own, and a controller that makes it true.
+
+A Website is a page and a number of pods that serve it.  The operator keeps a ConfigMap with the page, a Service and the
+pods: it creates what is missing, deletes what is too much, adopts what has the Website's label and no controller,
+reports in the status and in events, and takes all down before the Website goes.
+(A Deployment would keep the pods just as well; here you see how that is done.)
+
+See it work against an API server inside this process, or with the cluster that kubectl uses::
+
+    python examples/crd_operator.py --embedded
+    python examples/crd_operator.py --kubeconfig ~/.kube/config
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import ClassVar, TypeVar
+
+import attrs
+import trio
+
+from trioformer import AlreadyExistsError, Client, NotFoundError, SharedInformerFactory, StatusError, open_client
+from trioformer.controller import (
+    Controller,
+    EventRecorder,
+    Expectations,
+    Request,
+    RequeueAfter,
+    claim_objects,
+    controller_reference,
+    is_controlled_by,
+    request_for_owner,
+)
+from trioformer.models import KubernetesObject, Model, ObjectMeta, ResourceInfo, from_dict, to_dict
+from trioformer.models.apiextensions_v1 import CustomResourceDefinition
+from trioformer.models.core_v1 import ConfigMap, Pod, Service
+from trioformer.models.meta_v1 import Condition
+from trioformer.testing import APIServer
+from trioformer.watchtools import deleted, has_condition, wait_for
+
+LABEL = "example.com/website"
+FINALIZER = "example.com/take-down"
+ENDED = ("Succeeded", "Failed")
+OWNED: tuple[type[KubernetesObject], ...] = (ConfigMap, Service, Pod)
+T = TypeVar("T", bound=KubernetesObject)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class WebsiteSpec(Model):
+    """What somebody wants."""
+
+    page: str = ""
+    replicas: int = 1
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class WebsiteStatus(Model):
+    """What the operator has seen."""
+
+    observed_generation: int = 0
+    pods: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Website(KubernetesObject):
+    """A page, and how many pods serve it."""
+
+    __resource__: ClassVar[ResourceInfo] = ResourceInfo(
+        group="example.com", version="v1", kind="Website", plural="websites", namespaced=True, subresources=("status",)
+    )
+
+    spec: WebsiteSpec = WebsiteSpec()
+    status: WebsiteStatus = WebsiteStatus()
+
+
+FIELDS = {"page": {"type": "string"}, "replicas": {"type": "integer", "minimum": 0, "maximum": 100, "default": 1}}
+SPEC = {"type": "object", "properties": FIELDS}
+STATUS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}}
+VERSION = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": SCHEMA}
+NAMES = {"kind": "Website", "listKind": "WebsiteList", "plural": "websites", "singular": "website"}
+KIND = {"group": "example.com", "scope": "Namespaced", "names": NAMES, "versions": [VERSION]}
+DEFINITION = from_dict(CustomResourceDefinition, {"metadata": {"name": "websites.example.com"}, "spec": KIND})
+
+
+async def install(client: Client) -> None:
+    """Have the cluster serve Websites."""
+    definitions = client.api(CustomResourceDefinition)
+    with suppress(AlreadyExistsError):
+        await definitions.create(DEFINITION)
+    await wait_for(definitions, DEFINITION.name, has_condition("Established"))
+
+
+def owned(website: Website, kind: type[T], metadata: Mapping[str, str], **rest: object) -> T:
+    """Make an object that belongs to a Website."""
+    owner = to_dict(controller_reference(website))
+    meta = {"namespace": website.namespace, "labels": {LABEL: website.name}, "ownerReferences": [owner]}
+    return from_dict(kind, {"metadata": {**meta, **metadata}, **rest})
+
+
+def page_of(website: Website) -> ConfigMap:
+    return owned(website, ConfigMap, {"name": website.name}, data={"index.html": website.spec.page})
+
+
+def service_of(website: Website) -> Service:
+    spec = {"selector": {LABEL: website.name}, "ports": [{"port": 80}]}
+    return owned(website, Service, {"name": website.name}, spec=spec)
+
+
+def pod_of(website: Website) -> Pod:
+    mount = {"name": "page", "mountPath": "/usr/share/nginx/html"}
+    container = {"name": "web", "image": "nginx:1.27", "volumeMounts": [mount]}
+    spec = {"containers": [container], "volumes": [{"name": "page", "configMap": {"name": website.name}}]}
+    return owned(website, Pod, {"generateName": f"{website.name}-"}, spec=spec)
+
+
+def with_condition(conditions: Iterable[Condition], new: Condition, now: datetime) -> tuple[Condition, ...]:
+    """Replace the condition of a type; its time stays unless its status flips (the API conventions)."""
+    known = {each.type: each for each in conditions}
+    old = known.get(new.type)
+    since = old.last_transition_time if old is not None and old.status == new.status else now
+    return tuple({**known, new.type: attrs.evolve(new, last_transition_time=since)}.values())
+
+
+owner_of = request_for_owner(Website)
+
+
+def website_of(obj: KubernetesObject) -> Iterable[Request]:
+    """Name the Website that controls an object, or could adopt it."""
+    name = obj.metadata.labels.get(LABEL)
+    return owner_of(obj) or ([Request(obj.namespace, name)] if name else [])
+
+
+@attrs.define(eq=False)
+class Operator:
+    """Compares what is there with what a Website says, and does what is missing."""
+
+    client: Client
+    factory: SharedInformerFactory
+    recorder: EventRecorder
+    now: Callable[[], datetime]
+    expectations: Expectations = attrs.field(factory=Expectations)
+
+    def controller(self) -> Controller:
+        controller = Controller("websites", self.reconcile, workers=4, reconcile_deadline=60)
+        controller.watch(self.factory.informer(Website))
+        for kind in OWNED:
+            seen = self.expectations.observing(owner_of)
+            controller.watch(self.factory.informer(kind), enqueue=website_of, predicates=[seen])
+        return controller
+
+    async def reconcile(self, request: Request) -> RequeueAfter | None:
+        """Look at one Website; does nothing when called once too often."""
+        website = self.factory.informer(Website).lister.get(request.name, namespace=request.namespace)
+        if website is None:
+            self.expectations.forget(request)
+            return None
+        try:
+            if website.metadata.deletion_timestamp is not None:
+                return await self.take_down(website)
+            if self.expectations.is_satisfied(request):
+                await self.bring_up(website)
+        except StatusError as error:
+            self.recorder.event(website, type="Warning", reason="Failed", action="Reconcile", note=str(error))
+            raise
+        return self.expectations.requeue(request)
+
+    async def bring_up(self, website: Website) -> None:
+        """Create what is missing, delete what is too much, and report what was there."""
+        if FINALIZER not in website.metadata.finalizers:  # first, so that nothing can be left over
+            await self.set_finalizers(website, [*website.metadata.finalizers, FINALIZER])
+        missing: list[str] = []
+        page, wanted = (await self.claim(website, ConfigMap)).get(website.name), page_of(website)
+        if page is None:
+            missing.append("no page")
+            await self.create(website, wanted)
+        elif page.data != wanted.data:
+            missing.append("an old page")
+            await self.client.api(ConfigMap).replace(attrs.evolve(page, data=wanted.data))
+        if website.name not in await self.claim(website, Service):
+            missing.append("no service")
+            await self.create(website, service_of(website))
+        pods = (await self.claim(website, Pod)).values()
+        alive = [pod for pod in pods if not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED]
+        if len(alive) != website.spec.replicas:
+            missing.append(f"{len(alive)} of {website.spec.replicas} pods")
+        for _ in range(website.spec.replicas - len(alive)):
+            await self.create(website, pod_of(website))
+        alive.sort(key=lambda pod: str(pod.metadata.creation_timestamp))
+        for pod in alive[website.spec.replicas :]:
+            await self.delete(website, pod)
+        await self.report(website, len(alive), ", ".join(missing))
+
+    async def take_down(self, website: Website) -> RequeueAfter | None:
+        """Delete what belongs to a Website, and let it go when nothing is left."""
+        left: list[KubernetesObject] = []
+        for kind in OWNED:
+            # From the server: a cache may not know yet of something whose creation got no answer.
+            found = await self.client.api(kind, namespace=website.namespace).list(label_selector={LABEL: website.name})
+            left += [obj for obj in found if is_controlled_by(obj, website)]
+        for obj in left:
+            if obj.metadata.deletion_timestamp is None:
+                await self.delete(website, obj)
+        if not left and FINALIZER in website.metadata.finalizers:
+            with suppress(NotFoundError):  # it went, and its last event is on the way
+                await self.set_finalizers(website, [each for each in website.metadata.finalizers if each != FINALIZER])
+                self.tell(website, "TakenDown", "Delete", "nothing is left")
+        return RequeueAfter(5) if left else None  # or earlier, when an event tells of its end
+
+    async def claim(self, website: Website, kind: type[T]) -> Mapping[str, T]:
+        """Adopt and release; returns what belongs to the Website, by name."""
+        objects = self.factory.informer(kind).lister.list(namespace=website.namespace)
+        return {obj.name: obj for obj in await claim_objects(self.client, website, objects, {LABEL: website.name})}
+
+    async def create(self, website: Website, obj: KubernetesObject) -> None:
+        with self.expectations.creating(Request.of(website)):
+            made = await self.client.api(type(obj)).create(obj)
+        self.tell(website, "Created", "Create", f"created {made.kind} {made.name}")
+
+    async def delete(self, website: Website, obj: KubernetesObject) -> None:
+        with suppress(NotFoundError), self.expectations.deleting(Request.of(website), obj):
+            await self.client.api(type(obj), namespace=obj.namespace).delete(obj.name, uid=obj.uid)
+            self.tell(website, "Deleted", "Delete", f"deleted {obj.kind} {obj.name}")
+
+    async def set_finalizers(self, website: Website, finalizers: list[str]) -> None:
+        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": website.resource_version}}
+        await self.client.api(Website, namespace=website.namespace).patch(website.name, patch)
+
+    async def report(self, website: Website, pods: int, missing: str) -> None:
+        """Write the status, if it changed."""
+        generation = website.metadata.generation or 0
+        word, reason, told = ("False", "Incomplete", missing) if missing else ("True", "Complete", "all there")
+        ready = Condition(type="Ready", status=word, reason=reason, message=told, observed_generation=generation)
+        conditions = with_condition(website.status.conditions, ready, self.now())
+        status = attrs.evolve(website.status, observed_generation=generation, pods=pods, conditions=conditions)
+        if status != website.status:
+            websites = self.client.api(Website, namespace=website.namespace)
+            written = await websites.patch(website.name, {"status": status}, subresource="status")
+            # The next reconcile compares with this status, so it must not see an older one.
+            await self.factory.informer(Website).wait_until_at_least(written)
+
+    def tell(self, website: Website, reason: str, action: str, note: str) -> None:
+        self.recorder.event(website, reason=reason, action=action, note=note)
+        print(f"{Request.of(website)}: {note}")
+
+
+async def serve(client: Client, now: Callable[[], datetime]) -> None:
+    """Operate until told to end; then finish what has begun, within ten seconds."""
+    factory, recorder = SharedInformerFactory(client), EventRecorder(client, controller="website-operator")
+    controller = Operator(client, factory, recorder, now).controller()
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            for run in (recorder.run, factory.run, controller.run):
+                await nursery.start(run)
+            print("operating")
+            await anext(aiter(signals))
+            with trio.move_on_after(10):
+                await controller.stop()
+            nursery.cancel_scope.cancel()
+
+
+async def play(client: Client) -> None:
+    """Create a Website, change it, and delete it."""
+    websites = client.api(Website, namespace="default")
+    await websites.create(Website(metadata=ObjectMeta(name="hello"), spec=WebsiteSpec(page="Hello", replicas=3)))
+    await wait_for(websites, "hello", has_condition("Ready"))
+    await websites.patch("hello", {"spec": {"page": "Hello, world", "replicas": 1}})
+    await wait_for(websites, "hello", has_condition("Ready"))
+    await websites.delete("hello")
+    await wait_for(websites, "hello", deleted())
+
+
+async def main(arguments: argparse.Namespace) -> None:
+    """Connect and operate."""
+    server = APIServer()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        opened = server.open_client() if arguments.embedded else open_client(kubeconfig=arguments.kubeconfig)
+        async with opened as client:
+            await install(client)
+            if arguments.embedded:
+                nursery.start_soon(play, client)
+            await serve(client, lambda: datetime.now(UTC))
+        nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Operate Websites.")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
+    where.add_argument("--embedded", action="store_true", help="bring a cluster, and play with it")
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    trio.run(main, parser.parse_args())
