@@ -49,7 +49,6 @@ from typing import Generic, TypeVar, final
 
 import trio
 
-from .._backoff import Backoff
 from ..client import PAGE_SIZE, ObjectList, Undecodable, WatchEvent
 from ..errors import (
     BadRequestError,
@@ -145,7 +144,7 @@ class Reflector(Generic[T]):
         self._arrivals = Arrivals(list_watch.kind, transform, self._leave_out, namespace)
         self._intake = ListIntake(self._arrivals, self._journal.is_final)
         self._random = rng if rng is not None else random.Random()
-        self._pacing = Pacing(Backoff(self._options.backoff, rng=self._random))
+        self._pacing = Pacing(self._options.backoff, self._random)
         self._internal_errors = RetryWindow(self._options.internal_error_retry)
         self._attempt = trio.CancelScope()
         self._resource_version = ""

@@ -17,7 +17,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from .._backoff import Backoff
+from .._backoff import Backoff, BackoffPolicy
 
 MIN_WATCH_TIMEOUT: Final = 300
 """Seconds; each watch asks for a random time between this and its double, so that they do not all end together."""
@@ -41,13 +41,23 @@ def watch_timeout(rng: random.Random) -> int:
 @final
 @attrs.define(eq=False)
 class Pacing:
-    """The lives of watches that follow each other, and the waits between them."""
+    """The lives of watches that follow each other, and the waits between them.
 
-    _backoff: Backoff
+    Args:
+        policy: How the waits grow.
+        rng: Randomness of the waits.
+    """
+
+    _policy: BackoffPolicy
+    _rng: random.Random
+    _backoff: Backoff = attrs.field(init=False)
     resume_at: float = attrs.field(default=-math.inf, init=False)
     """Before when the next watch must not begin, on trio's clock."""
     _began: float = attrs.field(default=-math.inf, init=False)
     _is_accepted: bool = attrs.field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._backoff = Backoff(self._policy, rng=self._rng)
 
     @property
     def is_waiting(self) -> bool:
@@ -93,7 +103,7 @@ class Pacing:
         if lived < VERY_SHORT:
             self.back_off()
         elif lived < HEALTHY_AFTER:
-            self.resume_at = trio.current_time() + min(self._backoff.policy.initial, lived * PAUSE_SHARE)
+            self.resume_at = trio.current_time() + min(self._policy.initial, lived * PAUSE_SHARE)
         else:
             self._backoff.reset()
             self.resume_at = trio.current_time()

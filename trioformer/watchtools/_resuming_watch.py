@@ -135,7 +135,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         self._what = what
         self._on_retry = on_retry
         self._random = random.Random()
-        self._pacing = Pacing(Backoff(backoff, rng=self._random))
+        self._pacing = Pacing(backoff, self._random)
         self._version = self._handed_out = self._repeated = resource_version
         self._events: deque[WatchEvent[T]] = deque()
         self._slices = Slices()
