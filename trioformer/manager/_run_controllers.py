@@ -133,7 +133,7 @@ async def run_controllers(
 
 def _elector(client: Client, election: LeaderElection) -> LeaderElector:
     return LeaderElector(
-        client,
+        client if election.client is None else election.client,
         name=election.name,
         namespace=election.namespace,
         identity=election.identity,

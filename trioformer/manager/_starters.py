@@ -88,3 +88,5 @@ class LeaderElection:
     """Who this is; unique to the process.  None makes one of the host's name and a random part."""
     options: LeaderElectionOptions | None = None
     """The times, and whom to tell what."""
+    client: Client | None = None
+    """A connection of its own, so that renewals never wait behind the controllers' requests; None for the manager's."""
