@@ -227,12 +227,15 @@ async def test_a_watch_without_timeout_ends_after_the_servers(
     assert trio.current_time() == 1_800
 
 
+@pytest.mark.parametrize("happens", ["something", "nothing"])
 async def test_bookmarks_come_every_minute_and_before_the_end(
-    autojump_clock: trio.testing.MockClock, server: APIServer
+    autojump_clock: trio.testing.MockClock, server: APIServer, happens: str
 ) -> None:
+    """Also of a kind that nothing happens to: kube-apiserver 1.36.3 was seen to send them after 60, 120 and 148 s."""
     seen: list[tuple[float, str, str]] = []
     async with watching(server, PODS, timeoutSeconds=150, allowWatchBookmarks="true") as watch:
-        server.create(config_map())  # somebody else's write moves the revision on
+        if happens == "something":
+            server.create(config_map())  # somebody else's write moves the revision on
         while True:
             try:
                 kind, obj = await watch.event()
@@ -242,13 +245,6 @@ async def test_bookmarks_come_every_minute_and_before_the_end(
     revision = str(now(server))
     assert seen == [(60, "BOOKMARK", revision), (120, "BOOKMARK", revision), (148, "BOOKMARK", revision)]
     assert trio.current_time() == 150
-
-
-async def test_bookmarks_are_not_sent_when_nothing_has_happened(
-    autojump_clock: trio.testing.MockClock, server: APIServer
-) -> None:
-    async with watching(server, PODS, timeoutSeconds=150, allowWatchBookmarks="true") as watch:
-        assert await watch.rest() == []
 
 
 async def test_bookmarks_are_not_sent_when_they_are_not_allowed(

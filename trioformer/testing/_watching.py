@@ -172,9 +172,9 @@ class Watch:
                 else:  # so that a long stretch of what others watch does not hold up the other tasks
                     await trio.lowlevel.checkpoint()
             elif trio.current_time() >= bookmark_at:
-                # Everything up to now has been sent, or there is nothing between the start and now to tell of.
-                if self._storage.revision > self._start:
-                    await send(self._rendering.bookmark(self._served, self._storage.revision))
+                # Everything up to now has been sent.  It is sent although nothing has happened, since on a real server
+                # something always does: its own leases keep the revision moving.
+                await send(self._rendering.bookmark(self._served, self._storage.revision))
                 bookmark_at = self._next_bookmark(period, ends)
             else:
                 with trio.move_on_at(min(ends, bookmark_at)):

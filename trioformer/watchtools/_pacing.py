@@ -44,11 +44,11 @@ class Pacing:
     """The lives of watches that follow each other, and the waits between them.
 
     Args:
-        policy: How the waits grow.
+        policy: How the waits grow; None for the default.
         rng: Randomness of the waits.
     """
 
-    _policy: BackoffPolicy
+    _policy: BackoffPolicy | None
     _rng: random.Random
     _backoff: Backoff = attrs.field(init=False)
     resume_at: float = attrs.field(default=-math.inf, init=False)
@@ -103,7 +103,7 @@ class Pacing:
         if lived < VERY_SHORT:
             self.back_off()
         elif lived < HEALTHY_AFTER:
-            self.resume_at = trio.current_time() + min(self._policy.initial, lived * PAUSE_SHARE)
+            self.resume_at = trio.current_time() + min(self._backoff.policy.initial, lived * PAUSE_SHARE)
         else:
             self._backoff.reset()
             self.resume_at = trio.current_time()

@@ -37,7 +37,7 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from .._backoff import Backoff, BackoffPolicy
+from .._backoff import BackoffPolicy
 from .._util import NoPublicConstructor, Slices
 from ..client import Api, FieldSelector, LabelSelector, OnUndecodable, WatchEvent, WatchStream
 from ..errors import ConnectionFailedError, DecodeError, ExpiredError, StatusError, TrioformerError
