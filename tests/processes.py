@@ -14,6 +14,14 @@ import trio
 
 ROOT = Path(__file__).parent.parent
 POD_LOGGER = ROOT / "examples" / "pod_logger.py"
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: embedded
+contexts: [{{name: embedded, context: {{cluster: embedded}}}}]
+clusters: [{{name: embedded, cluster: {{server: "{url}"}}}}]
+"""
+"""How programs find a server that is reached by plain HTTP; to be formatted with its ``url``."""
 
 
 @attrs.define(eq=False)

@@ -9,20 +9,13 @@ import trio.testing
 
 from examples import events
 from tests.event_recorders import count_of, stored
-from tests.processes import running
+from tests.processes import KUBECONFIG, running
 from trioformer.client import Client
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
 
 PROGRAM = "examples/events.py"
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: embedded
-contexts: [{{name: embedded, context: {{cluster: embedded}}}}]
-clusters: [{{name: embedded, cluster: {{server: "{url}"}}}}]
-"""
 
 
 def pod(name: str, **restarts: int) -> Pod:

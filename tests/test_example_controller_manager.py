@@ -17,7 +17,7 @@ import trio.testing
 
 from examples.controller_manager import RUNNING, WORKERS, Settings, Worker, parse_arguments
 from tests.e2e.replicas import Entry, late_writes, overlaps
-from tests.processes import Program, running
+from tests.processes import KUBECONFIG, Program, running
 from trioformer import Client, SharedInformerFactory
 from trioformer.controller import Leadership, Request, RequeueAfter, leadership
 from trioformer.manager import ManagerContext, run_controllers
@@ -27,13 +27,6 @@ from trioformer.testing import APIServer, serve_http
 
 MANAGER = "examples/controller_manager.py"
 LABELS = {"example.com/managed": "yes"}
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: embedded
-contexts: [{{name: embedded, context: {{cluster: embedded}}}}]
-clusters: [{{name: embedded, cluster: {{server: "{url}"}}}}]
-"""
 
 
 def pod(name: str, phase: str, *, owner: str = "") -> dict[str, Any]:

@@ -9,20 +9,12 @@ import trio
 import trio.testing
 
 from examples import custom_resource, indexes, list_and_watch, many_namespaces, transforms, work_queue
-from tests.processes import result_of, running
+from tests.processes import KUBECONFIG, result_of, running
 from trioformer import Client, SharedInformerFactory
 from trioformer.models import from_dict, to_dict
 from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
-
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: embedded
-contexts: [{{name: embedded, context: {{cluster: embedded}}}}]
-clusters: [{{name: embedded, cluster: {{server: "{url}"}}}}]
-"""
 
 
 def pod(name: str, *, app: str = "web", node: str = "node-1", image: str = "nginx") -> Pod:

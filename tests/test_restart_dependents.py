@@ -15,8 +15,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from examples.restart_dependents import LEDGER, RESTARTED_AT, ROLLOUT, Ledger, Restarter, Settings, serve
-from tests.processes import result_of, running
-from tests.test_examples import KUBECONFIG
+from tests.processes import KUBECONFIG, result_of, running
 from trioformer import Client, SharedInformerFactory, open_client, wait_for
 from trioformer.controller import Request
 from trioformer.errors import ConfigError, NotFoundError

@@ -13,8 +13,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from examples.workqueue_controller import Item, PodController, serve
-from tests.processes import running
-from tests.test_examples import KUBECONFIG
+from tests.processes import KUBECONFIG, running
 from trioformer import Client, SharedInformerFactory
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
