@@ -14,6 +14,7 @@ import trio.testing
 from tests.controllers import Observer, Reconcile, errors_of, pods, start
 from tests.scripted import modified, pod
 from trioformer.controller import Controller, Request, RequeueAfter, TerminalError
+from trioformer.errors import ConnectionFailedError
 from trioformer.workqueue import ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter
 
 # --- what comes again ---
@@ -51,6 +52,21 @@ async def test_a_failure_is_logged_once_with_the_controller_the_key_and_what_com
     record = next(record for record in caplog.records if record.levelno == logging.ERROR)
     assert record.exc_info is not None
     assert record.exc_info[1] is error
+
+
+async def test_an_outage_is_logged_in_a_line_for_each_try_without_tracebacks(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    informer, error = pods("a"), ConnectionFailedError("get pods/a: connection refused")
+    controller = Controller("pods", Reconcile([error, error]))
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(5)
+    records = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(records) == 2
+    for record in records:
+        assert record.exc_info is None
+        assert record.message.endswith("in a row: ConnectionFailedError: get pods/a: connection refused")
 
 
 async def test_an_event_brings_a_failed_request_before_its_delay_is_over(

@@ -11,6 +11,7 @@ import attrs
 import trio
 
 from .._util import enclosing_tasks
+from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
 from ._controller_statistics import ControllerObserver, Tally
 from ._request import Request
@@ -149,8 +150,10 @@ class Reconciler:
             then = f"to be tried again in {wait:.3g} s, after failure number {count} in a row"
         else:
             then = "not tried again, since the controller stops"
+        # The library's own errors say what failed, and where; forty lines for each object of an outage would hide that.
+        trace = None if isinstance(error, TrioformerError) else error
         logger.error(
-            "controller %s: reconcile of %s failed, %s: %s", self.name, request, then, in_words(error), exc_info=error
+            "controller %s: reconcile of %s failed, %s: %s", self.name, request, then, in_words(error), exc_info=trace
         )
         if is_dropped and self.on_dropped is not None:
             try:
