@@ -8,6 +8,7 @@ import trio
 import trio.testing
 
 from tests.scripted import Recorder, ScriptedListWatch, Step, added, bookmark, listing, modified, pod
+from trioformer._util import first_leaf
 from trioformer.cache import ApiListWatch, ReflectorOptions, SharedInformer
 from trioformer.client import Client, ObjectList
 from trioformer.errors import ExpiredError, ForbiddenError
@@ -165,3 +166,9 @@ async def test_two_namespaces_of_a_server_become_one_cache(
     assert [each.name for each in informer.lister.list(namespace="two")] == ["a", "b"]
     assert informer.lister.list(namespace="three") == ()
     assert len(api_server.requests) == 2
+
+
+def test_two_namespaces_that_fail_at_the_same_moment_are_told_in_the_words_of_the_first() -> None:
+    error = ExceptionGroup("both", [ExceptionGroup("one", [ValueError("the first")]), KeyError("the second")])
+    assert str(first_leaf(error)) == "the first"
+    assert first_leaf(None) is None

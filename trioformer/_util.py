@@ -45,9 +45,9 @@ def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
         task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
 
 
-def only_leaf(error: Exception | None) -> Exception | None:
-    """The exception that a group of groups is about, when it is about one."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+def first_leaf(error: Exception | None) -> Exception | None:
+    """The exception to speak of in one line: of a group of groups the first, as "2 sub-exceptions" says nothing."""
+    while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 

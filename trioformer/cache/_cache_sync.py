@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import trio
 
-from .._util import only_leaf
+from .._util import first_leaf
 from ..errors import CacheSyncError, NotSynced
 from ._informer_slot import InformerSlot
 from ._processor import HandlerStatistics
@@ -106,7 +106,7 @@ def _refuse_inside_handlers(slots: Sequence[Slot]) -> None:
 
 def _judged(slot: Slot) -> NotSynced:
     state = slot.informer.state
-    return NotSynced(name=str(slot.key), phase=state.phase, error=only_leaf(state.error), since=slot.started_at)
+    return NotSynced(name=str(slot.key), phase=state.phase, error=first_leaf(state.error), since=slot.started_at)
 
 
 def _judged_handler(registration: SyncingHandler, *, is_removed: bool) -> NotSynced:

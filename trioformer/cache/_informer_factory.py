@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 import attrs
 import trio
 
-from .._util import only_leaf
+from .._util import first_leaf
 from ..client import Client, FieldSelector, LabelSelector
 from ..models import FieldMatcher, KubernetesObject, LabelMatcher, PartialObjectMetadata, resource_of
 from ._arrivals import Transform
@@ -443,4 +443,4 @@ class SharedInformerFactory:
 
 def _in_words(slot: _Slot) -> str:
     state = slot.informer.state
-    return str(attrs.evolve(state, error=only_leaf(state.error)))
+    return str(attrs.evolve(state, error=first_leaf(state.error)))

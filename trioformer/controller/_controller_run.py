@@ -8,7 +8,7 @@ from typing import Any, final
 import attrs
 import trio
 
-from .._util import only_leaf
+from .._util import first_leaf
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
 from ..workqueue import QueueObserver, RateLimiter, RateLimitingQueue, default_controller_rate_limiter
@@ -203,7 +203,7 @@ class ControllerRun:
 
     def _not_synced(self, watch: Watch[Any], registration: HandlerRegistration[Any]) -> CacheSyncError:
         state = watch.informer.state
-        error = only_leaf(state.error)
+        error = first_leaf(state.error)
         late = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)
         why = f"{late.name}: {late.phase}{f' after {error}' if error is not None else ''}"
         return CacheSyncError(f"controller {self.name} cannot start: {why}", not_synced=(late,))
