@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-import socket
 import sys
 
 import trio
@@ -39,7 +38,7 @@ async def cancel_when_told(scope: trio.CancelScope) -> None:
             return
 
 
-async def main(identity: str, retry_period: float) -> int:
+async def main(identity: str | None, retry_period: float) -> int:
     """Wait for the lease, and work; returns the exit code."""
     options = LeaderElectionOptions(
         lease_duration=7.5 * retry_period,
@@ -61,7 +60,7 @@ async def main(identity: str, retry_period: float) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Lead, or wait for that.")
-    parser.add_argument("--identity", default=socket.gethostname(), help="who this is; unique to the process")
+    parser.add_argument("--identity", help="who this is, unique to the process; default: host name and a random part")
     parser.add_argument("--retry-period", type=float, default=2.0, metavar="SECONDS", help="2 unless given")
     arguments = parser.parse_args()
     sys.exit(trio.run(main, arguments.identity, arguments.retry_period))
