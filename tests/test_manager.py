@@ -17,6 +17,7 @@ from tests.managers import Worker, starting
 from trioformer import CacheSyncError, Client, SharedInformerFactory
 from trioformer.controller import Controller
 from trioformer.manager import ManagerContext, Starter, run_controllers
+from trioformer.manager._members import Member
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 
@@ -161,6 +162,17 @@ async def test_a_controller_that_ends_by_itself_leaves_the_others_alone(
     await trio.sleep(10)
     assert diary[2:] == ["5 short ends", "10 long is stopped", "10 long ends"]
     assert [line for line in log_of(caplog) if "ended" in line] == ["controller short: ended by itself"]
+
+
+async def test_a_controller_that_has_ended_is_not_stopped_any_more(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    worker = Worker("short", [], work_for=1)
+    member = Member("short", worker.start, phase="waiting to begin", runnable=worker)
+    await member.run()
+    await member.stop()
+    assert (member.phase, member.is_working) == ("ended", False)
+    assert worker.diary == ["0 short begins", "1 short ends"]
 
 
 async def test_a_controller_that_ends_before_it_has_begun_is_not_waited_for(

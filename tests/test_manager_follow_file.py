@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+import yaml
 
 from tests.controllers import errors_of
 from trioformer.manager import FollowedFile, follow_file
@@ -136,6 +137,54 @@ async def test_a_file_that_is_no_good_leaves_the_last_good_value_with_one_line_f
     assert len(seen) == 3
     assert all(line.startswith(line_for) and "\n" not in line for line in seen)
     assert sum(record.getMessage() == f"{path}: read again" for record in caplog.records) == 1
+
+
+def parse_and_quote(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        raise ValueError(f"this is no configuration: {exc}") from exc
+
+
+def parse_numbers(text: str) -> object:
+    try:
+        return [int(each) for each in yaml.safe_load(text)]
+    except ValueError as exc:
+        raise ValueError(f"these are no numbers\n{exc}") from exc
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "reason"),
+    [
+        (yaml.safe_load, "token: s3cret: x\n", "ScannerError: mapping values are not allowed here (line 1, column 14)"),
+        (yaml.safe_load, 'ok: 1\ntoken: "s3cret', "ScannerError: found unexpected end of stream (line 2, column 15)"),
+        (parse_and_quote, "token: s3cret: x\n", "ValueError: mapping values are not allowed here (line 1, column 14)"),
+        (parse_numbers, "[s3cret]", "ValueError: these are no numbers"),
+    ],
+)
+async def test_what_a_broken_file_says_is_not_told(
+    parse: Callable[[str], object], text: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config"
+    path.write_text("[1]")
+    looked = trio.Event()
+
+    def look(text: str) -> object:
+        if "s3cret" in text:
+            looked.set()
+        return parse(text)
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            file = follow_file(path, look)
+            await nursery.start(file.run)
+            other = tmp_path / "other"
+            other.write_text(text)
+            other.rename(path)
+            await looked.wait()
+            nursery.cancel_scope.cancel()
+    assert errors_of(caplog) == [f"{path}: the last good value is kept: {reason}"]
+    assert repr(file) == f"<FollowedFile '{path}': {reason}>"
 
 
 async def test_a_file_that_is_written_again_with_the_same_text_keeps_its_value(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ import pytest
 import trio
 import trio.testing
 
-from tests.controllers import Reconcile
+from tests.controllers import Reconcile, errors_of
 from tests.embedded import pod
 from tests.leases import NAME, NAMESPACE, hold
 from tests.managers import Worker, starting
 from tests.processes import result_of
-from trioformer import Client, SharedInformerFactory
+from trioformer import Client, SharedInformerFactory, _serving
 from trioformer.controller import Controller
 from trioformer.manager import LeaderElection, ManagerContext, Starter, run_controllers
 from trioformer.manager import _http as manager_http
@@ -242,7 +242,57 @@ async def test_metrics_are_those_of_controllers_caches_and_leadership(api_server
     assert 'workqueue_depth{controller="pods"' not in metrics.render()[0].decode()
 
 
+async def test_what_is_measured_already_stays_so(client: Client) -> None:
+    metrics, factory = Metrics(), SharedInformerFactory(client)
+    metrics.watch_factory(factory, name="mine")
+    controller = Controller("pods", Reconcile())
+    metrics.watch_controller(controller)
+    assert metrics.is_watching(factory)
+    assert metrics.is_watching(controller)
+
+    async def start(context: ManagerContext) -> Controller:
+        return controller
+
+    async with running(client, {"pods": start}, metrics=metrics, factory=factory) as manager:
+        manager.stop.set()
+    assert metrics.is_watching(factory)
+    assert metrics.is_watching(controller)
+    metrics.unwatch(factory)
+    assert not metrics.is_watching(factory)
+
+
+@pytest.mark.parametrize("target", [b"*", b"readyz", b"x/readyz", b"http://x/readyz"])
+async def test_a_target_that_is_no_path_is_not_found(
+    client: Client, target: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(client, starting(Worker("works", []))) as manager:
+        stream = await trio.open_tcp_stream("127.0.0.1", manager.http.base_url.port or 0)
+        async with stream:
+            await stream.send_all(b"GET " + target + b" HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 404 ")
+    assert errors_of(caplog) == []
+
+
 # --- what goes wrong ---
+
+
+async def test_an_error_of_the_http_server_is_logged_once_where_the_program_logs(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            raise KeyError("a bug")
+        await manager_http.Pages({}, None)(scope, receive, send)
+
+    async with trio.open_nursery() as nursery:
+        url = await nursery.start(_serving.serve_app, broken, await _serving.open_listener("127.0.0.1:0"))
+        async with httpx.AsyncClient() as http:
+            assert (await http.get(url)).status_code == 500
+        nursery.cancel_scope.cancel()
+    assert [(record.name, record.levelname) for record in caplog.records if record.name != "httpx"] == [
+        ("hypercorn.error", "ERROR")
+    ]
+    assert capsys.readouterr().err == ""
 
 
 async def test_an_address_that_is_taken_is_a_plain_error_that_names_it(api_server: APIServer, client: Client) -> None:

@@ -53,6 +53,17 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _error_log() -> logging.Logger:
+    """Return hypercorn's own logger, which goes where the program's logs go.
+
+    Left to itself, hypercorn adds a handler of its own, and all is printed twice.
+    """
+    logger = logging.getLogger("hypercorn.error")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)  # below that it says where it listens, as we do
+    return logger
+
+
 async def serve_app(
     app: Any,  # hypercorn's types name every message; ours are plain mappings
     listener: socket.socket,
@@ -68,8 +79,7 @@ async def serve_app(
     config = hypercorn.config.Config()
     config.bind = [f"fd://{listener.detach()}"]
     config.accesslog = access_log
-    config.errorlog = "-"
-    config.loglevel = "WARNING"
+    config.errorlog = _error_log()
     config.include_server_header = False
     config.keep_alive_timeout = KEEP_ALIVE
     config.keep_alive_max_requests = 1_000_000

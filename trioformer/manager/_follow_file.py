@@ -49,7 +49,8 @@ class FollowedFile(Generic[T]):
             value = await config.changed(value)
 
     A file that cannot be read or parsed any more leaves the last good value in place, and one line in the log for each
-    new reason.
+    new reason: the error's type and its first line, or for YAML the problem and where it is.
+    So what ``parse`` raises must not quote a secret in its first line.
 
     The directory must stay where it is.  A file that is a link into another directory is followed when the link
     changes, and ``..data`` does, as in a ConfigMap that is mounted (``pkg/volume/util/atomic_writer.go`` of
@@ -153,7 +154,7 @@ class FollowedFile(Generic[T]):
                 logger.info("%s: read again", self.path)
             self._trouble = ""
         except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, the last good value stays
-            trouble = " ".join(f"{type(error).__name__}: {error}".split())
+            trouble = f"{type(error).__name__}: {_reason_of(error)}"
             if trouble != self._trouble:
                 logger.error("%s: the last good value is kept: %s", self.path, trouble)  # one line
             self._trouble = trouble
@@ -193,6 +194,19 @@ class _StopFlag:
             await trio.sleep_forever()
         finally:
             self.set()
+
+
+def _reason_of(error: Exception) -> str:
+    """Say in one line what is wrong with a file, and quote nothing of it: there may be secrets in there.
+
+    PyYAML's errors quote the line, after the first one of their words, in what they call a mark.
+    """
+    for each in (error, error.__cause__):
+        mark = getattr(each, "problem_mark", None)
+        if mark is not None:
+            problem = getattr(each, "problem", None) or "it does not parse"
+            return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"
+    return str(error).strip().partition("\n")[0]
 
 
 def _import_awatch() -> _Awatch:

@@ -64,7 +64,8 @@ class Pages:
             accept = [value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"]
             body, content_type = self.metrics.render(",".join(accept))
             return Page(200, body, content_type)
-        checks = self.health.get("/" + path.split("/")[1])
+        root, slash, rest = path.partition("/")  # a target such as "*" has no slash, or something before it
+        checks = self.health.get(slash + rest.partition("/")[0]) if not root else None
         if checks is None:
             return NOT_FOUND
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)

@@ -68,6 +68,8 @@ class Member:
     async def stop(self) -> None:
         """End it in good order."""
         assert self.runnable is not None  # as above
+        if not self.is_working:
+            return  # it has ended meanwhile, and must not look as if it still worked
         self.phase = "stopping"
         try:
             await self.runnable.stop()

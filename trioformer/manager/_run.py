@@ -61,8 +61,9 @@ class ManagerRun:
         """Run until cancelled, stopped, or failed."""
         with self._measured:
             if self.metrics is not None:
-                self.metrics.watch_factory(self.factory)
-                self._measured.callback(self.metrics.unwatch, self.factory)
+                if not self.metrics.is_watching(self.factory):
+                    self.metrics.watch_factory(self.factory)
+                    self._measured.callback(self.metrics.unwatch, self.factory)
                 if self.elector is not None:
                     self.metrics.watch_elector(self.elector, name=self.lease)
                     self._measured.callback(self.metrics.unwatch, self.elector)
@@ -157,7 +158,9 @@ class ManagerRun:
                     f"the starters of {other.name} and {maker.name} have both made a controller named "
                     f"{runnable.name!r}; give them different names, since logs and metrics go by them"
                 )
-        if self.metrics is not None and isinstance(runnable, Controller):
+        if self.metrics is None or not isinstance(runnable, Controller):
+            return
+        if not self.metrics.is_watching(runnable):
             self.metrics.watch_controller(runnable)
             self._measured.callback(self.metrics.unwatch, runnable)
 

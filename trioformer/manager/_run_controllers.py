@@ -67,7 +67,7 @@ async def run_controllers(
             one; None serves nothing.
         leader_election: Run the controllers only while a Lease is held.
         metrics: What measures the factory, the election and each :class:`~trioformer.controller.Controller`, until the
-            end.
+            end; a factory or controller that it measures already is left to whoever began that.
         factory: The informers of all, which is run here; None makes one.  A replica that waits for the lease has filled
             the caches of those that were asked for before.
         stop: Set it to end in good order: waiting, as for a lease or a cache, ends at once; controllers end what they
@@ -78,7 +78,7 @@ async def run_controllers(
 
     Raises:
         ValueError: A name is not that of a controller; ``http`` is not ``host:port``; a number is below 0; the election
-            cannot be.
+            cannot be; ``metrics`` measures another factory, or election, of the same name.
         OSError: The address cannot be listened on.
         ModuleNotFoundError: hypercorn is not installed, and ``http`` is given.
         ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: controllers were cancelled at once,

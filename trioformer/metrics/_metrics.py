@@ -149,6 +149,12 @@ class Metrics:
         """Measure something no more, and give its name back; nothing when it is not measured."""
         self._scrape.discard(watched)
 
+    def is_watching(self, watched: object) -> bool:
+        """Whether a controller, queue, factory, handler or elector is measured, under whatever name."""
+        scrape = self._scrape
+        named = [each for things in (scrape.queues, scrape.electors, scrape.factories) for _, each in things]
+        return any(each is watched for each in (*named, *scrape.handlers))
+
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """Write everything down for a scrape.
 

@@ -23,12 +23,19 @@ class Guard:
 
     _shell: trio.Process
     _pipe: int
+    _is_released: bool = attrs.field(default=False, init=False)
+
+    def release(self) -> None:
+        """Order the shell to go; its process has ended, and the pid may be a stranger's soon."""
+        if not self._is_released:
+            self._is_released = True
+            with contextlib.suppress(BrokenPipeError):  # somebody has killed the shell
+                os.write(self._pipe, b"\n")
+            os.close(self._pipe)
 
     async def dismiss(self) -> None:
-        """Let the shell go; its process has ended."""
-        with contextlib.suppress(BrokenPipeError):  # somebody has killed the shell
-            os.write(self._pipe, b"\n")
-        os.close(self._pipe)
+        """Let the shell go, and wait until it has gone."""
+        self.release()
         with trio.CancelScope(shield=True):
             await self._shell.wait()
 

@@ -88,7 +88,7 @@ class Program:
     @property
     def pid(self) -> int | None:
         """The process id while it runs."""
-        return self._process.pid if self._process is not None and self._process.poll() is None else None
+        return self._process.pid if self._process is not None and self._poll() is None else None
 
     async def start(self) -> None:
         """Start the program and wait until it is ready; a start that fails or is cancelled leaves no process."""
@@ -136,6 +136,16 @@ class Program:
         if guard is not None:
             await guard.dismiss()
 
+    def _poll(self) -> int | None:
+        """Ask for the exit code.
+
+        Who has asked has freed the pid, if the process has ended; so the guard must not keep it any longer.
+        """
+        code = None if self._process is None else self._process.poll()
+        if code is not None and self._guard is not None:
+            self._guard.release()
+        return code
+
     def port_was_taken(self) -> bool:
         """Whether the last start failed because another process has the port."""
         return self.pid is None and os.strerror(errno.EADDRINUSE).lower() in self._last_log().lower()
@@ -147,12 +157,12 @@ class Program:
         tls = self._certificates.client_context()
         waiting_for = list(self.ready_paths)
         with trio.move_on_after(START_DEADLINE) as deadline:
-            while waiting_for and process.poll() is None:
+            while waiting_for and self._poll() is None:
                 if await self._answers_200(waiting_for[0], tls):
                     del waiting_for[0]
                 else:
                     await trio.sleep(POLL_PERIOD)
-        if process.poll() is not None:
+        if self._poll() is not None:
             raise self._error(f"ended with exit code {process.returncode} before it was ready")
         if deadline.cancelled_caught:
             raise self._error(f"was not ready after {START_DEADLINE:g} seconds: {waiting_for[0]} did not answer 200")
@@ -171,7 +181,7 @@ class Program:
 
     def _error(self, what: str) -> ControlPlaneError:
         lines = self._last_log().splitlines()[-LOG_LINES:]
-        exit_code = None if self._process is None else self._process.poll()
+        exit_code = self._poll()
         message = f"{self.name} {what}, see {self.log}" + (f"; its last line: {lines[-1][:300]}" if lines else "")
         error = ControlPlaneError(message, process=self.name, exit_code=exit_code, log=self.log)
         error.add_note("\n".join([f"the end of {self.log}:", *lines]))
