@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import os
 import signal
 import time
@@ -31,6 +32,7 @@ from functools import partial
 import attrs
 import trio
 import yaml
+from attrs import validators
 
 from trioformer import ConflictError, NotFoundError, SharedInformerFactory, open_client
 from trioformer.controller import Controller, LeaderElectionOptions, Request, RequeueAfter, request_for_owner
@@ -51,8 +53,13 @@ owner_of = request_for_owner(ReplicaSet)
 class Settings:
     """What the configuration file says."""
 
-    namespace_labels: Mapping[str, str] = attrs.field(factory=lambda: {"example.com/managed": "yes"})
-    keep_pods: float = attrs.field(default=3600.0, converter=float)
+    namespace_labels: Mapping[str, str] = attrs.field(
+        factory=lambda: {"example.com/managed": "yes"},
+        validator=validators.deep_mapping(validators.instance_of(str), validators.instance_of(str)),
+    )
+    keep_pods: float = attrs.field(
+        default=3600.0, converter=float, validator=[validators.ge(0), validators.lt(math.inf)]
+    )
 
     @classmethod
     def parse(cls, text: str) -> Settings:
@@ -245,5 +252,6 @@ def parse_arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    for talkative in ("httpx", "watchfiles"):
+        logging.getLogger(talkative).setLevel(logging.WARNING)
     trio.run(main, parse_arguments())  # LeadershipLostError ends it with 1, for whoever started it to start it again

@@ -50,6 +50,13 @@ class RestartReporter(ResourceEventHandler[Pod]):
                 print(f"{new.namespace}/{new.name}: container {name} has restarted, {count} times in all")
 
 
+async def watch(factory: SharedInformerFactory) -> None:
+    """Watch, and say so when the cache is filled."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        print("watching pods")
+
+
 async def serve(client: Client, stop: trio.Event) -> None:
     """Report until told to stop."""
     recorder = EventRecorder(client, controller="example.com/restart-reporter")
@@ -57,8 +64,7 @@ async def serve(client: Client, stop: trio.Event) -> None:
     factory.informer(Pod).add_event_handler(RestartReporter(recorder))
     async with trio.open_nursery() as nursery:
         await nursery.start(recorder.run)
-        await nursery.start(factory.run)
-        print("watching pods")
+        nursery.start_soon(watch, factory)  # the server may be away, and a signal is to end this all the same
         await stop.wait()
         nursery.cancel_scope.cancel()  # what is recorded and not written yet is written now
     figures = recorder.statistics()

@@ -80,9 +80,8 @@ async def serve(client: Client, stop: trio.Event, *, patience: float = 10.0) -> 
     controller.watch(replica_sets, predicates=[any_of(generation_changed, annotations_changed)])
     controller.watch(pods, enqueue=owner_of)
     async with trio.open_nursery() as nursery:
-        await nursery.start(factory.run)
-        await nursery.start(controller.run)
-        print("counting")
+        nursery.start_soon(factory.run)
+        nursery.start_soon(controller.run)  # begins when the caches are filled
         await stop.wait()
         with trio.move_on_after(patience):
             await controller.stop()

@@ -25,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import math
 import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +40,7 @@ from attrs import validators
 
 from trioformer import Client, SharedInformer, SharedInformerFactory, load_config, open_client
 from trioformer.controller import Controller, Request, RequeueAfter, request_for_owner
-from trioformer.errors import ConflictError, NotFoundError
+from trioformer.errors import ConfigError, ConflictError, NotFoundError
 from trioformer.manager import FollowedFile, follow_file
 from trioformer.models.apps_v1 import Deployment, StatefulSet
 from trioformer.models.core_v1 import Pod
@@ -67,7 +68,7 @@ class Settings:
     dependents: Mapping[Request, Sequence[Request]] = attrs.field(converter=requests, factory=dict)
     log_level: str = attrs.field(default="INFO", validator=validators.in_(logging.getLevelNamesMapping()))
     kubeconfig: str | None = None
-    qps: float = attrs.field(default=5.0, validator=validators.gt(0))
+    qps: float = attrs.field(default=5.0, validator=[validators.gt(0), validators.lt(math.inf)])
     burst: int = attrs.field(default=10, validator=validators.ge(1))
 
     @classmethod
@@ -76,6 +77,10 @@ class Settings:
         try:
             members = yaml.safe_load(text) or {}
             settings = cls(**{**members, "kubeconfig": kubeconfig or members.get("kubeconfig")})
+        except yaml.MarkedYAMLError as exc:  # its words quote the file
+            mark = exc.problem_mark
+            where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+            raise ValueError(f"this is no configuration: {exc.problem}{where}") from None
         except (yaml.YAMLError, TypeError, AttributeError) as exc:
             raise ValueError(f"this is no configuration: {exc}") from exc
         load_config(kubeconfig=settings.kubeconfig)
@@ -213,16 +218,29 @@ async def demonstrate() -> None:
             server.delete(Pod, "db-0")
 
 
+async def connect_and_serve(settings: Settings, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
+    """Serve as the settings say; they can be used if this has started."""
+    with trio.CancelScope() as scope:
+        async with open_client(kubeconfig=settings.kubeconfig, qps=settings.qps, burst=settings.burst) as client:
+            logger.setLevel(settings.log_level)
+            task_status.started(scope)
+            await serve(client, settings.dependents)
+
+
 async def follow(config: FollowedFile[Settings]) -> None:
-    """Serve as the configuration says, and begin anew when it says something else."""
-    while True:
-        settings = config.value
-        logger.setLevel(settings.log_level)
-        opened = open_client(kubeconfig=settings.kubeconfig, qps=settings.qps, burst=settings.burst)
-        async with opened as client, trio.open_nursery() as nursery:
-            nursery.start_soon(serve, client, settings.dependents)
-            await config.changed(settings)
-            nursery.cancel_scope.cancel()
+    """Serve as the configuration says, and begin anew when it says something else that can be used."""
+    settings = config.value
+    async with trio.open_nursery() as nursery:
+        serving = await nursery.start(connect_and_serve, settings)
+        while True:
+            settings = await config.changed(settings)
+            try:
+                following = await nursery.start(connect_and_serve, settings)
+            except (ConfigError, ValueError) as error:
+                logger.error("%s: the one before is kept: %s", config.path, error)  # noqa: TRY400  # one line
+            else:
+                serving.cancel()  # for a moment there are two, which is as good as one
+                serving = following
 
 
 async def main(arguments: argparse.Namespace) -> None:

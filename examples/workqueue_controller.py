@@ -19,7 +19,14 @@ from typing import NamedTuple
 import attrs
 import trio
 
-from trioformer import Client, ResourceEventHandler, SharedInformer, SharedInformerFactory, open_client
+from trioformer import (
+    Client,
+    HandlerRegistration,
+    ResourceEventHandler,
+    SharedInformer,
+    SharedInformerFactory,
+    open_client,
+)
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, live
@@ -78,8 +85,9 @@ class PodController:
         else:
             print(f"{item}: {pod.status.phase}")
 
-    async def work(self) -> None:
-        """Take one key after the other until the queue is shut down."""
+    async def work(self, registration: HandlerRegistration[Pod]) -> None:
+        """Take one key after the other, when the cache is filled, until the queue is shut down."""
+        await registration.wait_until_synced()
         with suppress(trio.EndOfChannel):
             while True:
                 async with self.queue.take() as item:  # at its end the key is done, and its failures are forgotten ...
@@ -99,12 +107,11 @@ class PodController:
                 self.queue.forget(item)
 
     async def run(self, workers: int, stop: trio.Event) -> None:
-        """Work, when the cache is filled, until told to stop; then finish what has begun."""
+        """Work until told to stop; then finish what has begun."""
         registration = self.pods.add_event_handler(Enqueuer(self.queue))
-        await registration.wait_until_synced()
         async with trio.open_nursery() as nursery:
             for _ in range(workers):
-                nursery.start_soon(self.work)
+                nursery.start_soon(self.work, registration)
             await stop.wait()
             with trio.move_on_after(PATIENCE):
                 await self.queue.drain()
@@ -116,7 +123,7 @@ async def serve(client: Client, workers: int, stop: trio.Event) -> None:
     factory = SharedInformerFactory(client)
     controller = PodController(factory.informer(Pod))
     async with trio.open_nursery() as nursery:
-        await nursery.start(factory.run)
+        nursery.start_soon(factory.run)  # the server may be away, and a signal is to end this all the same
         await controller.run(workers, stop)
         nursery.cancel_scope.cancel()
 

@@ -143,6 +143,27 @@ async def test_what_somebody_else_has_changed_meanwhile_is_left_to_the_next_even
     assert "example.com/managed" not in labels
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "namespace_labels:",
+        "namespace_labels: yes",
+        "namespace_labels: [a]",
+        "namespace_labels: {a: 1}",
+        "namespace_labels: {1: a}",
+        "keep_pods:",
+        "keep_pods: .nan",
+        "keep_pods: .inf",
+        "keep_pods: -1",
+        "keep_pods: long",
+        "color: red",
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_refused(text: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Settings.parse(text)
+
+
 # --- as its users run it ----------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -642,6 +644,8 @@ dependents:
         "[1]",
         "log_level: LOUD",
         "qps: 0",
+        "qps: .inf",
+        "qps: .nan",
         "qps: many",
         "burst: 0",
         "color: red",
@@ -651,6 +655,14 @@ dependents:
 def test_a_configuration_that_cannot_be_used_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         Settings.parse(text)
+
+
+def test_what_is_wrong_is_told_without_quoting_the_file() -> None:
+    text = "qps: 5\nkubeconfig: s3cret: x"
+    with pytest.raises(ValueError, match="this is no configuration") as caught:
+        Settings.parse(text)
+    assert str(caught.value) == "this is no configuration: mapping values are not allowed here, line 2, column 19"
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
 # --- the program as a process ---
@@ -704,6 +716,12 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
             # What cannot be used changes nothing.
             config.write_text("color: red")
             await program.wait_for(lambda lines: "color" in lines[-1])
+            broken = tmp_path / "broken"
+            rubbish = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n").decode()
+            cluster = f'https://127.0.0.1:1", certificate-authority-data: "{rubbish}'
+            broken.write_text(KUBECONFIG.format(url=cluster))
+            config.write_text(f"kubeconfig: {broken}\n")
+            await program.wait_for(lambda lines: "the one before is kept" in lines[-1])
             first.replace("db-0")
             await program.wait_for_line("default/web: restarts 2, rollouts 2")
 
