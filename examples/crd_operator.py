@@ -166,8 +166,10 @@ class Operator:
                 return await self.take_down(website)
             if self.expectations.is_satisfied(request):
                 await self.bring_up(website)
-        except StatusError as error:
-            self.recorder.event(website, type="Warning", reason="Failed", action="Reconcile", note=str(error))
+        except (StatusError, ExceptionGroup) as error:  # a group if several objects could not be claimed
+            causes = error.exceptions if isinstance(error, ExceptionGroup) else [error]
+            note = "; ".join(map(str, causes))
+            self.recorder.event(website, type="Warning", reason="Failed", action="Reconcile", note=note)
             raise
         return self.expectations.requeue(request)
 
@@ -251,14 +253,19 @@ class Operator:
 
 
 async def serve(client: Client, now: Callable[[], datetime]) -> None:
-    """Operate until told to end; then finish what has begun, within ten seconds."""
+    """Install and operate until told to end; then finish what has begun, within ten seconds."""
     factory, recorder = SharedInformerFactory(client), EventRecorder(client, controller="website-operator")
     controller = Operator(client, factory, recorder, now).controller()
+
+    async def operate() -> None:
+        await install(client)
+        for run in (recorder.run, factory.run, controller.run):
+            await nursery.start(run)
+        print("operating")
+
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
-            for run in (recorder.run, factory.run, controller.run):
-                await nursery.start(run)
-            print("operating")
+            nursery.start_soon(operate)  # a signal is to end that, too, though the server be away
             await anext(aiter(signals))
             with trio.move_on_after(10):
                 await controller.stop()
@@ -267,6 +274,7 @@ async def serve(client: Client, now: Callable[[], datetime]) -> None:
 
 async def play(client: Client) -> None:
     """Create a Website, change it, and delete it."""
+    await install(client)
     websites = client.api(Website, namespace="default")
     await websites.create(Website(metadata=ObjectMeta(name="hello"), spec=WebsiteSpec(page="Hello", replicas=3)))
     await wait_for(websites, "hello", has_condition("Ready"))
@@ -283,7 +291,6 @@ async def main(arguments: argparse.Namespace) -> None:
         await nursery.start(server.run)
         opened = server.open_client() if arguments.embedded else open_client(kubeconfig=arguments.kubeconfig)
         async with opened as client:
-            await install(client)
             if arguments.embedded:
                 nursery.start_soon(play, client)
             await serve(client, lambda: datetime.now(UTC))

@@ -17,7 +17,7 @@ from trioformer.controller import (
     controller_reference,
     is_controlled_by,
 )
-from trioformer.errors import ConflictError, InvalidError, ServerError
+from trioformer.errors import ConflictError, ForbiddenError, InvalidError, ServerError
 from trioformer.models import KubernetesObject, OwnerReference, from_dict, metadata_kind, to_dict, unstructured_kind
 from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import Namespace, Node, Pod
@@ -252,6 +252,30 @@ async def test_an_owner_whose_read_fails_adopts_nothing_and_still_releases(
     with pytest.raises(ServerError):
         await claim_objects(client, owner, pods, LABELS)
     assert owners_in(api_server, "orphan") == owners_in(api_server, "released") == []
+
+
+async def test_an_owner_whose_read_is_refused_is_read_once(api_server: APIServer, client: Client) -> None:
+    owner = create_owner(api_server)
+    pods = [create_pod(api_server, name) for name in "abc"]
+    api_server.fail_next(100, verb="get", resource="replicasets", status=403)
+    with pytest.raises(ForbiddenError):
+        await claim_objects(client, owner, pods, LABELS)
+    assert written(api_server) == ["get replicasets"]
+
+
+async def test_what_was_refused_before_the_owner_turned_out_to_be_gone_is_told(
+    api_server: APIServer, client: Client
+) -> None:
+    owner = create_owner(api_server)
+    released = create_pod(api_server, "released", controller_reference(owner), labels={})
+    orphan = create_pod(api_server, "orphan")
+    api_server.delete(owner)
+    api_server.fail_next(1, verb="patch", resource="pods", status=403)
+    with pytest.raises(OwnerGoneError) as info:
+        await claim_objects(client, owner, [released, orphan], LABELS)
+    (note,) = info.value.__notes__
+    assert note.startswith("before that: ")
+    assert note.endswith(f"; while {owner!r} claimed {released!r}")
 
 
 async def test_pods_of_another_namespace_are_not_adopted(api_server: APIServer, client: Client) -> None:

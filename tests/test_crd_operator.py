@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import final
 
 import attrs
@@ -18,7 +21,7 @@ import trio
 import trio.testing
 
 from examples.crd_operator import FINALIZER, LABEL, Website, WebsiteSpec, install, serve, with_condition
-from tests.processes import running
+from tests.processes import KUBECONFIG, running
 from trioformer import Client, NotFoundError, TrioformerError, has_condition, open_client, resuming_watch, wait_for
 from trioformer.controller import controller_of
 from trioformer.models import ObjectMeta, from_dict, to_dict
@@ -144,7 +147,6 @@ class Story:
             try:
                 with trio.CancelScope() as self.transport.operator:
                     async with open_client(self.server.config, http_transport=self.transport) as client:
-                        await install(client)
                         await serve(client, self.server.clock)
             except* TrioformerError:
                 pass
@@ -450,6 +452,20 @@ async def test_a_name_that_is_taken_is_told_in_an_event_and_tried_again(
     assert ready_of(api_server).status == "True"
 
 
+async def test_pods_that_cannot_be_adopted_are_told_in_one_event(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    operated.fail_next(2, verb="patch", resource="pods", status=403)
+    operated.disconnect_watches(kind=Pod)  # so that it sees both at once
+    for name in ("one", "two"):
+        operated.create(from_dict(Pod, {"metadata": {"name": name, "labels": {LABEL: "hello"}}}))
+    await trio.sleep(60)
+    (warning,) = [event for event in operated.list(Event) if event.type == "Warning"]
+    assert (warning.reason, warning.regarding.name) == ("Failed", "hello")
+    assert re.findall("patch pods/(one|two) .*?: forbidden", warning.note or "") == ["one", "two"]
+    assert ready_of(operated).status == "True"
+
+
 async def test_a_website_without_our_finalizer_goes_as_it_likes(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
@@ -516,3 +532,45 @@ async def test_the_program_plays_with_an_embedded_cluster_and_ends_in_good_order
         "nothing is": 1,
     }
     assert program.errors == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_program_ends_at_once_when_told_while_the_server_does_not_answer(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    asked = trio.Event()
+
+    async def hang(stream: trio.SocketStream) -> None:
+        asked.set()
+        await trio.sleep_forever()
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            (listener,) = await nursery.start(partial(trio.serve_tcp, hang, 0, host="127.0.0.1"))
+            kubeconfig = tmp_path / "kubeconfig"
+            kubeconfig.write_text(KUBECONFIG.format(url=f"http://127.0.0.1:{listener.socket.getsockname()[1]}"))
+            async with running("examples/crd_operator.py", "--kubeconfig", str(kubeconfig)) as program:
+                await asked.wait()
+                with trio.fail_after(5):
+                    program.process.send_signal(number)
+                    assert await program.process.wait() == 0
+                assert program.errors == []
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_signal_ends_the_operator_while_its_caches_are_not_filled(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    await install(client)
+    for verb in ("list", "watch"):
+        api_server.fail_next(1_000, verb=verb, resource="pods", status=500)
+    previous = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one that nobody takes would end the tests
+    try:
+        with trio.fail_after(20):
+            async with trio.open_nursery() as operating:
+                operating.start_soon(serve, client, api_server.clock)
+                await trio.sleep(10)
+                signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert trio.current_time() == 10

@@ -132,6 +132,29 @@ async def test_a_server_that_hangs_counts_as_one_that_did_not_answer(
         assert counts(api_server) == [("it happened", 1)]
 
 
+@pytest.mark.parametrize("how", ["hangs", "asks for patience", "is slow"])
+async def test_an_event_keeps_the_others_waiting_for_two_minutes_at_most_whatever_the_server_does(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, how: str
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        if how == "hangs":
+            wire.fate = lambda request: "swallow"
+        elif how == "asks for patience":
+            api_server.fail_next(100, verb="create", status=429, retry_after=300)
+        else:
+            api_server.fail_next(100, verb="create", status=500)
+            wire.fate, wire.slowness = lambda request: "slow", lambda: 14.0
+        for number in range(3):
+            record(recorder, regarding=pod(f"pod-{number}"))
+        for minutes in (2, 4):
+            await trio.sleep_until(minutes * 60 - 1)
+            assert recorder.statistics().dropped == minutes // 2 - 1
+            await trio.sleep_until(minutes * 60 + 1)
+            assert recorder.statistics().dropped == minutes // 2
+        if how == "asks for patience":  # and gets some
+            assert [at for _, at in wire.sent] == [0, 120, 240]
+
+
 # --- what may have been carried out -----------------------------------------------------------------------------------
 
 

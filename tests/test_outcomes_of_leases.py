@@ -121,6 +121,23 @@ async def test_an_update_that_fails_once_is_told_and_leads_to_nothing_else(
         assert line.startswith(f"WARNING {LEASE} cannot be updated as it was, reading it: ")
 
 
+async def test_an_outage_is_told_once_for_each_kind_of_failure_and_again_when_it_comes_again(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
+) -> None:
+    async with candidate(api_server, nursery, "us") as (elector, wire), elector.lead() as lead:
+        await trio.sleep(1)  # it renews every two seconds
+        for _ in range(2):
+            log()
+            wire.fate = lambda request: "refuse"
+            await trio.sleep(6)
+            wire.fate = lambda request: "pass"
+            await trio.sleep(6)
+            reading, trying = log()
+            assert reading.startswith(f"WARNING {LEASE} cannot be updated as it was, reading it: ")
+            assert trying.startswith(f"WARNING {LEASE} cannot be renewed, trying again: ")
+        assert lead.is_held
+
+
 async def test_a_lease_that_is_deleted_and_cannot_be_created_is_created_with_the_next_renewal(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
@@ -178,6 +195,27 @@ async def test_a_lease_that_is_deleted_or_given_away_as_its_leader_ends_is_left_
             before = api_server.list(Lease)
         assert log()[1:] == [f"INFO {LEASE} 'us' does not hold it, nothing to release"]
     assert api_server.list(Lease) == before
+
+
+async def test_an_observer_that_fails_is_told_of_even_if_the_body_fails_in_its_clean_up(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
+) -> None:
+    def observe(leader: str) -> None:
+        if leader == "them":
+            raise KeyError(leader)
+
+    async with candidate(api_server, nursery, "us", on_new_leader=observe) as (elector, _):
+        with pytest.raises(ValueError, match="cleaning up failed") as info:  # noqa: PT012  # the block is what is cancelled
+            async with elector.lead():
+                log()
+                edited(holderIdentity="them")(api_server)
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    raise ValueError("cleaning up failed")
+    told = f"{LEASE} 'us' failed while renewing: KeyError('them')"
+    assert info.value.__notes__ == [told]
+    assert log()[-1] == f"ERROR {told}"
 
 
 # --- changed by hand, seen by a candidate -----------------------------------------------------------------------------
@@ -240,6 +278,23 @@ async def test_a_candidate_waits_for_as_long_as_the_lease_says_when_it_looks(
             f"INFO {LEASE} held by 'them', 'us' waits until it was not renewed for 60 s",
         ]
         assert leads.startswith(f"INFO {LEASE} 'us' leads now, transitions 4; 'them' has not renewed it for 6")
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("duration", [1, None])
+async def test_a_lease_whose_duration_is_shortened_by_hand_makes_no_second_leader(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, duration: int | None
+) -> None:
+    stage = Stage()
+    async with candidate(api_server, nursery, "us") as (ours, _), candidate(api_server, nursery, "them") as (theirs, _):
+        nursery.start_soon(ours.run, stage.body())
+        lead = await stage.wait_for("us")
+        nursery.start_soon(theirs.run, stage.body())
+        for _ in range(10):
+            await trio.sleep_until(lead.expires_at - 15 + 2.01)  # right after a renewal
+            edited(leaseDurationSeconds=duration)(api_server)
+            await trio.sleep(1.9)
+            assert (stage.on_stage, ours.is_leader, theirs.is_leader) == (["us"], True, False)
         nursery.cancel_scope.cancel()
 
 

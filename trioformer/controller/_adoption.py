@@ -90,10 +90,12 @@ async def claim_objects(
         has stored them.  Objects that turn out to be gone are left out.
 
     Raises:
-        OwnerGoneError: The owner is not there any more, or is being deleted.
+        OwnerGoneError: The owner is not there any more, or is being deleted.  Nothing after that object is looked at.
+            What was refused before is in its notes; so it is in those of a ``ConnectionFailedError``.
         StatusError: The server refused a change, for example as somebody else was faster (``ConflictError``).
             The other objects have been looked at, and there is one error for each that was refused, in an
-            ``ExceptionGroup`` if there are several.
+            ``ExceptionGroup`` if there are several.  When it refuses to read the owner, that is one error, and nothing
+            is adopted.
         ConnectionFailedError: No answer came.
         SelectorError: The selector does not parse.
         ValueError: It is empty, and would adopt everything; or the owner has no uid.
@@ -113,6 +115,10 @@ async def claim_objects(
         except StatusError as error:
             error.add_note(f"while {owner!r} claimed {obj!r}")
             refused.append(error)
+        except TrioformerError as error:
+            for earlier in refused:
+                error.add_note(f"before that: {earlier}; {', '.join(earlier.__notes__)}")
+            raise
         else:
             if mine is not None:
                 claimed.append(mine)
@@ -132,8 +138,8 @@ class _Claim:
     owner: KubernetesObject
     reference: OwnerReference
     selector: LabelMatcher
-    may_adopt: bool = attrs.field(default=False, init=False)
-    """Whether the server has said that the owner is still there."""
+    may_adopt: bool | None = attrs.field(default=None, init=False)
+    """Whether the server has said that the owner is still there; None until it was asked."""
 
     async def claim(self, obj: T) -> T | None:
         """Look at one object; return it if it is the owner's, as it is now."""
@@ -154,10 +160,13 @@ class _Claim:
         return await self.adopt(obj)
 
     async def adopt(self, obj: T) -> T | None:
-        """Refer to the owner as the object's controller; None if the object is gone."""
-        if not self.may_adopt:
+        """Refer to the owner as the object's controller; None if the object is gone, or the owner cannot be read."""
+        if self.may_adopt is None:
+            self.may_adopt = False
             await self.check_owner()
             self.may_adopt = True
+        if not self.may_adopt:
+            return None  # its refusal was raised for the first one
         try:
             return await self.refer(obj, [*self.other_owners(obj), self.reference])
         except NotFoundError:

@@ -38,11 +38,14 @@ class EventRecorderOptions:
     refresh_period: float = 1_800.0
     """Seconds after which the count of a series that goes on is written."""
     max_tries: int = 12
-    """How often an event is sent before it is dropped, if that is because of the server or the way to it."""
+    """How often an event is sent before it is dropped, if that is because of the server or the way to it.
+
+    It is dropped after ``max_tries * retry_period`` at the latest, by requests that take long or a server that asks for
+    more patience."""
     retry_period: float = 10.0
     """Seconds between two tries; those before the second try are shortened at random."""
     request_deadline: float = 30.0
-    """Seconds that a single request may take."""
+    """Seconds that a single request may take; fewer when fewer are left until its event is dropped."""
     flush_period: float = 5.0
     """Seconds that a cancelled :meth:`EventRecorder.run` may still write for."""
     wall_clock: Callable[[], float] = time.time

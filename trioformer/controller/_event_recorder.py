@@ -78,7 +78,7 @@ class EventRecorder:
       until there was none for ten minutes.  Its note begins with ``(combined from similar events):``.
     - An object gets 25 Events of a type, and then one more every five minutes.  The others are left out.
     - 1,000 may wait to be written; the next ones are dropped.  So are those that the server refuses, and those that
-      could not be written in 12 tries over two minutes, during which the others wait.
+      could not be written in 12 tries or two minutes, during which the others wait.
 
     Nothing of that raises.  Drops are logged, at most once a minute for each reason, and :meth:`statistics` counts
     everything.

@@ -179,6 +179,8 @@ class LeaderElector:
             LeadershipLostError: The lease could not be kept, and the body was cancelled for it.
             StatusError: While waiting, there was nothing but such answers for ``grace_period``.
             Exception: What ``body`` raised, as it is, and not in a group unless it was in one.  The lease was released.
+                Or what ``on_new_leader`` or ``on_overrun`` raised; when ``body`` has raised too, a note of its error
+                and the log have the other's words.
             trio.BusyResourceError: It is running already.
 
         Cancellation:
@@ -244,6 +246,8 @@ class LeaderElector:
                     await self._claim.release()
             finally:
                 if raised is not None:
+                    if term._crash is not None and raised is not term._crash:
+                        self._tell_crash(term._crash, raised)
                     raise raised
             if term._crash is not None:
                 raise term._crash
@@ -255,6 +259,12 @@ class LeaderElector:
         finally:
             self._term = None
             del raised
+
+    def _tell_crash(self, crash: Exception, raised: BaseException) -> None:
+        """Tell why the body was cancelled where what it raised meanwhile is what leaves it."""
+        text = f"lease {self._claim}: {self.identity!r} failed while renewing: {crash!r}"
+        logger.error("%s", text)
+        raised.add_note(text)
 
     # --- waiting for the lease ----------------------------------------------------------------------------------------
 

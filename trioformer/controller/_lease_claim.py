@@ -53,7 +53,7 @@ class LeaseClaim:
     _observed_at: float = attrs.field(default=-math.inf, init=False)
     _is_missing: bool = attrs.field(default=False, init=False)  # although another one should hold it
     _reported: str = attrs.field(default="", init=False)
-    _last_logged: str = attrs.field(default="", init=False)
+    _last_logged: dict[str, str] = attrs.field(factory=dict, init=False)  # by what was tried
 
     def __attrs_post_init__(self) -> None:
         self._clocks = Clocks(self._options.boot_clock)
@@ -70,10 +70,11 @@ class LeaseClaim:
     def duration(self) -> float:
         """For how long the Lease is left alone after each change of it.
 
-        One that names a holder and no duration was written by hand, or by something else; ours is taken then.
+        What it names, if that is longer than ours.  Its holder counts with what it was told when it started: a shorter
+        one, or none, was written by hand, and would make two leaders if it were believed.
         """
         named = 0 if self._observed is None else self._observed.lease_duration_seconds
-        return named or self._options.lease_duration
+        return max(float(named), self._options.lease_duration)
 
     @property
     def runs_out_at(self) -> float:
@@ -82,7 +83,8 @@ class LeaseClaim:
 
     def calm(self) -> None:
         """Forget the failures until now: all is well, and the next one is news even if it is the same."""
-        self.failure, self._last_logged = None, ""
+        self.failure = None
+        self._last_logged.clear()
 
     # --- attempts -----------------------------------------------------------------------------------------------------
 
@@ -244,9 +246,10 @@ class LeaseClaim:
         return datetime.fromtimestamp(self._options.wall_clock(), UTC)
 
     def failed(self, error: Exception, what: str, level: int = logging.WARNING) -> None:
-        """Count a failure, and log it unless it is the same as before."""
+        """Count a failure, and log it unless it is the same as the last one of what was tried."""
         self.failures += 1
         self.last_error = self.failure = error
         line = f"{what}: {error}"
-        logger.log(logging.DEBUG if line == self._last_logged else level, "lease %s: %s", self._lock, line)
-        self._last_logged = line
+        is_known = self._last_logged.get(what) == line
+        logger.log(logging.DEBUG if is_known else level, "lease %s: %s", self._lock, line)
+        self._last_logged[what] = line
