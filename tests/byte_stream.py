@@ -1,18 +1,23 @@
 """An API server's bytes in memory: one list of realistic pods, one watch, cut as a socket and h11 would cut them.
 
 ``python tests/byte_stream.py`` measures, in one process, the CPU of an informer and of the barest loop over the same
-bytes.
+bytes; ``python tests/byte_stream.py calls`` counts the function calls of both, which no neighbour can disturb.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib.util
+import itertools
 import json
+import math
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import TypeAlias
 
 import httpx
 import trio
@@ -33,6 +38,9 @@ READ = 65_536
 """Bytes that httpcore reads at once."""
 OPENING = b'{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",'
 SERVER = ClusterConfig(server="http://server")
+
+Meter: TypeAlias = Callable[[], AbstractContextManager[list[float]]]
+"""Measures a block; the figure is in the list afterwards."""
 
 
 class Recorded(httpx.AsyncBaseTransport):
@@ -117,8 +125,8 @@ class Counter(ResourceEventHandler[Pod]):
             self.done.set()
 
 
-async def informer_seconds(server: Recorded) -> float:
-    """CPU of an informer with one handler, from the first event to the last."""
+async def informer_cost(server: Recorded, meter: Meter) -> float:
+    """What an informer with one handler takes, from the first event to the last."""
     async with open_client(SERVER, http_transport=server) as client, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(client)
         informer = factory.informer(Pod)
@@ -128,47 +136,68 @@ async def informer_seconds(server: Recorded) -> float:
         await registration.wait_until_synced()
         await trio.testing.wait_all_tasks_blocked()
         gc.collect()
-        began = time.process_time()
-        server.go.set()
-        await handler.done.wait()
-        taken = time.process_time() - began
+        with meter() as taken:
+            server.go.set()
+            await handler.done.wait()
         assert registration.statistics().mailbox.coalesced == 0
         nursery.cancel_scope.cancel()
-    return taken
+    return taken[0]
 
 
-async def limit_seconds(server: Recorded) -> float:
-    """CPU of the barest loop over the same."""
+async def limit_cost(server: Recorded, meter: Meter) -> float:
+    """What the barest loop over the same takes."""
     import drive_limit  # of the benchmarks, beside the modules that it imports
 
     async with httpx.AsyncClient(transport=server, base_url="http://server", timeout=None) as client:
         store: dict[str, object] = {}
         version = await drive_limit.read_list(client, store)
         gc.collect()
-        began = time.process_time()
-        server.go.set()
-        await drive_limit.read_watch(client, version, store, len(server.events), None)
-        return time.process_time() - began
+        with meter() as taken:
+            server.go.set()
+            await drive_limit.read_watch(client, version, store, len(server.events), None)
+        return taken[0]
 
 
-def best(measure: Callable[[Recorded], Awaitable[float]], *, rounds: int, count: int, events: int) -> float:
-    """The least of several runs, in seconds: what disturbs a run only adds to it."""
-    taken = []
-    for _ in range(rounds):
-        server = Recorded(count, events)
-        taken.append(trio.run(measure, server))
-    return min(taken)
+@contextmanager
+def seconds() -> Iterator[list[float]]:
+    """Measure the CPU that a block takes."""
+    taken: list[float] = []
+    began = time.process_time()
+    yield taken
+    taken.append(time.process_time() - began)
 
 
-def main() -> None:
+@contextmanager
+def calls() -> Iterator[list[float]]:
+    """Count the functions that a block calls, of Python and of C."""
+    taken, count = [], itertools.count()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event in ("call", "c_call"):
+            next(count)
+
+    sys.setprofile(note)
+    try:
+        yield taken
+    finally:
+        sys.setprofile(None)
+    taken.append(float(next(count)))
+
+
+def main(what: str = "seconds") -> None:
+    """Print what an event costs either of them."""
     sys.path.append(str(BENCHMARKS / "drivers"))
-    size = {"rounds": 1, "count": 400, "events": 4_000}
-    ours, limits = [], []
-    for _ in range(7):  # in turns, so that a busy machine slows both
-        ours.append(best(informer_seconds, **size))
-        limits.append(best(limit_seconds, **size))
-    print(json.dumps({"informer": min(ours) / size["events"], "limit": min(limits) / size["events"]}))
+    count, events, costs = 400, 4_000, {"informer": informer_cost, "limit": limit_cost}
+    # Seconds in turns, so that a busy machine slows both, and the least of them: what disturbs a run only adds to it.
+    rounds, meter = (7, seconds) if what == "seconds" else (1, calls)
+    # Under a clock that stands still, readers take turns by number and not by time.
+    clock = None if what == "seconds" else trio.testing.MockClock()
+    taken = dict.fromkeys(costs, math.inf)
+    for _ in range(rounds):
+        for name, cost in costs.items():
+            taken[name] = min(taken[name], trio.run(cost, Recorded(count, events), meter, clock=clock) / events)
+    print(json.dumps(taken))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
