@@ -11,6 +11,7 @@ from typing import Final, TypeVar, final
 
 import attrs
 
+from .._token_bucket import TokenBucket
 from ._event_options import EventRecorderOptions
 from ._event_series import MAX_NOTE, Observation, shortened
 
@@ -63,29 +64,20 @@ class Aggregator:
 
 @final
 @attrs.define(eq=False)
-class _Bucket:
-    """How many Events an object may still get."""
-
-    tokens: float
-    counted_at: float
-
-
-@final
-@attrs.define(eq=False)
 class SpamFilter:
     """Says no when an object gets Events too fast: a token bucket for each object and type."""
 
     _options: EventRecorderOptions
-    _buckets: OrderedDict[Hashable, _Bucket] = attrs.field(factory=OrderedDict, init=False)
+    _buckets: OrderedDict[Hashable, TokenBucket] = attrs.field(factory=OrderedDict, init=False)
 
-    def admits(self, observation: Observation, now: float) -> bool:
+    def admits(self, observation: Observation) -> bool:
         """Count one more Event, if there may be one."""
-        burst = float(self._options.spam_burst)
-        bucket = self._buckets.get(observation.subject) or _Bucket(burst, now)
-        remember(self._buckets, observation.subject, bucket, self._options.cache_size)
-        refilled = (now - bucket.counted_at) / self._options.spam_refill_period
-        bucket.tokens, bucket.counted_at = min(burst, bucket.tokens + refilled), now
-        if bucket.tokens < 1:
+        options = self._options
+        bucket = self._buckets.get(observation.subject) or TokenBucket(
+            1 / options.spam_refill_period, options.spam_burst
+        )
+        remember(self._buckets, observation.subject, bucket, options.cache_size)
+        if bucket.delay() > 0:
             return False
-        bucket.tokens -= 1
+        bucket.take()
         return True

@@ -190,7 +190,7 @@ class EventRecorder:
             self._repeat(series, now)
         elif len(self._queue) >= self.options.queue_size:
             self._drop(1, "queue", f"its queue is full with {len(self._queue)} that are not written yet")
-        elif not self._spam_filter.admits(observation, now):
+        elif not self._spam_filter.admits(observation):
             self._filtered += 1
         else:
             series = Series(

@@ -12,6 +12,8 @@ import attrs
 import trio
 from attrs import validators
 
+from .._token_bucket import TokenBucket
+
 BURST: Final = 10
 """Requests that need not wait when there was none for long (client-go's default)."""
 
@@ -25,12 +27,11 @@ class Throttle:
     """How many a second."""
     burst: int = attrs.field(default=BURST, validator=validators.ge(1))
     """How many at once after a pause."""
-    _tokens: float = attrs.field(init=False)
-    _counted_at: float = attrs.field(default=-math.inf, init=False)
+    _bucket: TokenBucket = attrs.field(init=False)
     _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._tokens = self.burst
+        self._bucket = TokenBucket(self.qps, self.burst)
 
     async def wait(self) -> None:
         """Wait for a token, and take it.
@@ -39,13 +40,7 @@ class Throttle:
         """
         # The lock is the line: who has it waits for the next token, and takes it only then.
         async with self._turn:
-            self._count()
-            if self._tokens < 1:
-                await trio.sleep((1 - self._tokens) / self.qps)
-                self._count()
-            self._tokens -= 1
-
-    def _count(self) -> None:
-        now = trio.current_time()
-        self._tokens = min(float(self.burst), self._tokens + (now - self._counted_at) * self.qps)
-        self._counted_at = now
+            delay = self._bucket.delay()
+            if delay > 0:
+                await trio.sleep(delay)
+            self._bucket.take()

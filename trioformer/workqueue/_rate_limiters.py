@@ -7,8 +7,9 @@ from collections.abc import Hashable
 from typing import Generic, Protocol, TypeVar, final
 
 import attrs
-import trio
 from attrs import validators
+
+from .._token_bucket import TokenBucket
 
 K = TypeVar("K", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
@@ -102,19 +103,14 @@ class BucketRateLimiter:
     """Tries a second."""
     burst: int = attrs.field(default=100, validator=validators.ge(1))
     """Tries that need not wait, when there was none for long."""
-    _tokens: float = attrs.field(init=False, repr=False)  # below 0 when some have been promised
-    _counted_at: float = attrs.field(default=-math.inf, init=False, repr=False)
+    _bucket: TokenBucket = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self._tokens = self.burst
+        self._bucket = TokenBucket(self.qps, self.burst)
 
     def when(self, key: Hashable) -> float:
         """Take a token, and return how many seconds it takes to come."""
-        now = trio.current_time()
-        passed = max(0.0, now - self._counted_at)
-        self._tokens = min(float(self.burst), self._tokens + passed * self.qps) - 1
-        self._counted_at = now
-        return max(0.0, -self._tokens / self.qps)
+        return self._bucket.take()
 
     def forget(self, key: Hashable) -> None:
         """Nothing is kept of a key."""
