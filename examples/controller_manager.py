@@ -35,7 +35,8 @@ import yaml
 from attrs import validators
 
 from trioformer import ConflictError, NotFoundError, SharedInformerFactory, open_client
-from trioformer.controller import Controller, LeaderElectionOptions, Request, RequeueAfter, request_for_owner
+from trioformer.controller import Controller, Request, RequeueAfter, request_for_owner
+from trioformer.leaderelection import LeaderElectionOptions
 from trioformer.manager import LeaderElection, ManagerContext, enabled_controllers, follow_file, run_controllers
 from trioformer.metrics import Metrics
 from trioformer.models import KubernetesObject

@@ -27,7 +27,6 @@ import trio
 from trioformer import AlreadyExistsError, Client, NotFoundError, SharedInformerFactory, StatusError, open_client
 from trioformer.controller import (
     Controller,
-    EventRecorder,
     Expectations,
     Request,
     RequeueAfter,
@@ -36,6 +35,7 @@ from trioformer.controller import (
     is_controlled_by,
     request_for_owner,
 )
+from trioformer.events import EventRecorder
 from trioformer.models import KubernetesObject, Model, ObjectMeta, ResourceInfo, from_dict, to_dict
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.core_v1 import ConfigMap, Pod, Service

@@ -18,7 +18,7 @@ import signal
 import trio
 
 from trioformer import Client, ResourceEventHandler, SharedInformerFactory, open_client
-from trioformer.controller import EventRecorder
+from trioformer.events import EventRecorder
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.models.events_v1 import Event

@@ -15,7 +15,7 @@ import sys
 import trio
 
 from trioformer import open_client
-from trioformer.controller import LeaderElectionOptions, Leadership, LeadershipLostError, run_as_leader
+from trioformer.leaderelection import LeaderElectionOptions, Leadership, LeadershipLostError, run_as_leader
 
 
 async def work(lead: Leadership) -> None:

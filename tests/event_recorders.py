@@ -11,8 +11,8 @@ import trio
 
 from tests.leases import Wire
 from trioformer.client import open_client
-from trioformer.controller._event_options import EventRecorderOptions
-from trioformer.controller._event_recorder import EventRecorder
+from trioformer.events._options import EventRecorderOptions
+from trioformer.events._recorder import EventRecorder
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Pod
 from trioformer.models.events_v1 import Event

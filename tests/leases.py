@@ -11,8 +11,8 @@ import httpx
 import trio
 
 from trioformer.client import open_client
-from trioformer.controller._leader_election import LeaderElector
-from trioformer.controller._leadership import LeaderElectionOptions, Leadership
+from trioformer.leaderelection._elector import LeaderElector
+from trioformer.leaderelection._leadership import LeaderElectionOptions, Leadership
 from trioformer.models import ObjectMeta
 from trioformer.models.coordination_v1 import Lease, LeaseSpec
 from trioformer.testing import APIServer

@@ -206,7 +206,7 @@ class World:
                 is_handler = reader.registration is not None
                 where = name.replace("informer of", "informer")
                 expected[f"handler {reader.name} of {where}" if is_handler else reader.name] = 1
-        for task in ("_in_memory.Exchange.serve", "_app._cancel_when_gone"):  # of an open watch
+        for task in ("_in_memory.Exchange.serve", "_serving._app._cancel_when_gone"):  # of an open watch
             expected[f"trioformer.testing.{task}"] = len(NAMESPACES) if self.setting.namespaced else 1
         return expected
 

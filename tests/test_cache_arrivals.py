@@ -27,8 +27,8 @@ from tests.scripted import (
     pod,
 )
 from tests.test_cache_reflector import Sink, play
+from trioformer._retry import RetryWindow
 from trioformer.cache import ReflectorOptions, Report, SharedInformer
-from trioformer.cache._retry_window import RetryWindow
 from trioformer.client import ObjectList, Undecodable
 from trioformer.errors import ConnectionFailedError, DecodeError, InternalServerError, StatusError, TransformError
 from trioformer.models import dumps, from_dict, make_object, to_dict

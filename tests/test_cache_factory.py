@@ -16,8 +16,8 @@ import trio.testing
 from tests.scripted import Recorder
 from trioformer import CacheNotSyncedError, Client, ForbiddenError, ObjectMeta, SharedInformerFactory, field_index
 from trioformer.cache import ReflectorOptions, ResourceEventHandler, SharedInformer
-from trioformer.cache._informer_factory import FactoryStatistics
-from trioformer.cache._informer_key import InformerKey
+from trioformer.cache.factory._factory import FactoryStatistics
+from trioformer.cache.factory._requests import InformerKey
 from trioformer.errors import CacheSyncError, IndexerError, SelectorError
 from trioformer.models import (
     FieldMatcher,

@@ -31,8 +31,8 @@ from trioformer.cache import (
     SharedInformer,
     Updated,
 )
-from trioformer.cache._events import call_of, name_of
-from trioformer.cache._mailbox import Mailbox
+from trioformer.cache.processor._listener_buffer import Mailbox
+from trioformer.cache.processor._notifications import call_of, name_of
 from trioformer.errors import ExpiredError
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.scripted import pod, words
 from trioformer.cache import Added, Deleted, Notification, Updated
-from trioformer.cache._mailbox import BatchKind, Mailbox, SharedBatch
+from trioformer.cache.processor._listener_buffer import BatchKind, Mailbox, SharedBatch
 from trioformer.models.core_v1 import Pod
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from trioformer import errors
-from trioformer.client._answers import refusal
+from trioformer.client._responses import refusal
 from trioformer.errors import StatusError, UnexpectedAnswerError
 from trioformer.transport import Answer
 

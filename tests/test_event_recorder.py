@@ -13,8 +13,8 @@ import trio.testing
 
 from tests.event_recorders import CONTROLLER, WEB, count_of, counts, pod, record, recording, running, seconds_of, stored
 from trioformer.client import Client
-from trioformer.controller._event_options import EventRecorderOptions
-from trioformer.controller._event_recorder import EventRecorder
+from trioformer.events._options import EventRecorderOptions
+from trioformer.events._recorder import EventRecorder
 from trioformer.models import KubernetesObject, ObjectMeta, metadata_kind, to_dict, unstructured_kind
 from trioformer.models.core_v1 import Node, ObjectReference, Pod
 from trioformer.models.events_v1 import Event

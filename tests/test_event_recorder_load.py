@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.event_recorders import CONTROLLER, WEB, count_of, counts, pod, record, recording, running, stored
 from tests.leases import Fate
-from trioformer.controller._event_recorder import EventRecorder
+from trioformer.events._recorder import EventRecorder
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Node, ObjectReference
 from trioformer.testing import APIServer

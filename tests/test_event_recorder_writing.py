@@ -15,8 +15,8 @@ import trio.testing
 
 from tests.event_recorders import CONTROLLER, EPOCH, count_of, counts, pod, record, recording, running, stored
 from tests.leases import Fate
-from trioformer.controller._event_writer import is_passing
 from trioformer.errors import ConnectionFailedError
+from trioformer.events._writer import is_passing
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Namespace
 from trioformer.models.events_v1 import Event

@@ -19,7 +19,8 @@ from examples.controller_manager import RUNNING, WORKERS, Settings, Worker, pars
 from tests.e2e.replicas import Entry, late_writes, overlaps
 from tests.processes import KUBECONFIG, Program, running
 from trioformer import Client, SharedInformerFactory
-from trioformer.controller import Leadership, Request, RequeueAfter, leadership
+from trioformer.controller import Request, RequeueAfter
+from trioformer.leaderelection import Leadership, leadership
 from trioformer.manager import ManagerContext, run_controllers
 from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import Namespace, Pod

@@ -69,7 +69,7 @@ LOOSE = {
     "trioformer.models._serde.loads",
     "trioformer.models._unstructured.Unstructured.get",
     # Informers of several kinds in one mapping; their kind is in the key.
-    "trioformer.cache._informer_factory.SharedInformerFactory.informers",
+    "trioformer.cache.factory._factory.SharedInformerFactory.informers",
 }
 """Functions that have Any in their signature for a reason."""
 

@@ -17,10 +17,10 @@ import trio.testing
 
 from tests.leases import NAME, NAMESPACE, Fate, Stage, candidate, hold, lease_in
 from trioformer.client import Client
-from trioformer.controller._leader_election import LeaderElector, leadership, run_as_leader
-from trioformer.controller._leadership import LeaderElectionOptions, Leadership, LeadershipLostError
-from trioformer.controller._lease_lock import LeaseLock, LeaseRecord
 from trioformer.errors import ConnectionFailedError, ForbiddenError
+from trioformer.leaderelection._elector import LeaderElector, leadership, run_as_leader
+from trioformer.leaderelection._leadership import LeaderElectionOptions, Leadership, LeadershipLostError
+from trioformer.leaderelection._lease_lock import LeaseLock, LeaseRecord
 from trioformer.models import ObjectMeta, from_dict, to_dict
 from trioformer.models.coordination_v1 import Lease, LeaseSpec
 from trioformer.testing import APIServer, RequestRecord

@@ -17,8 +17,8 @@ import trio.testing
 from hypothesis import strategies as st
 
 from tests.leases import Fate, Stage, Wire, candidate
-from trioformer.controller._leader_election import LeaderElector
 from trioformer.errors import TrioformerError
+from trioformer.leaderelection._elector import LeaderElector
 from trioformer.testing import APIServer, RequestRecord
 
 TROUBLES: tuple[Fate, ...] = ("refuse", "swallow", "lose answer", "late", "slow")

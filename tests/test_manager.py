@@ -17,7 +17,7 @@ from tests.managers import Worker, starting
 from trioformer import CacheSyncError, Client, SharedInformerFactory
 from trioformer.controller import Controller
 from trioformer.manager import ManagerContext, Starter, run_controllers
-from trioformer.manager._members import Member
+from trioformer.manager._managed import Member
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 

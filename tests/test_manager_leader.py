@@ -12,7 +12,7 @@ from tests.controllers import leaves
 from tests.leases import NAME, NAMESPACE, hold, lease_in
 from tests.managers import Worker, starting
 from trioformer import Client, SharedInformerFactory
-from trioformer.controller import LeaderElectionOptions, LeadershipLostError
+from trioformer.leaderelection import LeaderElectionOptions, LeadershipLostError
 from trioformer.manager import LeaderElection, ManagerContext, run_controllers
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Pod

@@ -14,7 +14,7 @@ import trio
 from prometheus_client import CollectorRegistry, Counter
 
 from tests.expositions import by_label, families, samples, value
-from trioformer.controller import LeaderElector
+from trioformer.leaderelection import LeaderElector
 from trioformer.metrics import Metrics
 from trioformer.testing import APIServer
 from trioformer.workqueue import WorkQueue

@@ -20,8 +20,9 @@ from tests.test_cache_quarantine import BROKEN_UID, item, page
 from trioformer import Notification, ResourceEventHandler, SharedInformerFactory
 from trioformer.cache import ReflectorOptions
 from trioformer.client import Client, open_client
-from trioformer.controller import Controller, LeaderElectionOptions, LeaderElector, Leadership
+from trioformer.controller import Controller
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.leaderelection import LeaderElectionOptions, LeaderElector, Leadership
 from trioformer.metrics import Metrics
 from trioformer.models import unstructured_kind
 from trioformer.models.core_v1 import ConfigMap, Event, Pod

@@ -34,7 +34,7 @@ from trioformer.models import (
 from trioformer.models._generate import Schema
 from trioformer.models._generate._naming import EMPTY, LEAVES, class_of, module_of
 from trioformer.models._lazy import _plan_of
-from trioformer.models._registry import MODULES
+from trioformer.models.builtin_kinds import MODULES
 
 Sample: TypeAlias = dict[str, Any]
 

@@ -136,7 +136,7 @@ def test_subresources_of_another_kind_are_kept() -> None:
     ]
     text = in_module(schema)
     assert '    api_version: str = "example.io/v1"\n    kind: str = "Order"\n' in text
-    assert 'subresources=("order", "proxy")' in emit(schema)["_registry.py"]
+    assert 'subresources=("order", "proxy")' in emit(schema)["builtin_kinds.py"]
 
 
 def test_documents_that_contradict_each_other_are_refused() -> None:
@@ -299,11 +299,11 @@ def test_an_altered_module_is_found_and_written_again(copied: Path) -> None:
 
 
 def test_a_difference_is_one_line_and_exit_code_1(copied: Path) -> None:
-    (copied / "_registry.py").write_text("")
+    (copied / "builtin_kinds.py").write_text("")
     command = [sys.executable, "-m", "trioformer.models._generate", "--models", str(copied), "check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "_registry.py is not what the schema generates; run: nox -s models\n"
+    assert done.stderr == "builtin_kinds.py is not what the schema generates; run: nox -s models\n"
 
 
 def test_a_module_that_is_left_over_is_found(copied: Path) -> None:

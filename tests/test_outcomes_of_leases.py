@@ -20,8 +20,8 @@ import trio.testing
 
 from tests.leases import NAME, NAMESPACE, Fate, Stage, Wire, candidate, hold, lease_in
 from trioformer.client import open_client
-from trioformer.controller import LeaderElector, Leadership, LeadershipLostError
-from trioformer.controller._leadership import boot_clock
+from trioformer.leaderelection import LeaderElector, Leadership, LeadershipLostError
+from trioformer.leaderelection._leadership import boot_clock
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer

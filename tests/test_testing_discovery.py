@@ -11,7 +11,7 @@ import trio.testing
 from tests.embedded import TABLE, WIDGET, config_map, pod, refused, running
 from trioformer.models import ResourceInfo
 from trioformer.testing import APIServer
-from trioformer.testing._tables import human_duration
+from trioformer.testing._serving._tables import human_duration
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 PODS = "/api/v1/namespaces/default/pods"

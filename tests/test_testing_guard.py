@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from trioformer.testing._certificates import issue_certificates
-from trioformer.testing._guard import post_guard
-from trioformer.testing._process import Program
+from trioformer.testing.control_plane._certificates import issue_certificates
+from trioformer.testing.control_plane._process import Program
+from trioformer.testing.control_plane._watchdog import post_guard
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="no waitid() here")
 

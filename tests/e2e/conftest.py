@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from trioformer.testing._control_plane import ControlPlane
+from trioformer.testing.control_plane._control_plane import ControlPlane
 
 BUILD = Path(__file__).with_name("build.py")
 

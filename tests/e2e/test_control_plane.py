@@ -15,7 +15,7 @@ import trio
 import yaml
 
 from tests.processes import running
-from trioformer.testing._control_plane import ControlPlane, ControlPlaneError
+from trioformer.testing.control_plane._control_plane import ControlPlane, ControlPlaneError
 
 NAMESPACES = "/api/v1/namespaces"
 

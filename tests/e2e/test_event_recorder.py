@@ -7,7 +7,7 @@ from pathlib import Path
 import trio
 
 from trioformer.client import open_client
-from trioformer.controller import EventRecorder, EventRecorderOptions
+from trioformer.events import EventRecorder, EventRecorderOptions
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace, Node, ObjectReference, Pod
 from trioformer.models.events_v1 import Event

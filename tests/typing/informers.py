@@ -21,7 +21,7 @@ from trioformer import (
     field_index,
     open_client,
 )
-from trioformer.cache._informer_key import InformerKey
+from trioformer.cache.factory._requests import InformerKey
 from trioformer.models import KubernetesObject, PartialObjectMetadata
 from trioformer.models.core_v1 import ConfigMap, Pod
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_type
 
 from trioformer import Client
-from trioformer.controller import Leadership, leadership, run_as_leader
+from trioformer.leaderelection import Leadership, leadership, run_as_leader
 
 
 async def body(lead: Leadership) -> int:

@@ -8,7 +8,8 @@ from typing import assert_type
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from trioformer import Client, SharedInformerFactory, open_client
-from trioformer.controller import Controller, ControllerObserver, LeaderElector, Request
+from trioformer.controller import Controller, ControllerObserver, Request
+from trioformer.leaderelection import LeaderElector
 from trioformer.metrics import Metrics
 from trioformer.workqueue import QueueObserver, RateLimitingQueue, WorkQueue
 

@@ -7,7 +7,7 @@ from typing import assert_type
 import trio
 
 from trioformer import Client
-from trioformer.controller import EventRecorder, EventRecorderOptions, EventRecorderStatistics
+from trioformer.events import EventRecorder, EventRecorderOptions, EventRecorderStatistics
 from trioformer.models.core_v1 import ObjectReference, Pod
 
 

@@ -28,7 +28,7 @@ from ._options import FieldSelector as FieldSelector
 from ._options import LabelSelector as LabelSelector
 from ._options import ListOptions as ListOptions
 from ._patch import PatchType as PatchType
-from ._retry import retry_on_conflict as retry_on_conflict
+from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
 from ._undecodable import OnUndecodable as OnUndecodable
 from ._undecodable import Undecodable as Undecodable
 from ._watch import WatchEvent as WatchEvent

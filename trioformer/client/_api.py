@@ -24,13 +24,13 @@ from ..models import (
     resource_of,
 )
 from ..transport import Answer, Scan, Transport
-from ._answers import JSON, check, kind_in, object_in, streamed_refusal
-from ._forms import Form
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelector, LabelSelector, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, explaining_patch, patch_content
+from ._responses import JSON, check, kind_in, object_in, streamed_refusal
 from ._undecodable import OnUndecodable, Undecodable
 from ._watch import WatchStream
+from ._wire_format import Form
 
 T = TypeVar("T", bound=KubernetesObject)
 

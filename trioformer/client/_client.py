@@ -15,9 +15,9 @@ from ..errors import DecodeError, UnexpectedAnswerError
 from ..kubeconfig import ClusterConfig, load_config
 from ..models import KubernetesObject, Unstructured, decode, scan_whole, scan_without_managed_fields, unstructured_kind
 from ..transport import BURST, RequestObserver, Transport, excerpt, open_transport
-from ._answers import check
 from ._api import Api
 from ._discovery import discover_resource
+from ._responses import check
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 from ..errors import DecodeError, NotFoundError, UnexpectedAnswerError
 from ..models import ResourceInfo, decode
 from ..transport import Transport, excerpt
-from ._answers import HINT, check
+from ._responses import HINT, check
 
 _MOST_SHOWN: Final = 12
 

@@ -11,9 +11,9 @@ from .._util import Slices
 from ..errors import DecodeError, UnexpectedAnswerError
 from ..models import KubernetesObject
 from ..transport import BLOCK, ByteStream, ListSplitter
-from ._answers import HINT
-from ._forms import Form
+from ._responses import HINT
 from ._undecodable import OnUndecodable, undecodable_item
+from ._wire_format import Form
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -11,8 +11,8 @@ from .._util import NoPublicConstructor, Slices
 from ..errors import ConnectionFailedError, DecodeError, StatusError
 from ..models import KubernetesObject, decode, make_object
 from ..transport import ByteStream, EventType, FrameSplitter, decode_watch_frame
-from ._forms import Form, nameless
 from ._undecodable import OnUndecodable, undecodable_frame
+from ._wire_format import Form, nameless
 
 T = TypeVar("T", bound=KubernetesObject)
 

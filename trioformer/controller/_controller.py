@@ -28,13 +28,13 @@ from ..cache import SharedInformer
 from ..models import KubernetesObject
 from ..workqueue import QueueObserver, RateLimiter
 from ._controller_run import ControllerRun
-from ._controller_statistics import ControllerObserver, ControllerStatistics, Tally
 from ._enqueue import Enqueue, request_for_object
-from ._feed import Watch
 from ._predicates import Predicate
 from ._reconciler import DroppedHandler
 from ._request import Request
 from ._results import Reconcile
+from ._sources import Watch
+from ._statistics import ControllerObserver, ControllerStatistics, Tally
 
 T = TypeVar("T", bound=KubernetesObject)
 

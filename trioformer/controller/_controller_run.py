@@ -12,11 +12,11 @@ from .._util import first_leaf
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
 from ..workqueue import QueueObserver, RateLimiter, RateLimitingQueue, default_controller_rate_limiter
-from ._controller_statistics import ControllerObserver, ControllerPhase, Tally
-from ._feed import Feed, Watch
 from ._reconciler import DroppedHandler, Reconciler, in_words, logger
 from ._request import Request
 from ._results import Reconcile, without_cancelled
+from ._sources import Feed, Watch
+from ._statistics import ControllerObserver, ControllerPhase, Tally
 
 PATIENCE = 30.0
 """Seconds after which the log says what a controller waits for, to start or to end, again and again."""

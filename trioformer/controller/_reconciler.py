@@ -13,7 +13,6 @@ import trio
 from .._util import enclosing_tasks
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
-from ._controller_statistics import ControllerObserver, Tally
 from ._request import Request
 from ._results import (
     Reconcile,
@@ -23,6 +22,7 @@ from ._results import (
     is_terminal,
     without_cancelled,
 )
+from ._statistics import ControllerObserver, Tally
 
 DroppedHandler: TypeAlias = Callable[[Request, Exception], Awaitable[None]]
 """Given a request that has been tried often enough, and its last error."""

@@ -27,10 +27,11 @@ from attrs import validators
 
 from ..cache import SharedInformerFactory
 from ..client import Client
-from ..controller import Controller, LeaderElector, Leadership
+from ..controller import Controller
+from ..leaderelection import LeaderElector, Leadership
 from ._health import Check, logger, passes
-from ._members import Member
-from ._starters import ManagerContext, Runnable
+from ._initializers import ManagerContext, Runnable
+from ._managed import Member
 
 if TYPE_CHECKING:
     from ..metrics import Metrics

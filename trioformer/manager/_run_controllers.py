@@ -9,12 +9,12 @@ import trio
 
 from ..cache import SharedInformerFactory
 from ..client import Client
-from ..controller import LeaderElector
+from ..leaderelection import LeaderElector
 from ._enabled import enabled_controllers
 from ._health import logger
-from ._members import Member
+from ._initializers import LeaderElection, Starter
+from ._managed import Member
 from ._run import ManagerRun
-from ._starters import LeaderElection, Starter
 
 if TYPE_CHECKING:
     from ..metrics import Metrics

@@ -9,12 +9,13 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
 from ..cache import HandlerRegistration, SharedInformerFactory
-from ..controller import Controller, ControllerObserver, LeaderElector
+from ..controller import Controller, ControllerObserver
+from ..leaderelection import LeaderElector
 from ..models import KubernetesObject
 from ..transport import RequestObserver
 from ..workqueue import QueueObserver, RateLimitingQueue, WorkQueue
+from ._collector import Scrape
 from ._observers import QueueCounts, QueueMetrics, ReconcileCounts, ReconcileMetrics, RequestMetrics
-from ._scrape import Scrape
 
 T = TypeVar("T", bound=KubernetesObject)
 K = TypeVar("K", bound=Hashable)

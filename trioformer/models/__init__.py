@@ -12,7 +12,7 @@ The rooms:
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and where its kind lives on the server
 - ``_unstructured.py``: :class:`Unstructured`, objects of kinds that no class describes
 - ``_partial.py``: :class:`PartialObjectMetadata`, objects without anything but their metadata
-- ``_kinds.py``: the built-in kinds by name; ``_registry.py`` (GENERATED) is their table
+- ``_kinds.py``: the built-in kinds by name; ``builtin_kinds.py`` (GENERATED) is their table
 - ``_serde.py``: JSON to Python and back, by msgspec; ``_converter.py``: what msgspec does not know, by cattrs
 - ``_quantity.py``: amounts such as ``100m`` and ``2Gi``
 - ``_selectors/``: label and field selectors

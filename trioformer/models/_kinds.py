@@ -1,4 +1,4 @@
-"""The built-in kinds by name, over the generated table of ``_registry.py``.
+"""The built-in kinds by name, over the generated table of ``builtin_kinds.py``.
 
 Looking a kind up imports the table, and the one module that defines the kind: a program pays for what it uses.
 """
@@ -21,8 +21,8 @@ def _table() -> Mapping[tuple[str, str], ResourceInfo]:
     return {(info.api_version, info.kind): info for info in builtin_resources()}
 
 
-def _registry() -> ModuleType:
-    return importlib.import_module("._registry", __package__)
+def _builtin_kinds() -> ModuleType:
+    return importlib.import_module(".builtin_kinds", __package__)
 
 
 def builtin_resources() -> tuple[ResourceInfo, ...]:
@@ -30,7 +30,7 @@ def builtin_resources() -> tuple[ResourceInfo, ...]:
 
     Source: the aggregated discovery of the kube-apiserver that the models were generated from.
     """
-    resources: tuple[ResourceInfo, ...] = _registry().RESOURCES
+    resources: tuple[ResourceInfo, ...] = _builtin_kinds().RESOURCES
     return resources
 
 
@@ -57,5 +57,5 @@ def builtin_kind(api_version: str, kind: str) -> type[KubernetesObject]:
         LookupError: There is no such built-in kind.
     """
     info = builtin(api_version, kind)
-    module = importlib.import_module(f".{_registry().MODULES[info.api_version]}", __package__)
+    module = importlib.import_module(f".{_builtin_kinds().MODULES[info.api_version]}", __package__)
     return cast("type[KubernetesObject]", getattr(module, info.kind))

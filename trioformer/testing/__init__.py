@@ -32,13 +32,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._control_plane import ControlPlane as ControlPlane
-    from ._control_plane import ControlPlaneError as ControlPlaneError
-    from ._living import live as live
-    from ._requests import RequestRecord as RequestRecord
-    from ._serve import serve_http as serve_http
+    from ._serve_http import serve_http as serve_http
     from ._server import APIServer as APIServer
+    from ._serving._requests import RequestRecord as RequestRecord
+    from ._simulation import live as live
     from ._statistics import APIServerStatistics as APIServerStatistics
+    from .control_plane import ControlPlane as ControlPlane
+    from .control_plane import ControlPlaneError as ControlPlaneError
 
 __all__ = [
     "APIServer",
@@ -50,23 +50,23 @@ __all__ = [
     "serve_http",
 ]
 
-# Rooms are entered when their names are first asked for: pytest imports this package with the plugin, in every project
-# that has trioformer installed; and ControlPlane needs cryptography, serve_http hypercorn, which only some have.
-_ROOMS = {
+# Imported when first asked for: pytest imports this package with the plugin, in every project that has trioformer
+# installed; and ControlPlane needs cryptography, serve_http hypercorn, which only some have.
+_MODULES = {
     "APIServer": "_server",
     "APIServerStatistics": "_statistics",
-    "ControlPlane": "_control_plane",
-    "ControlPlaneError": "_control_plane",
-    "RequestRecord": "_requests",
-    "live": "_living",
-    "serve_http": "_serve",
+    "ControlPlane": "control_plane",
+    "ControlPlaneError": "control_plane",
+    "RequestRecord": "_serving._requests",
+    "serve_http": "_serve_http",
+    "live": "_simulation",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_ROOMS[name]}", __name__), name)
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -22,8 +22,8 @@ from pathlib import Path
 import trio
 import yaml
 
-from ._living import live
 from ._server import APIServer
+from ._simulation import live
 
 STOP_PATIENCE = 2.0
 """Seconds that the end may take; only a client that has stopped reading makes it longer."""

@@ -28,7 +28,7 @@ import attrs
 import httpx
 import trio
 
-from ._app import Application, Message
+from ._serving._app import Application, Message
 
 BUFFER = 16
 """How many chunks of a response may wait for the client."""

@@ -15,20 +15,20 @@ import trio
 from ..client import Client, open_client
 from ..kubeconfig import ClusterConfig
 from ..models import KubernetesObject, ResourceInfo, decode, dumps, resource_of
-from ._app import Application
-from ._clock import Clock, wall_clock
-from ._faults import Faults, StatusChooser
-from ._flavours import K, Kind, as_status_errors, find, like, place_of, read
+from ._convert import K, Kind, as_status_errors, find, like, place_of, read
 from ._in_memory import Exchange, InMemoryTransport, connection_refused
-from ._kinds import Kinds
-from ._patching import merge
-from ._registry import Registry
-from ._requests import RequestRecord
-from ._resources import Resources
-from ._selection import Selection
+from ._serving._app import Application
+from ._serving._faults import Faults, StatusChooser
+from ._serving._requests import RequestRecord
+from ._serving._resources import Resources
+from ._serving._watching import End, Watches, WatchSettings
 from ._statistics import APIServerStatistics
-from ._storage import JSONObject, Storage
-from ._watching import End, Watches, WatchSettings
+from ._storage._clock import Clock, wall_clock
+from ._storage._kinds import Kinds
+from ._storage._patching import merge
+from ._storage._registry import Registry
+from ._storage._selection import Selection
+from ._storage._storage import JSONObject, Storage
 
 URL = "http://embedded.invalid"
 """The server's address in memory; the domain is one that never resolves."""

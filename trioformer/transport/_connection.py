@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.cookiejar
 import platform
 import socket
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, final
 from urllib.parse import urlsplit
@@ -20,7 +20,6 @@ from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._byte_stream import ByteStream
-from ._content import Content
 from ._errors import CONNECTION_ERRORS, connection_failed
 from ._observer import RequestObserver
 from ._throttle import BURST, Throttle
@@ -376,3 +375,31 @@ def _http_client(carrier: httpx.AsyncBaseTransport) -> httpx.AsyncClient:
         follow_redirects=False,  # to a place that the credentials are not meant for
         trust_env=False,
     )
+
+
+@final
+class Content(httpx.AsyncByteStream):
+    """The bytes of a request's body, handed over in one piece.
+
+    httpx's own is an async generator.
+    A request that is cancelled while it is being sent leaves that suspended, and the garbage collector finds it.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _Once(self._data)
+
+
+class _Once:
+    def __init__(self, data: bytes) -> None:
+        self._left = [data] if data else []
+
+    def __aiter__(self) -> _Once:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._left:
+            raise StopAsyncIteration
+        return self._left.pop()

@@ -12,7 +12,7 @@ import attrs
 import trio
 from attrs import validators
 
-from .._token_bucket import TokenBucket
+from .._retry import TokenBucket
 
 BURST: Final = 10
 """Requests that need not wait when there was none for long (client-go's default)."""

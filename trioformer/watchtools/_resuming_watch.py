@@ -37,13 +37,21 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from .._backoff import BackoffPolicy
+from .._retry import (
+    END_GRACE,
+    LONGEST_SILENCE,
+    RETRIED,
+    BackoffPolicy,
+    Pacing,
+    Verdict,
+    retry_after,
+    verdict_on,
+    watch_timeout,
+)
 from .._util import NoPublicConstructor, Slices
 from ..client import Api, FieldSelector, LabelSelector, OnUndecodable, WatchEvent, WatchStream
 from ..errors import ConnectionFailedError, DecodeError, ExpiredError, StatusError, TrioformerError
 from ..models import FieldMatcher, KubernetesObject, LabelMatcher
-from ._pacing import END_GRACE, LONGEST_SILENCE, Pacing, watch_timeout
-from ._verdict import RETRIED, Verdict, retry_after, verdict_on
 
 T = TypeVar("T", bound=KubernetesObject)
 

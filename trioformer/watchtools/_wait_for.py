@@ -11,14 +11,12 @@ from typing import Generic, TypeVar, final, overload
 import attrs
 import trio
 
-from .._backoff import Backoff, BackoffPolicy
+from .._retry import HEALTHY_AFTER, RETRIED, Backoff, BackoffPolicy, Verdict, retry_after, verdict_on
 from ..client import Api, ObjectList
 from ..errors import ExpiredError, NotFoundError, StatusDetails, TrioformerError
 from ..models import FieldMatcher, KubernetesObject
 from ._conditions import Condition, Deletion
-from ._pacing import HEALTHY_AFTER
 from ._resuming_watch import RetryHandler, resuming_watch
-from ._verdict import RETRIED, Verdict, retry_after, verdict_on
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -33,9 +33,9 @@ import trio
 
 from .._util import SLICE, SLICE_ITEMS
 from ._delayed import DelayedKeys
-from ._line import Line
 from ._ready import ReadyKeys
 from ._statistics import QueueObserver, QueueStatistics, Remaining
+from ._wait_queue import Line
 
 K = TypeVar("K", bound=Hashable)
 

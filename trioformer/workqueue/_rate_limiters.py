@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar, final
 import attrs
 from attrs import validators
 
-from .._token_bucket import TokenBucket
+from .._retry import TokenBucket
 
 K = TypeVar("K", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)

@@ -4,7 +4,7 @@
 
     python tests/e2e/fetch_schema.py                                    a server's documents → _schema.json
     python -m trioformer.models._generate reduce DIRECTORY              saved documents → _schema.json
-    python -m trioformer.models._generate write                         _schema.json → core_v1.py, …, _registry.py
+    python -m trioformer.models._generate write                         _schema.json → core_v1.py, …, builtin_kinds.py
     python -m trioformer.models._generate check                         do the committed modules still follow from it?
 
 - ``_schema.py``: what is kept of OpenAPI and discovery (names and types, no prose), and its one-fact-a-line file

@@ -51,7 +51,7 @@ def emit(schema: Schema) -> dict[str, str]:
         if name not in LEAVES and name not in BY_HAND:
             modules[module_of(name)].append(name)
     texts = {f"{module}.py": _Module(schema, kinds, bodies, module, names).text() for module, names in modules.items()}
-    texts["_registry.py"] = _registry(schema)
+    texts["builtin_kinds.py"] = _registry(schema)
     return dict(sorted(texts.items()))
 
 

@@ -17,12 +17,12 @@ The grammars are those of apimachinery's ``pkg/labels/selector.go`` and ``pkg/fi
 
 from __future__ import annotations
 
-from ._field_matcher import FieldMatcher as FieldMatcher
-from ._field_matcher import FieldOperator as FieldOperator
-from ._field_matcher import FieldRequirement as FieldRequirement
-from ._label_matcher import LabelMatcher as LabelMatcher
+from ._field_selector import FieldMatcher as FieldMatcher
+from ._field_selector import FieldOperator as FieldOperator
+from ._field_selector import FieldRequirement as FieldRequirement
 from ._label_requirement import LabelOperator as LabelOperator
 from ._label_requirement import LabelRequirement as LabelRequirement
+from ._label_selector import LabelMatcher as LabelMatcher
 from ._selectable_fields import SelectableFields as SelectableFields
 
 __all__ = [

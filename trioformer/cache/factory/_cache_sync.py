@@ -1,0 +1,126 @@
+"""Waiting for caches and handlers without polling, and saying what did not come and why.
+
+Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` of ``informers/factory.go``, which name what is missing;
+that they say why is new.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import trio
+
+from ..._util import first_leaf
+from ...errors import CacheSyncError, NotSynced
+from ..processor._processor import HandlerStatistics
+from ._entry import InformerSlot
+
+Slot: TypeAlias = InformerSlot[Any]
+
+
+class SyncingHandler(Protocol):
+    """What can be waited for together with caches: a :class:`HandlerRegistration` of any kind."""
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the handler has returned from everything that was there when it joined."""
+        ...
+
+    async def wait_until_synced(self) -> None:
+        """Wait for :attr:`has_synced`.
+
+        Raises:
+            trio.ClosedResourceError: It never will.
+        """
+        ...
+
+    def statistics(self) -> HandlerStatistics:
+        """How the handler keeps up."""
+        ...
+
+
+async def wait_until_synced(slots: Sequence[Slot], registrations: Sequence[SyncingHandler], *, deadline: float) -> None:
+    """Wait until every cache has been filled and every handler has returned from its initial objects.
+
+    Raises:
+        CacheSyncError: The deadline has passed, or something that is waited for has ended.
+        RuntimeError: The current task is in a handler's call of one of the informers.
+    """
+    _refuse_inside_handlers(slots)
+    await trio.lowlevel.checkpoint()
+    missing: dict[Slot | SyncingHandler, None] = {
+        **{slot: None for slot in slots if not slot.informer.has_synced},
+        **{registration: None for registration in registrations if not registration.has_synced},
+    }
+    removed: set[SyncingHandler] = set()
+
+    async def wait_for(awaited: Slot | SyncingHandler, scope: trio.CancelScope) -> None:
+        try:
+            if isinstance(awaited, InformerSlot):
+                await awaited.informer.wait_until_synced()
+            else:
+                await awaited.wait_until_synced()
+        except trio.ClosedResourceError:
+            if not isinstance(awaited, InformerSlot):  # whose end is for watch() to judge
+                removed.add(awaited)
+                scope.cancel()
+            return
+        found(awaited, scope)
+
+    async def watch(slot: Slot, scope: trio.CancelScope) -> None:
+        await slot.gone.wait()
+        if slot.is_abandoned:
+            found(slot, scope)  # nobody wants it any more
+        else:
+            scope.cancel()
+
+    def found(awaited: Slot | SyncingHandler, scope: trio.CancelScope) -> None:
+        missing.pop(awaited, None)
+        if not missing:
+            scope.cancel()
+
+    if missing:
+        async with trio.open_nursery() as nursery:
+            nursery.cancel_scope.deadline = deadline
+            for slot in slots:
+                nursery.start_soon(watch, slot, nursery.cancel_scope)
+            for awaited in missing:
+                nursery.start_soon(wait_for, awaited, nursery.cancel_scope)
+    # What has ended is told even if it had been filled before.
+    late = [_judged(slot) for slot in slots if slot in missing or (slot.has_ended and not slot.is_abandoned)]
+    late += [_judged_handler(each, is_removed=each in removed) for each in registrations if each in missing]
+    if late:
+        raise CacheSyncError(f"not synced: {'; '.join(map(_in_words, late))}", not_synced=tuple(late))
+
+
+def _refuse_inside_handlers(slots: Sequence[Slot]) -> None:
+    for slot in slots:
+        if slot.is_around:
+            raise RuntimeError(
+                f"a handler of the informer of {slot.key} waits for caches inside a call, which others may be waiting "
+                "for to return; wait in another task"
+            )
+
+
+def _judged(slot: Slot) -> NotSynced:
+    state = slot.informer.state
+    return NotSynced(name=str(slot.key), phase=state.phase, error=first_leaf(state.error), since=slot.started_at)
+
+
+def _judged_handler(registration: SyncingHandler, *, is_removed: bool) -> NotSynced:
+    statistics = registration.statistics()
+    is_busy = statistics.running_call > 0
+    phase = "removed" if is_removed else "in a call" if is_busy else "waiting"
+    since = trio.current_time() - statistics.running_call if is_busy else math.inf
+    return NotSynced(name=statistics.name, phase=phase, error=None, since=since)
+
+
+def _in_words(late: NotSynced) -> str:
+    words = f"{late.name}: {late.phase}"
+    if late.error is not None:
+        words += f" after {late.error}"
+    if late.since < math.inf:
+        words += f", for {trio.current_time() - late.since:.0f} s"
+    return words

@@ -1,0 +1,10 @@
+"""The shared informer: one reflector, one store and one processor, connected and run together.
+
+- ``_shared_informer.py``: :class:`SharedInformer`
+- ``_process_loop.py``: pops changes, updates the indexer and distributes notifications; resync
+"""
+
+from __future__ import annotations
+
+from ._shared_informer import InformerStatistics as InformerStatistics
+from ._shared_informer import SharedInformer as SharedInformer

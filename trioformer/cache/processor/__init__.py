@@ -1,0 +1,21 @@
+"""The processor: distributes notifications to listeners, each with a buffer and a task of its own.
+
+- ``_notifications.py``: :class:`Added`, :class:`Updated`, :class:`Deleted`, and the handlers that receive them
+- ``_listener_buffer.py``: what waits for one listener, and what happens when it is full
+- ``_processor.py``: :class:`HandlerRegistration`, :class:`Subscription`, and the distribution
+"""
+
+from __future__ import annotations
+
+from ._listener_buffer import MailboxStatistics as MailboxStatistics
+from ._listener_buffer import Overflow as Overflow
+from ._notifications import Added as Added
+from ._notifications import Deleted as Deleted
+from ._notifications import FilteringHandler as FilteringHandler
+from ._notifications import Notification as Notification
+from ._notifications import ResourceEventHandler as ResourceEventHandler
+from ._notifications import Updated as Updated
+from ._processor import ErrorHandler as ErrorHandler
+from ._processor import HandlerRegistration as HandlerRegistration
+from ._processor import HandlerStatistics as HandlerStatistics
+from ._processor import Subscription as Subscription

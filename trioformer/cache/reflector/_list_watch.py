@@ -1,0 +1,153 @@
+"""What a reflector needs of a server: a list and a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Generic, Protocol, TypeAlias, TypeVar, final
+
+import attrs
+
+from ...client import Api, ListOptions, ObjectList, Undecodable, WatchEvent
+from ...models import KubernetesObject
+
+T = TypeVar("T", bound=KubernetesObject)
+
+Report: TypeAlias = Callable[[Undecodable], None]
+"""Told of each object that does not decode, while the rest goes on."""
+
+
+class EventSource(Protocol[T]):
+    """An open watch."""
+
+    async def receive_batch(self) -> list[WatchEvent[T]]:
+        """Wait for events, and take all that are complete.
+
+        Raises:
+            trio.EndOfChannel: The server has ended the watch.
+            ConnectionFailedError: The stream broke.
+            StatusError: The server sent an ERROR event.
+            DecodeError: The server sent something that is no event.
+        """
+        ...
+
+
+class ListWatch(Protocol[T]):
+    """Where a reflector reads from; implement it to feed an informer from anything that lists and watches.
+
+    Both may raise `StatusError`, `ConnectionFailedError`, `UnexpectedAnswerError` and `DecodeError`, which a reflector
+    goes on from; anything else ends the informer.
+    """
+
+    @property
+    def name(self) -> str:
+        """What is listed, for messages, such as ``Pod``."""
+        ...
+
+    @property
+    def kind(self) -> type[T]:
+        """The class of what is listed; anything else that comes is left out and reported."""
+        ...
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Whether :meth:`watch` understands ``send_initial_events`` (client-go: watch-list semantics)."""
+        ...
+
+    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[T]:
+        """List everything.
+
+        Args:
+            resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
+            page_size: How many objects a page may hold; None asks for all at once.
+            report: Given what does not decode, instead of an error.
+        """
+        ...
+
+    async def check(self, *, resource_version: str) -> None:
+        """Ask as cheaply as possible whether the server knows ``resource_version``.
+
+        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and tells
+        nothing until it has.
+
+        Raises:
+            StatusError: It does not: the version is too large.
+        """
+        ...
+
+    def watch(
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+    ) -> AbstractAsyncContextManager[EventSource[T]]:
+        """Watch for what happens after ``resource_version``, with bookmarks.
+
+        Args:
+            resource_version: Where to begin.
+            timeout_seconds: When the server should end the watch.
+            send_initial_events: Begin with everything there is, in a state that is at least ``resource_version``, and
+                a bookmark with the annotation ``k8s.io/initial-events-end: "true"`` after it.
+            report: Given what does not decode, instead of an error.
+        """
+        ...
+
+
+@final
+@attrs.frozen
+class ApiListWatch(Generic[T]):
+    """A list and a watch over an :class:`~trioformer.client.Api`, restricted by selectors."""
+
+    api: Api[T]
+    """Kind and namespace."""
+    label_selector: str | None = None
+    """Only objects whose labels match."""
+    field_selector: str | None = None
+    """Only objects whose fields match."""
+
+    @property
+    def name(self) -> str:
+        """The kind, and the namespace and selectors when there are any."""
+        words = [self.api.resource.kind]
+        if self.api.namespace:
+            words.append(f"in namespace {self.api.namespace}")
+        if restrictions := [each for each in (self.label_selector, self.field_selector) if each]:
+            words.append(f"with {' and '.join(restrictions)}")
+        return " ".join(words)
+
+    @property
+    def kind(self) -> type[T]:
+        """The API's kind."""
+        return self.api.kind
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Always: whether the server does is found out by asking."""
+        return True
+
+    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[T]:
+        """List everything that the selectors allow."""
+        return await self.api.list(
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+            resource_version=resource_version,
+            page_size=page_size,
+            on_undecodable=report,
+        )
+
+    async def check(self, *, resource_version: str) -> None:
+        """List one object that is at least as new."""
+        await self.api.list_page(
+            ListOptions(resource_version=resource_version, resource_version_match="NotOlderThan", limit=1)
+        )
+
+    def watch(
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+    ) -> AbstractAsyncContextManager[EventSource[T]]:
+        """Watch what the selectors allow."""
+        return self.api.watch(
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+            resource_version=resource_version,
+            timeout_seconds=timeout_seconds,
+            allow_bookmarks=True,
+            send_initial_events=True if send_initial_events else None,
+            on_undecodable=report,
+        )

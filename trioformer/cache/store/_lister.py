@@ -1,0 +1,158 @@
+"""Reading a cache: never a request, never a wait, never an answer from a cache that is not filled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar, final
+
+import attrs
+
+from ..._util import NoPublicConstructor
+from ...errors import CacheNotSyncedError, NotFoundError
+from ...models import FieldMatcher, KubernetesObject, LabelMatcher
+from ._indexer import NAMESPACE_INDEX, Indexer
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class Lister(Generic[T], metaclass=NoPublicConstructor):
+    """A read-only view of an informer's cache (client-go ``tools/cache/listers.go``).
+
+    All methods are synchronous and cost no request.
+    Between two checkpoints the answers are consistent with each other.
+    The objects are shared and immutable; the tuples are new.
+    Nothing can be changed through a lister: it has no method that writes, and its attributes cannot be set.
+
+    Raises:
+        CacheNotSyncedError: From every method that answers about objects, before the first list has filled the cache.
+            An empty answer would make a controller delete everything.
+    """
+
+    _name: str
+    _indexer: Indexer[T]
+    _has_synced: Callable[[], bool]
+    _kind: type[T] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Lister of {self._name}: {len(self._indexer)} objects{'' if self._has_synced() else ', not synced'}>"
+
+    def _synced(self) -> Indexer[T]:
+        if not self._has_synced():
+            raise CacheNotSyncedError(
+                f"the cache of {self._name} is not filled yet; start its factory with "
+                "`await nursery.start(factory.run)` before listing from it"
+            )
+        return self._indexer
+
+    def get(self, name: str, *, namespace: str | None = None) -> T | None:
+        """The object of that name, or None; cluster-scoped kinds take no namespace."""
+        return self._synced().get(f"{namespace}/{name}" if namespace else name)
+
+    def __getitem__(self, key: str) -> T:
+        """The object under ``namespace/name`` (or ``name``).
+
+        Raises:
+            NotFoundError: It is not in the cache.
+        """
+        obj = self._synced().get(key)
+        if obj is None:
+            raise NotFoundError(f"{self._name} {key!r} is not in the cache", code=404, reason="NotFound")
+        return obj
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._synced().get(key) is not None
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._synced().snapshot())
+
+    def __len__(self) -> int:
+        return len(self._synced())
+
+    def list(
+        self,
+        *,
+        selector: LabelMatcher | Mapping[str, str] | str | None = None,
+        field_selector: FieldMatcher | Mapping[str, str] | str | None = None,
+        namespace: str | None = None,
+    ) -> tuple[T, ...]:
+        """The objects of a namespace (default: of all) whose labels and fields match, as the API server would say.
+
+        ``metadata.name=…`` and ``metadata.namespace=…`` are looked up, other selectors are compared with each object.
+
+        Args:
+            selector: A label selector in kubectl's grammar, or labels that must all be equal.
+            field_selector: A field selector in kubectl's grammar, or fields that must all be equal; only fields that
+                the API server supports for the kind.
+            namespace: Only objects of this namespace.
+
+        Raises:
+            SelectorError: A selector does not parse, or the kind cannot be selected by a field; nothing has been
+                compared then.
+        """
+        indexer = self._synced()
+        labels, fields = LabelMatcher.of(selector), FieldMatcher.of(field_selector)
+        objects = _all(indexer, namespace) if fields.is_empty else self._with_fields(indexer, fields, namespace)
+        return objects if labels.is_empty else tuple([obj for obj in objects if labels.matches(obj.metadata.labels)])
+
+    def _with_fields(self, indexer: Indexer[T], fields: FieldMatcher, namespace: str | None) -> tuple[T, ...]:
+        kind = self._kind or _kind_in(indexer)
+        if kind is None:
+            return ()
+        supported = FieldMatcher.selectable_fields(kind)
+        supported.check(requirement.path for requirement in fields.requirements)
+        # What is looked up is compared as well: a selector may ask for two names, or one with a slash in it.
+        equal = {path: value for path, operator, value in fields.requirements if operator == "="}
+        namespace = namespace if namespace is not None else equal.get("metadata.namespace") or None
+        name = equal.get("metadata.name")
+        objects = _all(indexer, namespace) if name is None else _named(indexer, name, namespace)
+        return tuple([obj for obj in objects if fields.matches(functools.partial(supported.read, obj))])
+
+    def by_index(self, index: str, value: str) -> tuple[T, ...]:
+        """The objects that the index function ``index`` gave ``value`` for.
+
+        Raises:
+            IndexerError: There is no such index.
+        """
+        return self._synced().by_index(index, value)
+
+    def index_keys(self, index: str, value: str) -> tuple[str, ...]:
+        """The keys of those objects.
+
+        Raises:
+            IndexerError: There is no such index.
+        """
+        return self._synced().index_keys(index, value)
+
+    def index_values(self, index: str) -> tuple[str, ...]:
+        """Every value that at least one object has in ``index``.
+
+        Raises:
+            IndexerError: There is no such index.
+        """
+        return self._synced().index_values(index)
+
+    @property
+    def resource_version(self) -> str:
+        """The newest resourceVersion that the cache has taken in."""
+        return self._synced().resource_version
+
+
+def _all(indexer: Indexer[T], namespace: str | None) -> tuple[T, ...]:
+    return indexer.snapshot() if namespace is None else indexer.by_index(NAMESPACE_INDEX, namespace)
+
+
+def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ...]:
+    """The objects of a name, of one namespace or of each; as many look-ups as there are namespaces, and no scan."""
+    if namespace is not None:
+        keys = [f"{namespace}/{name}"]
+    else:
+        keys = [name, *(f"{one}/{name}" for one in indexer.index_values(NAMESPACE_INDEX))]
+    return tuple([obj for key in keys if (obj := indexer.get(key)) is not None])
+
+
+def _kind_in(indexer: Indexer[T]) -> type[T] | None:
+    """The class of what is stored, for a cache that was filled from a source that has no class to name."""
+    return next((type(obj) for obj in indexer.snapshot()), None)

@@ -1,0 +1,224 @@
+"""What the embedded server says about itself: groups, versions, kinds, health, and just enough OpenAPI.
+
+kubectl asks ``/api`` and ``/apis`` for the aggregated form (``apidiscovery.k8s.io/v2``); others make one request for
+each group and version.  Both are answered.
+``kubectl create`` wants to know whether the server validates fields, and finds out by looking for the query
+parameter ``fieldValidation`` of a kind's PATCH in ``/openapi/v3``; that parameter is all that is in this OpenAPI.
+The embedded server takes the parameter and validates nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from .._storage._kinds import Kinds, Served
+from .._storage._status import refusal
+from .._storage._storage import JSONObject
+from ._rendering import clauses_of
+from ._requests import RequestRecord
+from ._responses import Answer, json_answer, text_answer
+
+VERSION: JSONObject = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.3+trioformer",
+    "gitCommit": "",
+    "gitTreeState": "",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "linux/amd64",
+}
+"""What ``/version`` answers: the Kubernetes whose behaviour is followed, marked as not being it."""
+
+_STATUS_VERBS = ["get", "patch", "update"]
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_HEALTH = frozenset({"healthz", "livez", "readyz"})
+
+
+def answer(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Answer:
+    """Answer a request for a path that is no resource.
+
+    Raises:
+        RefusedError: 404 or 405.
+    """
+    parts = [part for part in record.path.split("/") if part]
+    found = _find(kinds, parts, accept, host)
+    if found is None:
+        return text_answer("404 page not found\n", code=404)
+    if record.verb not in ("get", "head"):
+        raise refusal(405, details={})
+    return found
+
+
+def _find(kinds: Kinds, parts: list[str], accept: str, host: str) -> Answer | None:
+    match parts:
+        case []:
+            return json_answer({"paths": _paths(kinds)})
+        case ["version"]:
+            return json_answer(VERSION)
+        case [health, *_] if health in _HEALTH:
+            return text_answer("ok")
+        case ["api"] if _wants_aggregated(accept):
+            return _aggregated(kinds, [""])
+        case ["api"]:
+            address = {"clientCIDR": "0.0.0.0/0", "serverAddress": host}
+            return json_answer({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]})
+        case ["apis"] if _wants_aggregated(accept):
+            return _aggregated(kinds, _groups(kinds))
+        case ["apis"]:
+            groups = [_group(kinds, group) for group in _groups(kinds)]
+            return json_answer({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+        case ["api", version]:
+            return _resource_list(kinds, "", version)
+        case ["apis", group] if group in _groups(kinds):
+            return json_answer({"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)})
+        case ["apis", group, version]:
+            return _resource_list(kinds, group, version)
+        case ["openapi", "v3"]:
+            return json_answer(
+                {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in _api_paths(kinds)}}
+            )
+        case ["openapi", "v3", *path] if "/".join(path) in _api_paths(kinds):
+            return json_answer(_openapi(kinds, "/".join(path)))
+        case _:
+            return None
+
+
+def _wants_aggregated(accept: str) -> bool:
+    wanted = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+    return any(wanted.items() <= parameters.items() for _, parameters in clauses_of(accept))
+
+
+def _groups(kinds: Kinds) -> list[str]:
+    return list(dict.fromkeys(served.info.group for served in kinds if served.info.group))
+
+
+def _versions(kinds: Kinds, group: str) -> list[str]:
+    """The versions of a group, the preferred one first: as for kubectl, v2 before v1, v1 before v1beta1."""
+    versions = dict.fromkeys(served.info.version for served in kinds if served.info.group == group)
+    return sorted(versions, key=_priority, reverse=True)
+
+
+def _priority(version: str) -> tuple[int, int, int]:
+    for rank, word in ((0, "alpha"), (1, "beta")):
+        major, found, minor = version.removeprefix("v").partition(word)
+        if found and major.isdecimal():
+            return rank, int(major), int(minor or 0) if (minor or "0").isdecimal() else 0
+    text = version.removeprefix("v")
+    return (2, int(text), 0) if text.isdecimal() else (-1, 0, 0)
+
+
+def _in(kinds: Kinds, group: str, version: str) -> list[Served]:
+    found = [served for served in kinds if (served.info.group, served.info.version) == (group, version)]
+    return sorted(found, key=lambda served: served.info.plural)
+
+
+def _group(kinds: Kinds, group: str) -> JSONObject:
+    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(kinds, group)]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _subresource_kind(served: Served, subresource: str) -> tuple[JSONObject, list[str]]:
+    group_kinds = {
+        "scale": ("autoscaling", "v1", "Scale"),
+        "binding": ("", "v1", "Binding"),
+        "eviction": ("policy", "v1", "Eviction"),
+    }
+    group, version, kind = group_kinds.get(subresource, ("", "", served.info.kind))
+    verbs = ["create"] if subresource in ("binding", "eviction") else _STATUS_VERBS
+    return {"group": group, "version": version, "kind": kind}, verbs
+
+
+def _subresources(served: Served) -> Iterable[str]:
+    return (name for name in served.info.subresources if name in ("binding", "eviction", "scale", "status"))
+
+
+def _resource_list(kinds: Kinds, group: str, version: str) -> Answer | None:
+    found = _in(kinds, group, version)
+    if not found:
+        return None
+    resources: list[JSONObject] = []
+    for served in found:
+        info = served.info
+        more: JSONObject = {"shortNames": list(info.short_names), "categories": list(info.categories)}
+        resources.append(
+            {
+                "name": info.plural,
+                "singularName": info.singular,
+                "namespaced": info.namespaced,
+                "kind": info.kind,
+                "verbs": list(info.verbs),
+                **{key: value for key, value in more.items() if value},
+            }
+        )
+        for name in _subresources(served):
+            kind, verbs = _subresource_kind(served, name)
+            entry = {"name": f"{info.plural}/{name}", "singularName": "", "namespaced": info.namespaced}
+            resources.append({**entry, **{key: text for key, text in kind.items() if text}, "verbs": verbs})
+    group_version = f"{group}/{version}" if group else version
+    listed = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}
+    return json_answer(listed)
+
+
+def _aggregated(kinds: Kinds, groups: list[str]) -> Answer:
+    items: list[JSONObject] = []
+    for group in groups:
+        versions = []
+        for version in _versions(kinds, group):
+            resources = [_discovered(served) for served in _in(kinds, group, version)]
+            versions.append({"version": version, "resources": resources, "freshness": "Current"})
+        items.append({"metadata": {"name": group} if group else {}, "versions": versions})
+    listed = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+    return json_answer(listed, content_type=_AGGREGATED)
+
+
+def _discovered(served: Served) -> JSONObject:
+    info = served.info
+    subresources = []
+    for name in _subresources(served):
+        kind, verbs = _subresource_kind(served, name)
+        subresources.append({"subresource": name, "responseKind": kind, "verbs": verbs})
+    more = {
+        "shortNames": list(info.short_names),
+        "categories": list(info.categories),
+        "subresources": subresources,
+    }
+    return {
+        "resource": info.plural,
+        "responseKind": {"group": info.group, "version": info.version, "kind": info.kind},
+        "scope": "Namespaced" if info.namespaced else "Cluster",
+        "singularResource": info.singular,
+        "verbs": list(info.verbs),
+        **{key: value for key, value in more.items() if value},
+    }
+
+
+def _api_paths(kinds: Kinds) -> list[str]:
+    return list(dict.fromkeys(served.info.path().rpartition("/")[0].lstrip("/") for served in kinds))
+
+
+def _paths(kinds: Kinds) -> list[str]:
+    apis = [f"/{path}" for path in _api_paths(kinds)]
+    groups = [f"/apis/{group}" for group in _groups(kinds)]
+    own = ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+    return sorted({*apis, *groups, *own})
+
+
+def _openapi(kinds: Kinds, api_path: str) -> JSONObject:
+    paths: defaultdict[str, JSONObject] = defaultdict(dict)
+    for served in kinds:
+        info = served.info
+        path = info.path(namespace="{namespace}", name="{name}")
+        if not path.startswith(f"/{api_path}/"):
+            continue
+        paths[path]["patch"] = {
+            "parameters": [
+                {"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")
+            ],
+            "responses": {},
+            "x-kubernetes-group-version-kind": {"group": info.group, "version": info.version, "kind": info.kind},
+        }
+    about = {"title": "trioformer", "version": VERSION["gitVersion"]}
+    return {"openapi": "3.0.0", "info": about, "paths": paths, "components": {"schemas": {}}}

@@ -1,0 +1,97 @@
+"""What was asked: HTTP method, path and query → verb, kind, namespace and name.
+
+Source: apiserver ``pkg/endpoints/request/requestinfo.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+from urllib.parse import parse_qsl
+
+import attrs
+
+from ...models import EMPTY_MAP, FrozenMap
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+
+
+@final
+@attrs.frozen(kw_only=True)
+class RequestRecord:
+    """One request as the embedded server understood it."""
+
+    verb: str
+    """As RBAC says it: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``,
+    ``deletecollection``; the HTTP method for paths that are no resource."""
+    path: str
+    """The URL's path."""
+    group: str = ""
+    """The API group; empty for the core group."""
+    version: str = ""
+    """The API version; empty for paths that are no resource, such as ``/version``."""
+    resource: str = ""
+    """The plural, such as ``pods``; empty for paths that are no resource."""
+    namespace: str | None = None
+    """The namespace in the path, or None."""
+    name: str | None = None
+    """The object's name in the path, or None."""
+    subresource: str | None = None
+    """Such as ``status``, or None."""
+    query: Mapping[str, str] = EMPTY_MAP
+    """The query parameters."""
+    user_agent: str = attrs.field(default="", eq=False)
+    """The ``User-Agent`` header; not compared."""
+    time: float = attrs.field(default=0.0, eq=False)
+    """When it arrived, on trio's clock; not compared."""
+
+    @property
+    def is_resource(self) -> bool:
+        """Whether it is about a kind, and not about discovery or health."""
+        return bool(self.resource)
+
+
+def parse_query(query: bytes) -> FrozenMap[str]:
+    """Decode a query string; of a repeated parameter the first value counts."""
+    pairs = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
+    return FrozenMap(reversed(pairs))
+
+
+def read_request(method: str, path: str, query: bytes, *, user_agent: str, time: float) -> RequestRecord:
+    """Understand a request."""
+    parameters = parse_query(query)
+    parts = [part for part in path.split("/") if part]
+    record = RequestRecord(verb=method.lower(), path=path, query=parameters, user_agent=user_agent, time=time)
+    match parts:
+        case ["api", version, _, *_]:
+            group, rest = "", parts[2:]
+        case ["apis", group, version, _, *_]:
+            rest = parts[3:]
+        case _:
+            return record
+    namespace: str | None = None
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+        namespace, rest = rest[1], rest[2:]
+    name = rest[1] if len(rest) > 1 else None
+    return attrs.evolve(
+        record,
+        verb=_verb(method, parameters, has_name=name is not None),
+        group=group,
+        version=version,
+        resource=rest[0],
+        namespace=namespace,
+        name=name,
+        subresource="/".join(rest[2:]) or None,
+    )
+
+
+def _verb(method: str, query: Mapping[str, str], *, has_name: bool) -> str:
+    if method == "GET" and not has_name:
+        # Whether the value is a boolean at all is found out when the options are read.
+        return "list" if query.get("watch", "0") in ("0", "false") else "watch"
+    if method == "GET":
+        return "get"
+    if method == "DELETE":
+        return "delete" if has_name else "deletecollection"
+    return _VERBS.get(method, method.lower())

@@ -1,0 +1,183 @@
+"""A small living cluster for demos: pods come, get ready, change, and go, for as long as somebody looks."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, final
+
+import attrs
+import trio
+
+from ..models import from_dict
+from ..models.core_v1 import Node, Pod
+from ._server import APIServer
+from ._storage._clock import timestamp
+
+PERIOD = 0.5
+"""Seconds between two changes; three of them show a pod added, updated and deleted."""
+MOST_PODS = 6
+"""How many pods there are at most."""
+NODES = ("node-1", "node-2", "node-3")
+APPS = {"web": "nginx:1.27", "api": "registry.example.com/api:2.4.1", "worker": "registry.example.com/worker:2.4.1"}
+NAMESPACE = "default"
+
+
+async def live(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    """Keep the namespace ``default`` of an embedded API server busy until cancelled.
+
+    Starts with three nodes and three pods.
+    Then, every half second in turn, a pod is created (it runs half a second later), one is relabelled, and the oldest
+    is deleted; there are never more than six.
+    The same pods come in every run.
+
+    Cancellation:
+        At any time; what there is stays.
+    """
+    cluster = _Cluster(server)
+    cluster.create_nodes()
+    for _ in APPS:
+        cluster.start_pod(cluster.create_pod())
+    task_status.started()
+    for step in itertools.count():
+        await trio.sleep(PERIOD)
+        cluster.act(step)
+
+
+@final
+@attrs.define(eq=False)
+class _Cluster:
+    """The hands of a scheduler, a kubelet and somebody with kubectl."""
+
+    _server: APIServer
+    _pods: list[str] = attrs.field(factory=list)
+    """The names of the pods, oldest first."""
+    _pending: str = ""
+    """The pod that was created last and does not run yet."""
+    _count: int = 0
+
+    def create_nodes(self) -> None:
+        existing = {node.name for node in self._server.list(Node)}
+        for name in NODES:
+            if name not in existing:
+                self._server.create(_node(name))
+
+    def act(self, step: int) -> None:
+        """Do what is due."""
+        existing = {pod.name for pod in self._server.list(Pod, namespace=NAMESPACE)}
+        self._pods = [name for name in self._pods if name in existing]  # others may delete them too
+        if self._pending in existing:
+            self.start_pod(self._pending)
+        self._pending = ""
+        match step % 3:
+            case 0 if len(self._pods) < MOST_PODS:
+                self._pending = self.create_pod()
+            case 1 if self._pods:
+                labels = {"demo.trioformer/step": str(step)}
+                self._server.patch(Pod, self._pods[step % len(self._pods)], {"metadata": {"labels": labels}})
+            case 2 if self._pods:
+                self._server.delete(Pod, self._pods.pop(0), namespace=NAMESPACE)
+
+    def create_pod(self) -> str:
+        """Create the next pod, scheduled but not running; returns its name."""
+        app = list(APPS)[self._count % len(APPS)]
+        made = self._server.create(from_dict(Pod, _pod(app, NODES[self._count % len(NODES)])))
+        self._count += 1
+        self._pods.append(made.name)
+        return made.name
+
+    def start_pod(self, name: str) -> None:
+        """Let a pod run."""
+        status = _running(name.partition("-")[0], self._count, timestamp(self._server.clock))
+        self._server.patch(Pod, name, {"status": status}, namespace=NAMESPACE)
+
+
+_HASHES = {"web": "7d9c8b6f5", "api": "5f6d7c9b84", "worker": "6b8f4d5c7d"}
+
+
+def _node(name: str) -> dict[str, Any]:
+    amounts = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
+        "spec": {},
+        "status": {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "conditions": [ready],
+            "nodeInfo": {"kubeletVersion": "v1.36.3", "operatingSystem": "linux", "architecture": "amd64"},
+        },
+    }
+
+
+def _pod(app: str, node: str) -> dict[str, Any]:
+    probe = {
+        "httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"},
+        "periodSeconds": 10,
+        "failureThreshold": 3,
+    }
+    container = {
+        "name": app,
+        "image": APPS[app],
+        "imagePullPolicy": "IfNotPresent",
+        "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
+        "livenessProbe": probe,
+        "readinessProbe": probe,
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/app", "readOnly": True}],
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+    tolerated = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": f"{app}-{_HASHES[app]}-",
+            "namespace": NAMESPACE,
+            "labels": {"app": app, "pod-template-hash": _HASHES[app]},
+        },
+        "spec": {
+            "containers": [container],
+            "volumes": [{"name": "config", "configMap": {"name": f"{app}-config", "defaultMode": 420}}],
+            "nodeName": node,
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "dnsPolicy": "ClusterFirst",
+            "serviceAccountName": "default",
+            "securityContext": {},
+            "schedulerName": "default-scheduler",
+            "tolerations": [
+                {"key": "node.kubernetes.io/not-ready", **tolerated},
+                {"key": "node.kubernetes.io/unreachable", **tolerated},
+            ],
+        },
+        "status": {"phase": "Pending", "qosClass": "Burstable"},
+    }
+
+
+def _running(app: str, count: int, now: str) -> dict[str, Any]:
+    address = f"10.1.{count // 250 % 250}.{count % 250 + 1}"
+    types = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+    return {
+        "phase": "Running",
+        "conditions": [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in types],
+        "hostIP": "192.0.2.10",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": now,
+        "containerStatuses": [
+            {
+                "name": app,
+                "image": APPS[app],
+                "imageID": f"{APPS[app]}@sha256:{'0' * 64}",
+                "state": {"running": {"startedAt": now}},
+                "lastState": {},
+                "ready": True,
+                "started": True,
+                "restartCount": 0,
+            }
+        ],
+    }

@@ -1,0 +1,370 @@
+"""The life of objects: what the embedded server does between a request and its storage.
+
+As a real one: names and uids, time stamps, generations, conflicts, the status subresource, finalizers, namespaces.
+Not as a real one: there is no schema, so nothing is defaulted, pruned or validated below ``metadata``;
+there is no kubelet, so a pod is gone as soon as it is deleted, whatever its grace period;
+there is no garbage collector, so ``propagationPolicy`` and owner references have no effect.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from typing import Literal, TypeAlias, final
+
+import attrs
+
+from ...models import decode
+from . import _custom
+from ._clock import Clock, timestamp
+from ._deletion import Deletion, Preconditions
+from ._kinds import STATUS_ON_CREATE, Kinds, Served
+from ._metadata import (
+    check_finalizers,
+    check_name,
+    check_shape,
+    check_type,
+    metadata_of,
+    ordered,
+    same,
+    with_server_fields,
+    without_server_fields,
+)
+from ._selection import Selection
+from ._status import (
+    already_exists,
+    bad_request,
+    cause,
+    conflict,
+    forbidden,
+    invalid,
+    not_found,
+    refusal,
+)
+from ._storage import JSONObject, Storage, Stored, body_of
+
+Part: TypeAlias = Literal["main", "status", "whole"]
+"""What a write may change: everything but the status, the status alone, or both (the test's own hand)."""
+
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+LINGERING = frozenset({"pods", _custom.DEFINITIONS})
+"""Kinds that a real server never deletes at once, so that the answer is the object with its deletionTimestamp."""
+PROTECTED_NAMESPACES = ("default", "kube-public", "kube-system")
+_SUFFIX_LENGTH = 5
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_GENERATED = 63
+_GENERATE_ATTEMPTS = 8
+
+
+def decoded(stored: Stored) -> JSONObject:
+    """Decode a state, without kind and apiVersion, into a new object."""
+    obj: JSONObject = decode(b"{" + stored.body)
+    return obj
+
+
+@final
+@attrs.define(eq=False)
+class Registry:
+    """Creates, changes and deletes objects; every method is atomic."""
+
+    storage: Storage
+    kinds: Kinds
+    clock: Clock
+    _random: random.Random
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def key(served: Served, namespace: str, name: str) -> str:
+        """Return an object's key in the storage."""
+        return f"{namespace}/{name}" if served.info.namespaced else name
+
+    def get(self, served: Served, namespace: str, name: str) -> Stored:
+        """Return an object.
+
+        Raises:
+            RefusedError: 404.
+        """
+        stored = self.storage.get(served.resource, self.key(served, namespace, name))
+        if stored is None:
+            raise not_found(served.info, name)
+        return stored
+
+    # --- creating -----------------------------------------------------------------------------------------------------
+
+    def create_system_namespaces(self) -> None:
+        """Make the namespaces that every cluster begins with."""
+        for name in SYSTEM_NAMESPACES:
+            self.create(self.kinds.namespaces, "", {"metadata": {"name": name}})
+
+    def create(
+        self, served: Served, namespace: str, obj: JSONObject, *, part: Part = "main", dry_run: bool = False
+    ) -> Stored:
+        """Create an object.
+
+        Raises:
+            RefusedError: 400, 403, 404 (its namespace), 409, 422, or 500 when it carries a resourceVersion.
+        """
+        check_type(served, obj)
+        given = metadata_of(obj)
+        check_shape(served, obj)
+        self._check_namespace(served, namespace, given)
+        if given.get("resourceVersion"):
+            raise refusal(500, reason="", message="resourceVersion should not be set on objects to be created")
+        self._check_lifecycle(served, namespace, given.get("name") or "")
+        name = given.get("name") or self._generated_name(served, namespace, given.get("generateName") or "")
+        check_name(served, name)
+        key = self.key(served, namespace, name)
+        if self.storage.get(served.resource, key) is not None:
+            raise already_exists(served.info, name)
+        metadata = {
+            **without_server_fields(given),
+            "name": name,
+            "uid": str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            "creationTimestamp": timestamp(self.clock),
+            "namespace": namespace if served.info.namespaced else None,
+            "resourceVersion": None if dry_run else "0",  # keeps its place until the storage stamps it
+            "generation": 1 if served.has_generation else None,
+        }
+        obj["metadata"] = ordered(metadata)
+        if served.resource == _custom.DEFINITIONS:
+            _custom.check(obj)
+        self._prepare(served, obj, keep_status=part == "whole")
+        if dry_run:
+            return Stored(key, 0, body_of(obj))
+        stored = self.storage.put(served.resource, key, obj)
+        if served.resource == _custom.DEFINITIONS:
+            _custom.serve(self.kinds, obj)
+        return stored
+
+    def _generated_name(self, served: Served, namespace: str, prefix: str) -> str:
+        name = ""
+        for _ in range(_GENERATE_ATTEMPTS if prefix else 0):
+            suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
+            name = prefix[: _LONGEST_GENERATED - _SUFFIX_LENGTH] + suffix
+            if self.storage.get(served.resource, self.key(served, namespace, name)) is None:
+                break
+        return name
+
+    def _prepare(self, served: Served, obj: JSONObject, *, keep_status: bool) -> None:
+        """Set what the strategies of a real server set in a new object."""
+        if served.has_status and not keep_status and served.resource not in STATUS_ON_CREATE:
+            obj.pop("status", None)
+        if served.resource == "pods":
+            obj.setdefault("status", {}).setdefault("phase", "Pending")
+        elif served.is_namespace:
+            metadata = obj["metadata"]
+            metadata["labels"] = {"kubernetes.io/metadata.name": metadata["name"], **metadata.get("labels", {})}
+            obj["metadata"] = ordered(metadata)
+            obj["spec"] = {"finalizers": ["kubernetes"]}
+            obj["status"] = {"phase": "Active"}
+        elif served.resource == _custom.DEFINITIONS:
+            obj["status"] = _custom.established(obj, timestamp(self.clock))
+        elif served.is_builtin and served.has_status:
+            obj.setdefault("status", {})
+
+    @staticmethod
+    def _check_namespace(served: Served, namespace: str, metadata: JSONObject) -> None:
+        given = metadata.get("namespace") or ""
+        if given not in ("", namespace if served.info.namespaced else ""):
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+    def _check_lifecycle(self, served: Served, namespace: str, name: str) -> None:
+        """Admission's NamespaceLifecycle: no new content without a namespace that lives."""
+        if not served.info.namespaced:
+            return
+        found = self.get(self.kinds.namespaces, "", namespace)
+        if decoded(found)["metadata"].get("deletionTimestamp"):
+            problem = f"unable to create new content in namespace {namespace} because it is being terminated"
+            why = cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+            raise forbidden(served.info, name, problem, [why])
+
+    # --- changing -----------------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        served: Served,
+        namespace: str,
+        name: str,
+        change: Callable[[JSONObject], JSONObject],
+        *,
+        part: Part = "main",
+        dry_run: bool = False,
+    ) -> Stored:
+        """Change an object.
+
+        Args:
+            served: Its kind.
+            namespace: Its namespace; ignored for what has none.
+            name: Its name.
+            change: Makes the new state out of the old one, which it may keep and change.
+            part: What may be changed by it; the rest is taken from the old state.
+            dry_run: Whether nothing is written.
+
+        Returns:
+            The new state, or the old one when nothing changed: then there is no new revision and no event.
+
+        Raises:
+            RefusedError: 400, 404, 409 or 422.
+        """
+        current = self.get(served, namespace, name)
+        old = decoded(current)
+        new = change({"kind": served.info.kind, "apiVersion": served.info.api_version, **decoded(current)})
+        check_type(served, new)
+        old_metadata, given = old["metadata"], metadata_of(new)
+        check_shape(served, new)
+        self._check_identity(served, current, old_metadata, given)
+        metadata = with_server_fields(given, old_metadata)
+        check_finalizers(served, old_metadata, metadata)
+        rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
+        if part == "status":
+            metadata = old_metadata
+            rest = {**{key: value for key, value in old.items() if key != "metadata"}, "status": rest.get("status")}
+        elif part == "main" and served.has_status:
+            rest["status"] = old.get("status")
+        if rest.get("status", ...) is None:
+            del rest["status"]
+        if served.has_generation and not same(_wanted(rest), _wanted(old)):
+            metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
+        obj: JSONObject = {"metadata": ordered(metadata), **rest}
+        if same(obj, old):
+            return current
+        if served.resource == _custom.DEFINITIONS:
+            _custom.check(obj)
+        if dry_run:
+            return Stored(current.key, current.revision, body_of(obj))
+        if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
+            return self._finish(served, current, obj)
+        stored = self.storage.put(served.resource, current.key, obj)
+        if served.resource == _custom.DEFINITIONS:
+            _custom.serve(self.kinds, obj)
+        return stored
+
+    @classmethod
+    def check_place(cls, served: Served, namespace: str, name: str, metadata: JSONObject) -> None:
+        """Make sure that an object is written where it says it belongs.
+
+        Raises:
+            RefusedError: 400: it is not.
+        """
+        given = metadata.get("name") or name
+        if given != name:
+            raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+        cls._check_namespace(served, namespace, metadata)
+
+    def _check_identity(self, served: Served, current: Stored, old: JSONObject, given: JSONObject) -> None:
+        self.check_place(served, current.namespace, current.name, given)
+        uid, version = given.get("uid"), given.get("resourceVersion")
+        if uid and uid != old["uid"]:
+            problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['uid']}"
+            where = f"Key: /registry/{served.info.plural}/{current.key}, ResourceVersion: 0"
+            message = f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {problem}"
+            raise conflict(served.info, current.name, message)
+        if version and version != str(current.revision):
+            raise conflict(served.info, current.name)
+        if not version and served.needs_resource_version:
+            why = cause(
+                "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
+            )
+            raise invalid(served.info.group, served.info.plural, current.name, [why])  # so the real one calls it
+
+    def _finish(self, served: Served, current: Stored, obj: JSONObject) -> Stored:
+        """Remove an object whose last finalizer is gone; the answer still has the old revision."""
+        answer = Stored(current.key, current.revision, body_of(obj))
+        if served.is_namespace:
+            self.storage.put(served.resource, current.key, obj)
+            self._finish_namespace(current.name)
+        else:
+            self._remove(served, current, obj)
+        return answer
+
+    # --- deleting -----------------------------------------------------------------------------------------------------
+
+    def delete(
+        self,
+        served: Served,
+        namespace: str,
+        name: str,
+        *,
+        preconditions: Preconditions | None = None,
+        dry_run: bool = False,
+    ) -> Deletion:
+        """Delete an object, or mark it as deleted while finalizers hold it.
+
+        Raises:
+            RefusedError: 403 for a system namespace, 404, or 409 when a precondition does not hold.
+        """
+        current = self.get(served, namespace, name)
+        obj = decoded(current)
+        metadata = obj["metadata"]
+        (preconditions or Preconditions()).check(served, current, metadata["uid"])
+        if served.is_namespace and name in PROTECTED_NAMESPACES:
+            raise forbidden(served.info, name, "this namespace may not be deleted")
+        waits = served.is_namespace or bool(metadata.get("finalizers"))
+        if waits and metadata.get("deletionTimestamp"):
+            return Deletion(current, is_done=False)
+        if waits or served.resource in LINGERING:
+            metadata["deletionTimestamp"] = timestamp(self.clock)
+            if not served.is_namespace and served.resource != _custom.DEFINITIONS:
+                metadata["deletionGracePeriodSeconds"] = 0
+            if "generation" in metadata:
+                metadata["generation"] += 1
+            obj["metadata"] = ordered(metadata)
+        if served.is_namespace:
+            obj["status"] = {**obj.get("status", {}), "phase": "Terminating"}
+        if dry_run:
+            return Deletion(Stored(current.key, current.revision, body_of(obj)), is_done=not waits)
+        if not waits:
+            return Deletion(self._remove(served, current, obj), is_done=True)
+        stored = self.storage.put(served.resource, current.key, obj)
+        if served.is_namespace:
+            self._empty_namespace(name)
+            self._finish_namespace(name)
+        return Deletion(stored, is_done=False)
+
+    def delete_collection(
+        self, served: Served, namespace: str, selection: Selection, *, dry_run: bool = False
+    ) -> list[Stored]:
+        """Delete the selected objects of a namespace, or of all when it is empty; returns what was deleted."""
+        prefix = f"{namespace}/" if namespace else ""
+        chosen = [stored for stored in self.storage.snapshot(served.resource, prefix) if selection.matches(stored)]
+        return [self.delete(served, stored.namespace, stored.name, dry_run=dry_run).last for stored in chosen]
+
+    def _remove(self, served: Served, current: Stored, last: JSONObject) -> Stored:
+        stored = self.storage.remove(served.resource, current.key, last)
+        if served.info.namespaced:
+            self._finish_namespace(current.namespace)
+        elif served.resource == _custom.DEFINITIONS:
+            for retired in _custom.retire(self.kinds, last):
+                for orphan in self.storage.snapshot(retired.resource):
+                    self.storage.remove(retired.resource, orphan.key, decoded(orphan))
+        return stored
+
+    def _namespaced(self) -> list[Served]:
+        """One version of each namespaced kind."""
+        return list({served.resource: served for served in self.kinds if served.info.namespaced}.values())
+
+    def _empty_namespace(self, name: str) -> None:
+        for served in self._namespaced():
+            for stored in self.storage.snapshot(served.resource, f"{name}/"):
+                self.delete(served, name, stored.name)
+
+    def _finish_namespace(self, name: str) -> None:
+        """Remove a namespace that is being deleted and that nothing holds any more."""
+        found = self.storage.get("namespaces", name)
+        if found is None:
+            return
+        obj = decoded(found)
+        metadata = obj["metadata"]
+        if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+            return
+        if any(self.storage.snapshot(served.resource, f"{name}/") for served in self._namespaced()):
+            return
+        obj["spec"] = {}
+        self.storage.remove("namespaces", name, obj)
+
+
+def _wanted(obj: JSONObject) -> JSONObject:
+    """What the generation counts the versions of."""
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata", "status")}

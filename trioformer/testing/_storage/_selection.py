@@ -1,0 +1,94 @@
+"""Label and field selectors on stored states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import final
+
+import attrs
+
+from ...errors import SelectorError
+from ...models import FieldMatcher, LabelMatcher, Raw, decode, level_decoder
+from ._kinds import Served
+from ._status import bad_request
+from ._storage import JSONObject, Stored
+
+_metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
+_labels: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("labels",))
+
+
+def labels_of(stored: Stored) -> Mapping[str, str]:
+    """Read an object's labels, and decode nothing else of it."""
+    (raw,) = _labels(_metadata(b"{" + stored.body)[0])
+    labels: Mapping[str, str] | None = decode(raw) if bytes(raw) else None
+    return labels or {}
+
+
+def _no_field(obj: object, path: str) -> str:
+    """Stand in where no field is asked for."""
+    raise LookupError(path)
+
+
+@final
+@attrs.frozen
+class Selection:
+    """What a list, a watch or a deletecollection is about, besides its namespace."""
+
+    labels: LabelMatcher = attrs.field(factory=LabelMatcher)
+    """Which labels."""
+    fields: FieldMatcher = attrs.field(factory=FieldMatcher)
+    """Which fields."""
+    _read: Callable[[object, str], str] = attrs.field(default=_no_field, eq=False, repr=False)
+
+    @classmethod
+    def parse(cls, served: Served, label_selector: str, field_selector: str) -> Selection:
+        """Read the two query parameters.
+
+        Raises:
+            RefusedError: 400: one does not parse, or the kind cannot be selected by a field.
+        """
+        try:
+            labels, fields = LabelMatcher.parse(label_selector), FieldMatcher.parse(field_selector)
+        except SelectorError as exc:
+            raise bad_request(f"unable to parse requirement: {exc}") from exc
+        known = FieldMatcher.selectable_fields(served.info)
+        for path, *_ in fields.requirements:
+            if path in known:
+                continue
+            if known.is_default:
+                only = '"metadata.name", "metadata.namespace"'
+                raise bad_request(f'"{path}" is not a known field selector: only {only}')
+            raise bad_request(f"field label not supported: {path}")
+        return cls(labels, fields, known.read)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is asked."""
+        return self.labels.is_empty and self.fields.is_empty
+
+    def matches(self, stored: Stored) -> bool:
+        """Tell whether a state is selected."""
+        if not self.fields.is_empty and not self.fields.matches(_Getter(stored, self._read)):
+            return False
+        return self.labels.is_empty or self.labels.matches(labels_of(stored))
+
+
+@final
+class _Getter:
+    """Reads fields of one state as text; name and namespace without decoding it."""
+
+    __slots__ = ("_obj", "_read", "_stored")
+
+    def __init__(self, stored: Stored, read: Callable[[object, str], str]) -> None:
+        self._stored = stored
+        self._read = read
+        self._obj: JSONObject | None = None
+
+    def __call__(self, path: str) -> str:
+        if path == "metadata.name":
+            return self._stored.name
+        if path == "metadata.namespace":
+            return self._stored.namespace
+        if self._obj is None:
+            self._obj = decode(b"{" + self._stored.body)
+        return self._read(self._obj, path)

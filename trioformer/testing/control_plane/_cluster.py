@@ -1,0 +1,73 @@
+"""What makes a control plane a cluster: kube-controller-manager, and kwok in the place of nodes and kubelets.
+
+Both are clients of kube-apiserver: they outlive its restarts, and nothing has to be done for them then.
+There is no scheduler: a pod runs when its ``spec.nodeName`` says where.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from pathlib import Path
+
+import trio
+
+from ...client import open_client
+from ...errors import AlreadyExistsError
+from ...kubeconfig import load_config
+from ...models import ObjectMeta
+from ...models.core_v1 import Node
+from ...watchtools import has_condition, wait_for
+from ._certificates import Certificates
+from ._process import START_DEADLINE, ControlPlaneError, Program, flags, free_ports
+
+__all__ = ["create_nodes", "make_controller_manager", "make_kwok"]
+
+POD_ADDRESSES = "10.128.0.0/16"
+
+
+def make_controller_manager(assets: Path, directory: Path, certificates: Certificates) -> Program:
+    """Prepare kube-controller-manager for the server that the kubeconfig in `directory` names."""
+    (port,) = free_ports(1)
+    values: dict[str, object] = {
+        "kubeconfig": directory / "kubeconfig",
+        "bind-address": "127.0.0.1",
+        "secure-port": port,
+        "tls-cert-file": certificates.server_certificate,
+        "tls-private-key-file": certificates.server_key,
+        "service-account-private-key-file": certificates.service_account_key,
+        "leader-elect": "false",
+        # Its default lies outside, and would be made.
+        "flex-volume-plugin-dir": directory / "flexvolume",
+    }
+    return Program(flags(assets / "kube-controller-manager", values), port, ["/healthz"], directory, certificates)
+
+
+def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Program:
+    """Prepare kwok for all nodes of the server that the kubeconfig in `directory` names."""
+    (port,) = free_ports(1)
+    values: dict[str, object] = {
+        "kubeconfig": directory / "kubeconfig",
+        "config": assets / "kwok.yaml",
+        "manage-all-nodes": "true",
+        "node-lease-duration-seconds": 40,
+        "cidr": POD_ADDRESSES,
+        "server-address": f"127.0.0.1:{port}",
+        "tls-cert-file": certificates.server_certificate,
+        "tls-private-key-file": certificates.server_key,
+    }
+    return Program(flags(assets / "kwok", values), port, ["/healthz"], directory, certificates)
+
+
+async def create_nodes(kubeconfig: Path, names: Collection[str]) -> None:
+    """Create nodes, those that exist excepted, and wait until kwok has made all of them ready."""
+    async with open_client(load_config(kubeconfig=kubeconfig)) as client:
+        nodes = client.api(Node)
+        with trio.move_on_after(START_DEADLINE) as deadline:
+            for name in names:
+                with contextlib.suppress(AlreadyExistsError):
+                    await nodes.create(Node(metadata=ObjectMeta(name=name)))
+            for name in names:
+                await wait_for(nodes, name, has_condition("Ready"))
+    if deadline.cancelled_caught:
+        raise ControlPlaneError(f"the nodes were not ready after {START_DEADLINE:g} seconds", process="kwok")
