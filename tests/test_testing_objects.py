@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import trio
-from trioformer.testing._storage._clock import EPOCH, wall_clock
 
 from tests.embedded import CONFIG_MAPS, PODS, WIDGET, config_map, merge_patch, pod, refused, running
 from trioformer.testing import APIServer
+from trioformer.testing._storage._clock import EPOCH, wall_clock
 
 # --- creating -------------------------------------------------------------------------------------------------------
 

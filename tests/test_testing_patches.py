@@ -8,12 +8,12 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
-from trioformer.testing._storage._metadata import same
-from trioformer.testing._storage._patching import apply_json_patch, merge, strategic_merge
-from trioformer.testing._storage._status import RefusedError
 
 from tests.embedded import WIDGET, config_map, pod, refused, running
 from trioformer.testing import APIServer
+from trioformer.testing._storage._metadata import same
+from trioformer.testing._storage._patching import apply_json_patch, merge, strategic_merge
+from trioformer.testing._storage._status import RefusedError
 
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"

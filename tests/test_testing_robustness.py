@@ -9,8 +9,6 @@ from urllib.parse import urlencode
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
-from trioformer.testing._storage._patching import JSON_PATCH, MERGE, STRATEGIC
-from trioformer.testing._storage._status import RefusedError
 
 from tests.embedded import TABLE, refused, running
 from trioformer.models import ResourceInfo
@@ -18,6 +16,8 @@ from trioformer.testing import APIServer
 from trioformer.testing._serving._requests import read_request
 from trioformer.testing._serving._resources import Asked
 from trioformer.testing._serving._responses import Answer
+from trioformer.testing._storage._patching import JSON_PATCH, MERGE, STRATEGIC
+from trioformer.testing._storage._status import RefusedError
 
 KEYS = st.sampled_from(
     [

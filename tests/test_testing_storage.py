@@ -11,6 +11,7 @@ import trio
 import trio.testing
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
 from trioformer.testing._storage._storage import Change, CompactedError, Storage, Stored
 
 
