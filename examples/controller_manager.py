@@ -193,7 +193,7 @@ async def main(arguments: argparse.Namespace) -> None:
 
     async def start(kind: Callable[..., Worker], context: ManagerContext) -> Worker:
         worker = kind(context, settings, fencing_log)
-        metrics.watch_controller(worker.controller)
+        metrics.register_controller(worker.controller)
         return worker
 
     async with trio.open_nursery() as nursery:

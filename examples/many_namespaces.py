@@ -12,16 +12,19 @@ from collections.abc import Sequence
 
 import trio
 
-from trioformer import Client, SharedInformerFactory, open_client
+from trioformer import Client, ReflectorOptions, SharedInformerFactory, open_client
+from trioformer.models import metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
 
 async def count(client: Client, namespaces: Sequence[str]) -> list[str]:
     """Fill a cache for each kind, and say how much is in it, or why nothing is."""
-    factory = SharedInformerFactory(client, namespace=namespaces, supervise=True, grace_period=5)
+    factory = SharedInformerFactory(
+        client, namespace=namespaces, supervise=True, options=ReflectorOptions(grace_period=5)
+    )
     factory.informer(Pod)
     for kind in (ConfigMap, Secret):
-        factory.informer(kind, metadata_only=True)  # to be counted, they need not be held whole
+        factory.informer(metadata_kind(kind))  # to be counted, they need not be held whole
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)  # every informer has filled its cache, or has failed
         problems = factory.problems()

@@ -19,7 +19,14 @@ from typing import TextIO
 
 import trio
 
-from trioformer import ListOptions, ResourceEventHandler, SharedInformerFactory, TrioformerError, open_client
+from trioformer import (
+    ListOptions,
+    ReflectorOptions,
+    ResourceEventHandler,
+    SharedInformerFactory,
+    TrioformerError,
+    open_client,
+)
 from trioformer.client import Client
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, live
@@ -53,7 +60,9 @@ class PodLogger(ResourceEventHandler[Pod]):
 
 async def log_pods(client: Client, *, namespace: str | None, resync_period: float) -> None:
     """Follow the pods until cancelled."""
-    factory = SharedInformerFactory(client, namespace=namespace, resync_period=resync_period, grace_period=0)
+    factory = SharedInformerFactory(
+        client, namespace=namespace, resync_period=resync_period, options=ReflectorOptions(grace_period=0)
+    )
     factory.informer(Pod).add_event_handler(PodLogger())
     await factory.run()
 

@@ -139,7 +139,7 @@ async def informer_cost(server: Recorded, meter: Meter) -> float:
         with meter() as taken:
             server.go.set()
             await handler.done.wait()
-        assert registration.statistics().mailbox.coalesced == 0
+        assert registration.statistics().buffer.coalesced == 0
         nursery.cancel_scope.cancel()
     return taken[0]
 

@@ -177,8 +177,8 @@ class Reader(ResourceEventHandler[Pod]):
         source = self.registration if self.registration is not None else self.subscription
         assert source is not None
         statistics = source.statistics()
-        mailbox = getattr(statistics, "mailbox", statistics)
-        assert (mailbox.buffered, mailbox.pending_objects) == (0, 0), self.log[-8:]
+        buffer = getattr(statistics, "buffer", statistics)
+        assert (buffer.buffered, buffer.pending_objects) == (0, 0), self.log[-8:]
         spare = objects if self.overflow == "coalesce" else BATCH if self.overflow == "block" else 0
-        assert mailbox.high_water <= self.buffer_size + spare
-        assert self.overflow == "coalesce" or mailbox.coalesced == 0
+        assert buffer.high_water <= self.buffer_size + spare
+        assert self.overflow == "coalesce" or buffer.coalesced == 0

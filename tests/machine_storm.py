@@ -16,7 +16,14 @@ import attrs
 import trio
 import trio.testing
 
-from trioformer.cache import MailboxStatistics, Overflow, Report, ResourceEventHandler, SharedInformer, Updated
+from trioformer.cache import (
+    BufferStatistics,
+    Overflow,
+    ResourceEventHandler,
+    SharedInformer,
+    UndecodableHandler,
+    Updated,
+)
 from trioformer.client import ObjectList, WatchEvent
 from trioformer.models import make_object
 from trioformer.models.core_v1 import Pod
@@ -53,7 +60,9 @@ class Storm:
         """Begin to send."""
         self._started.set()
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[Pod]:
+    async def list(
+        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+    ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         return ObjectList(items=tuple(self._pod(number, number + 1) for number in range(PODS)), resource_version="1000")
 
@@ -62,7 +71,7 @@ class Storm:
 
     @asynccontextmanager
     async def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
     ) -> AsyncIterator[Storm]:
         await trio.lowlevel.checkpoint()
         yield self
@@ -140,7 +149,7 @@ async def weather(overflow: Overflow, updates: int, *, object_bytes: int = 500, 
     come_back = trio.Event()
 
     async def be_stuck(
-        *, task_status: trio.TaskStatus[Callable[[], MailboxStatistics]] = trio.TASK_STATUS_IGNORED
+        *, task_status: trio.TaskStatus[Callable[[], BufferStatistics]] = trio.TASK_STATUS_IGNORED
     ) -> None:
         nonlocal broke_off
         with informer.subscribe(overflow=overflow, patience=patience) as notifications:
@@ -161,7 +170,7 @@ async def weather(overflow: Overflow, updates: int, *, object_bytes: int = 500, 
     tracemalloc.start()
     try:
         async with trio.open_nursery() as nursery:
-            statistics: Callable[[], MailboxStatistics] = await nursery.start(be_stuck)
+            statistics: Callable[[], BufferStatistics] = await nursery.start(be_stuck)
             await nursery.start(informer.run)
             await trio.testing.wait_all_tasks_blocked()
             content = alive()

@@ -239,7 +239,7 @@ async def open_world(setting: Setting, readers: Sequence[Join] = ()) -> AsyncIte
     wire = Wire(server.http_transport(), ignores_streaming=setting.streams == "ignored")
     options = ReflectorOptions(
         retry_forever=True,
-        stream_lists=setting.streams != "off",
+        watch_list=setting.streams != "off",
         max_silence=setting.max_silence,
         internal_error_retry=setting.internal_error_retry,
         watch_error_handler=lambda _: None,

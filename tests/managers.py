@@ -8,7 +8,7 @@ from collections.abc import Callable
 import attrs
 import trio
 
-from trioformer.manager import ManagerContext, Starter
+from trioformer.manager import ControllerInitializer, ManagerContext
 
 
 @attrs.define(eq=False)
@@ -58,5 +58,5 @@ class Worker:
         return self
 
 
-def starting(*workers: Worker) -> dict[str, Starter]:
+def starting(*workers: Worker) -> dict[str, ControllerInitializer]:
     return {worker.name: worker.start for worker in workers}

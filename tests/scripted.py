@@ -10,7 +10,7 @@ from typing import TypeAlias
 import attrs
 import trio
 
-from trioformer.cache import Added, Deleted, Notification, Report, ResourceEventHandler, Updated
+from trioformer.cache import Added, Deleted, Notification, ResourceEventHandler, UndecodableHandler, Updated
 from trioformer.client import ObjectList, WatchEvent
 from trioformer.models import make_object
 from trioformer.models.core_v1 import Pod
@@ -90,7 +90,9 @@ class ScriptedListWatch:
     open_watches: int = 0
     errors: list[Exception] = attrs.field(factory=list)
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[Pod]:
+    async def list(
+        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+    ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         self._note("list", resource_version, str(page_size))
         answer = self.lists[0] if len(self.lists) == 1 else self.lists.pop(0)
@@ -106,7 +108,7 @@ class ScriptedListWatch:
 
     @asynccontextmanager
     async def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
     ) -> AsyncIterator[ScriptedWatch]:
         await trio.lowlevel.checkpoint()
         self._note("stream" if send_initial_events else "watch", resource_version)

@@ -28,7 +28,7 @@ from tests.scripted import (
 )
 from tests.test_cache_reflector import Sink, play
 from trioformer._retry import RetryWindow
-from trioformer.cache import ReflectorOptions, Report, SharedInformer
+from trioformer.cache import ReflectorOptions, SharedInformer, UndecodableHandler
 from trioformer.client import ObjectList, Undecodable
 from trioformer.errors import ConnectionFailedError, DecodeError, InternalServerError, StatusError, TransformError
 from trioformer.models import dumps, from_dict, make_object, to_dict
@@ -179,7 +179,9 @@ class Quarantining(ScriptedListWatch):
 
     lost: list[Undecodable] = attrs.field(factory=list)
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[Pod]:
+    async def list(
+        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+    ) -> ObjectList[Pod]:
         listed = await super().list(resource_version=resource_version, page_size=page_size, report=report)
         if self.lost and resource_version != "0":
             report(self.lost[0])
@@ -187,7 +189,7 @@ class Quarantining(ScriptedListWatch):
 
     @asynccontextmanager
     async def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
     ) -> AsyncIterator[ScriptedWatch]:
         async with super().watch(
             resource_version=resource_version,
@@ -403,9 +405,9 @@ async def test_an_object_that_the_server_cannot_read_is_listed_for_even_inside_t
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestReflectorReplacesStoreOnUnsafeDelete"""
-    unreadable = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
+    undecodable = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
     source = ScriptedListWatch(
-        [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, unreadable]]
+        [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, undecodable]]
     )
     sink = Sink()
     await play(source, sink, 20, internal_error_retry=30)

@@ -29,7 +29,7 @@ from trioformer.errors import (
     DecodeError,
     ExpiredError,
     InternalServerError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
@@ -108,13 +108,13 @@ class Seen:
 
 @asynccontextmanager
 async def following(
-    source: BadServer | ScriptedListWatch, seconds: float = 60.0, *, stream_lists: bool = False
+    source: BadServer | ScriptedListWatch, seconds: float = 60.0, *, watch_list: bool = False
 ) -> AsyncIterator[Seen]:
     """Follow a server for some seconds, and look at what has become of it while the informer still runs."""
     lost: list[Undecodable] = []
     errors: list[Exception] = []
     options = ReflectorOptions(
-        stream_lists=stream_lists, undecodable_handler=lost.append, watch_error_handler=errors.append
+        watch_list=watch_list, undecodable_handler=lost.append, watch_error_handler=errors.append
     )
     async with open_client(CONFIG, http_transport=source if isinstance(source, BadServer) else None) as client:
         recorder = Recorder()
@@ -196,7 +196,7 @@ async def test_an_object_that_is_none_is_left_out_of_a_streamed_list(
 ) -> None:
     frames = [event("ADDED", a_pod("a", "1")), event("ADDED", bad), event("BOOKMARK", END), None]
     server = BadServer([], [list(frames)])
-    async with following(server, stream_lists=True) as seen:
+    async with following(server, watch_list=True) as seen:
         assert seen.told == ["+a@1*"]
         assert [(lost.key, lost.event_type) for lost in seen.lost] == [(key, "ADDED")]
         assert why in str(seen.lost[0].error)
@@ -347,7 +347,7 @@ async def test_a_bookmark_that_does_not_decode_is_left_out(autojump_clock: trio.
 async def test_an_end_bookmark_that_does_not_decode_means_plain_lists(autojump_clock: trio.testing.MockClock) -> None:
     end = {**END, "metadata": {**END["metadata"], "resourceVersion": 10}}  # type: ignore[dict-item]  # is a dict
     server = BadServer([a_list(a_pod("a", "1"))], [[event("ADDED", a_pod("a", "1")), event("BOOKMARK", end), None]])
-    async with following(server, stream_lists=True) as seen:
+    async with following(server, watch_list=True) as seen:
         assert seen.told == ["+a@1*"]
         assert server.asked == [("watch", ""), ("list", "0"), ("watch", "10")]
 
@@ -381,7 +381,7 @@ async def test_an_answer_that_is_no_list_is_an_error_and_asked_for_again(
     server = BadServer([body, a_list(a_pod("a", "1"))])
     async with following(server) as seen:
         (error,) = seen.errors
-        assert isinstance(error, UnexpectedAnswerError)
+        assert isinstance(error, UnexpectedResponseError)
         assert why in str(error)
         assert "\n" not in str(error)
         assert seen.cache == {"a": "1"}
@@ -422,7 +422,7 @@ async def test_of_duplicates_in_a_list_the_last_counts_and_in_a_stream_the_last_
     async with following(BadServer([a_list(*twice)])) as seen:
         assert seen.told == ["+a@3*", "+b@2*"]
     frames = [*(event("ADDED", each) for each in twice), event("BOOKMARK", END), None]
-    async with following(BadServer([], [frames]), stream_lists=True) as seen:
+    async with following(BadServer([], [frames]), watch_list=True) as seen:
         assert seen.told == ["+a@3*", "+b@2*"]
 
 
@@ -514,7 +514,7 @@ async def test_what_was_deleted_during_a_stream_is_gone_though_its_state_before_
     first = [event("ADDED", a_pod("x", "2")), event("BOOKMARK", END), 40.0, expired]
     bad = event("ADDED", {"metadata": {"name": "x", "namespace": "default", "uid": 7}})
     second = [bad, event("ADDED", a_pod("a", "3")), event("DELETED", a_pod("x", "11")), event("BOOKMARK", END), None]
-    async with following(BadServer([], [first, second]), 120, stream_lists=True) as seen:
+    async with following(BadServer([], [first, second]), 120, watch_list=True) as seen:
         assert seen.cache == {"a": "3"}
 
 

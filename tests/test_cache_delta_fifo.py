@@ -218,10 +218,10 @@ async def test_a_pending_list_hands_on_what_the_next_one_cannot_read() -> None:
     queue.replace([pod("a", 1), pod("x", 7), pod("y", 7), pod("z", 7)], "8")
     queue.update(pod("y", 9))
     queue.delete(pod("z", 9))
-    unreadable = frozenset({"default/x", "default/y", "default/z", "default/w"})
-    queue.replace([pod("a", 10)], "10", unreadable=unreadable)
+    undecodable = frozenset({"default/x", "default/y", "default/z", "default/w"})
+    queue.replace([pod("a", 10)], "10", undecodable=undecodable)
     batch = await queue.pop()
     assert isinstance(batch, Replaced)
     assert [f"{obj.name}@{obj.resource_version}" for obj in batch.objects] == ["a@10", "x@7", "y@9"]
-    assert batch.unreadable == {"default/z", "default/w"}
+    assert batch.undecodable == {"default/z", "default/w"}
     assert len(queue) == 0

@@ -284,7 +284,7 @@ async def test_a_handler_that_blocks_for_ever_keeps_neither_the_cache_nor_anothe
     statistics = stuck.statistics()
     assert statistics.calls == PODS + 1
     assert 3_600 <= statistics.running_call <= 3_601
-    assert (statistics.mailbox.buffered, statistics.mailbox.pending_objects) == (BUFFER, PODS)
+    assert (statistics.buffer.buffered, statistics.buffer.pending_objects) == (BUFFER, PODS)
     assert informer.is_healthy
     stuck.remove()
-    assert stuck.statistics().mailbox.buffered == stuck.statistics().mailbox.pending_objects == 0
+    assert stuck.statistics().buffer.buffered == stuck.statistics().buffer.pending_objects == 0

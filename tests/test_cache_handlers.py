@@ -31,7 +31,7 @@ from trioformer.cache import (
     SharedInformer,
     Updated,
 )
-from trioformer.cache.processor._listener_buffer import Mailbox
+from trioformer.cache.processor._listener_buffer import ListenerBuffer
 from trioformer.cache.processor._notifications import call_of, name_of
 from trioformer.errors import ExpiredError
 from trioformer.models import key_of
@@ -134,7 +134,7 @@ async def test_a_filter_sees_deletions_through_merged_notifications(
     registration = informer.add_event_handler(FilteringHandler(is_on_n1, Slow()), buffer_size=1)
     await nursery.start(informer.run)
     await trio.sleep(20)
-    assert registration.statistics().mailbox.coalesced > 0
+    assert registration.statistics().buffer.coalesced > 0
     assert recorder.seen == ["+a@1*", "-a@1"]
 
 
@@ -253,25 +253,25 @@ class Replayer(ResourceEventHandler[Pod]):
 def test_behind_a_filter_there_is_always_what_is_inside_it(steps: list[tuple[str, str | int]], size: int) -> None:
     async def play() -> None:
         store: dict[str, Pod] = {}
-        mailbox = Mailbox(lambda: tuple(store.values()), buffer_size=size)
+        buffer = ListenerBuffer(lambda: tuple(store.values()), buffer_size=size)
         replayer = Replayer()
         handler = FilteringHandler(is_on_n1, replayer)
         for version, (what, which) in enumerate([*steps, ("take", 1_000)], start=1):
             if isinstance(which, int):
                 with trio.move_on_after(1):
                     for _ in range(which):
-                        await call_of(handler, await mailbox.take())
+                        await call_of(handler, await buffer.take())
                 continue
             old = store.pop(which, None)
             if what == "delete":
                 if old is not None:
-                    mailbox.put(Deleted(on("n1" if version % 2 else "n2", which, version, uid=old.uid)))
+                    buffer.put(Deleted(on("n1" if version % 2 else "n2", which, version, uid=old.uid)))
                 continue
             reborn, _, node = what.rpartition(" ")
             new = on(node, which, version, uid=f"{which}{version}" if reborn or old is None else old.uid)
             store[which] = new
             for notification in changes(old, new):
-                mailbox.put(notification)
+                buffer.put(notification)
         assert replayer.known == {key_of(obj): obj for obj in store.values() if is_on_n1(obj)}
 
     trio.run(play, clock=trio.testing.MockClock(autojump_threshold=0))
@@ -646,9 +646,9 @@ async def test_what_was_removed_holds_neither_objects_nor_the_handler(
     await nursery.start(informer.run)
     await trio.sleep(3)
     before = sys.getrefcount(held[0].object)
-    assert registration.statistics().mailbox.buffered == 2
+    assert registration.statistics().buffer.buffered == 2
     registration.remove()
-    assert registration.statistics().mailbox.buffered == 0
+    assert registration.statistics().buffer.buffered == 0
     after = sys.getrefcount(held[0].object)
     assert after == before - 2, "as the new state of one notification, and the old of another"
     await trio.sleep(10)
@@ -763,7 +763,7 @@ async def test_a_handlers_statistics_tell_of_its_calls(
         after = registration.statistics()
         assert after.name == f"handler {name} of informer Pod"
         assert (after.calls, after.failed, after.failed_initial) == (6, 3, 2)
-        assert (after.slowest_call, after.running_call, after.mailbox.delivered) == (1, 0, 6)
+        assert (after.slowest_call, after.running_call, after.buffer.delivered) == (1, 0, 6)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

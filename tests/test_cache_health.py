@@ -243,7 +243,7 @@ async def test_an_object_of_a_foreign_namespace_is_left_out(
 # --- objects that a program's own functions cannot read ---
 
 
-def unreadable(name: str, version: int) -> Pod:
+def undecodable(name: str, version: int) -> Pod:
     metadata = f'{{"name":"{name}","namespace":"default","resourceVersion":"{version}"}}'
     return make_object(Pod, f'{{"metadata":{metadata},"spec":{{"nodeName":5}}}}'.encode())
 
@@ -259,8 +259,8 @@ async def test_an_object_that_turns_out_unreadable_is_reported_and_its_last_stat
 ) -> None:
     told: list[Undecodable] = []
     source = ScriptedListWatch(
-        [listing(pod("a", 1, node="n"), unreadable("never-read", 1)), listing(unreadable("a", 3), version=3)],
-        [[1.0, modified(unreadable("a", 2)) + added(pod("b", 3, node="n")), 40.0, EXPIRED]],
+        [listing(pod("a", 1, node="n"), undecodable("never-read", 1)), listing(undecodable("a", 3), version=3)],
+        [[1.0, modified(undecodable("a", 2)) + added(pod("b", 3, node="n")), 40.0, EXPIRED]],
     )
     indexers: dict[str, IndexFunc[Pod]] = {"node": field_index("spec.node_name")} if reads == "index" else {}
     informer = SharedInformer(

@@ -18,9 +18,9 @@ from trioformer import Client, SharedInformerFactory
 from trioformer.cache import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, SharedInformer, field_index
 from trioformer.errors import CacheNotSyncedError, DecodeError, NotFoundError, SelectorError
 from trioformer.models import (
-    FieldMatcher,
+    FieldSelector,
     KubernetesObject,
-    LabelMatcher,
+    LabelSelector,
     ResourceInfo,
     builtin_kind,
     builtin_resources,
@@ -104,11 +104,11 @@ A, B, FAR_A, C = "default/a", "default/b", "other/a", "other/c"
         ("", [A, B, FAR_A, C]),
         (None, [A, B, FAR_A, C]),
         ({"app": "web", "tier": "1"}, [A]),
-        (LabelMatcher.parse("!app"), [C]),
+        (LabelSelector.parse("!app"), [C]),
     ],
 )
 def test_labels_are_selected_in_any_form_of_a_selector(
-    selector: LabelMatcher | Mapping[str, str] | str | None, expected: list[str]
+    selector: LabelSelector | Mapping[str, str] | str | None, expected: list[str]
 ) -> None:
     """client-go: TestListAll"""
     assert names(lister_of(Pod, *PODS).list(selector=selector)) == expected
@@ -144,11 +144,11 @@ def test_labels_are_selected_in_any_form_of_a_selector(
         ("", [A, B, FAR_A, C]),
         (None, [A, B, FAR_A, C]),
         ({"metadata.namespace": "default", "status.phase": "Pending"}, [B]),
-        (FieldMatcher.parse("spec.nodeName=n2"), [B]),
+        (FieldSelector.parse("spec.nodeName=n2"), [B]),
     ],
 )
 def test_fields_are_selected_as_the_api_server_compares_them(
-    selector: FieldMatcher | Mapping[str, str] | str | None, expected: list[str]
+    selector: FieldSelector | Mapping[str, str] | str | None, expected: list[str]
 ) -> None:
     assert names(lister_of(Pod, *PODS).list(field_selector=selector)) == expected
     assert names(lister_of(None, *PODS).list(field_selector=selector)) == expected
@@ -175,13 +175,13 @@ def test_a_name_is_found_in_kinds_without_namespaces() -> None:
 def test_a_name_or_namespace_is_looked_up_and_not_searched_for(selector: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pods = lister_of(Pod, *(pod(name, f"ns-{number}") for number in range(10) for name in "abc"))
     compared: list[str] = []
-    matches = FieldMatcher.matches
+    matches = FieldSelector.matches
 
-    def counted(matcher: FieldMatcher, getter: Callable[[str], str]) -> bool:
+    def counted(matcher: FieldSelector, getter: Callable[[str], str]) -> bool:
         compared.append(getter("metadata.name"))
         return matches(matcher, getter)
 
-    monkeypatch.setattr(FieldMatcher, "matches", counted)
+    monkeypatch.setattr(FieldSelector, "matches", counted)
     monkeypatch.delattr(Indexer, "snapshot")
     found = pods.list(field_selector=selector)
     assert len(compared) == len(found) == {"metadata.name=a": 10, "metadata.namespace=ns-7": 3}.get(selector, 1)
@@ -266,14 +266,14 @@ class Planet(KubernetesObject):
 def test_a_kind_has_the_fields_that_the_server_supports_for_it(
     kind: ResourceInfo | type[KubernetesObject], supported: tuple[str, ...]
 ) -> None:
-    assert FieldMatcher.selectable_fields(kind).names == supported
+    assert FieldSelector.selectable_fields(kind).names == supported
 
 
 def test_every_selectable_field_of_a_built_in_kind_can_be_read_from_its_class() -> None:
     for info in builtin_resources():
         kind = builtin_kind(info.api_version, info.kind)
-        fields = FieldMatcher.selectable_fields(kind)
-        assert fields.names == FieldMatcher.selectable_fields(info).names
+        fields = FieldSelector.selectable_fields(kind)
+        assert fields.names == FieldSelector.selectable_fields(info).names
         obj = from_json(kind, b'{"metadata":{"name":"a"}}')
         assert {fields.read(obj, name) for name in fields.names if name != "metadata.name"} <= {"", "false", "0"}
 
@@ -348,7 +348,7 @@ async def test_lister_and_server_select_the_same_by_field(
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod)
     await nursery.start(factory.run)
-    for name in FieldMatcher.selectable_fields(Pod).names:
+    for name in FieldSelector.selectable_fields(Pod).names:
         for value in ("", "a", "default", "n1", "true", "false", "Running", "10.0.0.1"):
             for operator in ("=", "!="):
                 selector = f"{name}{operator}{value}"

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests.scripted import pod, words
 from trioformer.cache import Added, Deleted, Notification, Updated
-from trioformer.cache.processor._listener_buffer import BatchKind, Mailbox, SharedBatch
+from trioformer.cache.processor._listener_buffer import BatchKind, ListenerBuffer, SharedBatch
 from trioformer.models.core_v1 import Pod
 
 
-def mailbox(
+def buffer(
     size: int = 2, overflow: str = "coalesce", patience: float = 60, snapshot: tuple[Pod, ...] = ()
-) -> Mailbox[Pod]:
-    return Mailbox(lambda: snapshot, buffer_size=size, overflow=overflow, patience=patience)  # type: ignore[arg-type]  # also wrong ones
+) -> ListenerBuffer[Pod]:
+    return ListenerBuffer(lambda: snapshot, buffer_size=size, overflow=overflow, patience=patience)  # type: ignore[arg-type]  # also wrong ones
 
 
 def initial(*pods: Pod) -> SharedBatch[Pod]:
@@ -34,14 +34,14 @@ def relist(*changes: Notification[Pod]) -> SharedBatch[Pod]:
     return SharedBatch(BatchKind.RELIST, changes=changes)
 
 
-async def ready(box: Mailbox[Pod]) -> Notification[Pod] | None:
+async def ready(box: ListenerBuffer[Pod]) -> Notification[Pod] | None:
     """The next notification, or None when the reader would wait; needs a clock that jumps."""
     with trio.move_on_after(1):
         return await box.take()
     return None
 
 
-async def drain(box: Mailbox[Pod]) -> list[str]:
+async def drain(box: ListenerBuffer[Pod]) -> list[str]:
     """Everything that is ready now, in short words."""
     seen: list[str] = []
     while (notification := await ready(box)) is not None:
@@ -50,7 +50,7 @@ async def drain(box: Mailbox[Pod]) -> list[str]:
 
 
 async def test_notifications_come_out_in_order(autojump_clock: trio.testing.MockClock) -> None:
-    box = mailbox(size=8)
+    box = buffer(size=8)
     a1, a2 = pod("a", 1), pod("a", 2)
     for notification in (Added(a1), Updated(a1, a2), Deleted(a2)):
         box.put(notification)
@@ -75,14 +75,14 @@ async def test_notifications_come_out_in_order(autojump_clock: trio.testing.Mock
 async def test_pending_notifications_of_an_object_merge(
     told: list[str], merged: list[str], autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox(size=1)
+    box = buffer(size=1)
     box.put(Added(pod("filler")))
     for word in told:
         box.put(notification(word))
     assert await drain(box) == ["+filler@1", *merged]
 
 
-def tell(box: Mailbox[Pod], batch: SharedBatch[Pod]) -> None:
+def tell(box: ListenerBuffer[Pod], batch: SharedBatch[Pod]) -> None:
     """Queue a batch as the processor does."""
     if not box.put_batch(batch):
         for change in batch.changes:
@@ -98,7 +98,7 @@ def notification(word: str) -> Notification[Pod]:
 
 
 async def test_what_comes_while_something_is_pending_waits_behind_it(autojump_clock: trio.testing.MockClock) -> None:
-    box = mailbox(size=1)
+    box = buffer(size=1)
     box.put(Added(pod("a", 1)))
     box.put(Updated(pod("a", 1), pod("a", 2)))  # pending
     assert words(await box.take()) == "+a@1"
@@ -111,7 +111,7 @@ async def test_has_synced_is_set_when_the_reader_comes_back_from_the_last_initia
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestSingleFileCounting, TestSingleFile"""
-    box = mailbox()
+    box = buffer()
     box.put_batch(initial(pod("a"), pod("b")))
     assert words(await box.take()) == "+a@1*"
     assert words(await box.take()) == "+b@1*"
@@ -124,7 +124,7 @@ async def test_has_synced_is_set_when_the_reader_comes_back_from_the_last_initia
 async def test_an_empty_initial_batch_syncs_at_once(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox()
+    box = buffer()
     box.put_batch(initial())
     nursery.start_soon(box.take)
     await box.wait_until_synced()
@@ -132,7 +132,7 @@ async def test_an_empty_initial_batch_syncs_at_once(
 
 
 async def test_a_batch_takes_one_place_and_is_not_copied(autojump_clock: trio.testing.MockClock) -> None:
-    box = mailbox(size=1)
+    box = buffer(size=1)
     box.put_batch(initial(*(pod(str(n)) for n in range(50))))
     assert box.statistics().buffered == 1
     assert len(await drain(box)) == 50
@@ -141,7 +141,7 @@ async def test_a_batch_takes_one_place_and_is_not_copied(autojump_clock: trio.te
 async def test_a_relist_behind_an_unread_batch_is_told_object_by_object(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    box = mailbox()
+    box = buffer()
     tell(box, relist(Added(pod("a", 1))))
     tell(box, relist(Updated(pod("a", 1), pod("a", 2)), Added(pod("b", 2))))
     tell(box, relist(Updated(pod("a", 2), pod("a", 3))))
@@ -152,7 +152,7 @@ async def test_a_relist_behind_an_unread_batch_is_told_object_by_object(
 async def test_a_resync_that_was_held_off_wakes_the_reader_that_waits_for_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    box = mailbox(snapshot=(pod("a", 5),))
+    box = buffer(snapshot=(pod("a", 5),))
     box.hold_resync()
     assert box.put_batch(resync(pod("a", 1)))
     taken: list[str] = []
@@ -172,7 +172,7 @@ async def test_a_resync_behind_an_unread_batch_is_put_off_and_then_read_from_the
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     now = pod("a", 5)
-    box = mailbox(snapshot=(now,))
+    box = buffer(snapshot=(now,))
     box.put_batch(resync(pod("a", 1)))
     box.put_batch(resync(pod("a", 2)))
     box.put_batch(resync(pod("a", 3)))
@@ -182,14 +182,14 @@ async def test_a_resync_behind_an_unread_batch_is_put_off_and_then_read_from_the
 
 
 async def test_a_relist_into_a_full_buffer_is_merged(autojump_clock: trio.testing.MockClock) -> None:
-    box = mailbox(size=1)
+    box = buffer(size=1)
     box.put(Added(pod("x")))
     tell(box, relist(Added(pod("a", 1))))
     assert await drain(box) == ["+x@1", "+a@1"]
 
 
 async def test_raise_breaks_the_reader_when_the_buffer_is_full(autojump_clock: trio.testing.MockClock) -> None:
-    box = mailbox(size=1, overflow="raise")
+    box = buffer(size=1, overflow="raise")
     box.put(Added(pod("a")))
     box.put(Added(pod("b")))
     assert box.is_broken
@@ -202,7 +202,7 @@ async def test_raise_breaks_the_reader_when_the_buffer_is_full(autojump_clock: t
 async def test_block_keeps_everything_and_the_writer_waits_until_the_reader_has_caught_up(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox(size=1, overflow="block")
+    box = buffer(size=1, overflow="block")
     states = [pod("a", n) for n in range(1, 5)]
     box.put(Added(states[0]))
     for old, new in pairwise(states):
@@ -228,7 +228,7 @@ async def test_block_keeps_everything_and_the_writer_waits_until_the_reader_has_
 async def test_block_cuts_a_reader_off_that_takes_nothing_for_its_patience(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    box = mailbox(size=1, overflow="block", patience=60)
+    box = buffer(size=1, overflow="block", patience=60)
     for n in range(3):
         box.put(Added(pod(str(n))))
     began = trio.current_time()
@@ -243,7 +243,7 @@ async def test_block_cuts_a_reader_off_that_takes_nothing_for_its_patience(
 async def test_patience_is_for_one_place_not_for_the_whole_backlog(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox(size=1, overflow="block", patience=60)
+    box = buffer(size=1, overflow="block", patience=60)
     for n in range(5):
         box.put(Added(pod(str(n))))
 
@@ -261,7 +261,7 @@ async def test_patience_is_for_one_place_not_for_the_whole_backlog(
 async def test_close_ends_the_reader_and_drops_what_was_unread(
     waiting: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox()
+    box = buffer()
     ended = trio.Event()
 
     async def read() -> None:
@@ -286,7 +286,7 @@ async def test_a_reader_that_waits_is_handed_its_item_and_the_backlog_still_move
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """The buffer is full then, though something was just taken."""
-    box = mailbox(size=2, overflow="block")
+    box = buffer(size=2, overflow="block")
     seen: list[str] = []
 
     async def read() -> None:
@@ -306,7 +306,7 @@ async def test_a_reader_that_waits_is_handed_its_item_and_the_backlog_still_move
 async def test_a_reader_in_the_middle_of_a_long_batch_is_not_cut_off(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox(size=1, overflow="block", patience=60)
+    box = buffer(size=1, overflow="block", patience=60)
     box.put_batch(initial(*[pod("a")] * 500))
 
     async def read_slowly() -> None:
@@ -323,7 +323,7 @@ async def test_a_reader_in_the_middle_of_a_long_batch_is_not_cut_off(
 
 
 async def test_a_reader_that_is_closed_half_way_has_not_synced(autojump_clock: trio.testing.MockClock) -> None:
-    box = mailbox()
+    box = buffer()
     box.put_batch(initial(pod("a"), pod("b")))
     await box.take()
     box.close()
@@ -338,7 +338,7 @@ async def test_a_reader_that_is_closed_half_way_has_not_synced(autojump_clock: t
 async def test_resyncs_do_not_stack_up_before_a_stuck_reader(
     overflow: str, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox(size=3, overflow=overflow, snapshot=(pod("a", 9),))
+    box = buffer(size=3, overflow=overflow, snapshot=(pod("a", 9),))
     box.put_batch(initial(pod("a", 1)))
     for n in range(100):
         box.put_batch(resync(pod("a", n)))
@@ -348,7 +348,7 @@ async def test_resyncs_do_not_stack_up_before_a_stuck_reader(
 async def test_close_releases_a_writer_that_waits(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox(size=1, overflow="block")
+    box = buffer(size=1, overflow="block")
     box.put(Added(pod("a")))
     box.put(Added(pod("b")))
     nursery.start_soon(box.wait_for_room)
@@ -357,7 +357,7 @@ async def test_close_releases_a_writer_that_waits(
 
 
 async def test_a_cancelled_reader_loses_nothing(autojump_clock: trio.testing.MockClock) -> None:
-    box = mailbox()
+    box = buffer()
     with trio.CancelScope() as scope:
         scope.cancel()
         await box.take()
@@ -368,7 +368,7 @@ async def test_a_cancelled_reader_loses_nothing(autojump_clock: trio.testing.Moc
 async def test_a_reader_checkpoints_even_when_something_is_always_ready(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = mailbox(size=4_000)
+    box = buffer(size=4_000)
     box.put_batch(initial(*[pod("a")] * 5_000))
     others_ran = 0
 
@@ -390,7 +390,7 @@ async def test_a_reader_checkpoints_even_when_something_is_always_ready(
 )
 def test_wrong_options_are_refused(options: tuple[int, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        mailbox(*options)
+        buffer(*options)
 
 
 # --- whatever happens, a reader sees a subsequence of each object's states, and the last one ---
@@ -417,7 +417,7 @@ def test_a_coalescing_reader_is_never_told_of_states_out_of_order(steps: list[tu
 async def drive(steps: list[tuple[str, str]], size: int) -> None:
     store: dict[str, Pod] = {}
     known: dict[str, Pod] = {}
-    box = Mailbox(lambda: tuple(store.values()), buffer_size=size)
+    box = ListenerBuffer(lambda: tuple(store.values()), buffer_size=size)
     box.put_batch(initial())
 
     def check(told: Notification[Pod]) -> None:

@@ -47,10 +47,10 @@ BAD_DELETION = event("DELETED", "a", 8, BROKEN_UID)
 
 @asynccontextmanager
 async def informing(
-    answers: list[httpx.Response], lost: list[Undecodable], *, stream_lists: bool = True
+    answers: list[httpx.Response], lost: list[Undecodable], *, watch_list: bool = True
 ) -> AsyncIterator[SharedInformer[Pod]]:
     options = ReflectorOptions(
-        stream_lists=stream_lists, undecodable_handler=lost.append, watch_error_handler=lambda error: None
+        watch_list=watch_list, undecodable_handler=lost.append, watch_error_handler=lambda error: None
     )
     async with (
         open_client(ClusterConfig(server="https://api.test"), http_transport=InMemory(answers)) as client,
@@ -124,6 +124,6 @@ async def test_an_unreadable_object_of_a_page_that_is_thrown_away_does_not_count
         answer(200, page(item("b", 1), version=9)),
         answer(200, None),
     ]
-    async with informing(answers, lost, stream_lists=False) as informer:
+    async with informing(answers, lost, watch_list=False) as informer:
         assert [obj.name for obj in informer.lister] == ["b"]
     assert lost == []

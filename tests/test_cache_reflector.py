@@ -49,7 +49,7 @@ class Sink:
         self.seen.append(f"@{resource_version}")
 
     def replace(
-        self, objects: Sequence[Pod], resource_version: str, *, unreadable: frozenset[str] = frozenset()
+        self, objects: Sequence[Pod], resource_version: str, *, undecodable: frozenset[str] = frozenset()
     ) -> None:
         self.seen.append(f"={','.join(obj.name for obj in objects)}@{resource_version}")
 
@@ -94,7 +94,7 @@ async def test_it_lists_any_state_in_pages_and_watches_from_there(autojump_clock
     assert sink.seen == ["=a@5", "+b", "~a", "-b"]
     statistics = reflector.statistics()
     assert (statistics.resource_version, statistics.lists, statistics.watches, statistics.events) == ("8", 1, 1, 3)
-    assert statistics.state == "watching"
+    assert statistics.phase == "watching"
     assert statistics.last_error is None
 
 
@@ -356,7 +356,7 @@ async def test_retry_forever_never_raises(autojump_clock: trio.testing.MockClock
 async def test_after_the_first_list_nothing_is_hopeless(autojump_clock: trio.testing.MockClock) -> None:
     reflector = await play(ScriptedListWatch([listing(), FORBIDDEN], [EXPIRED]), Sink(), 10_000, grace_period=0)
     statistics = reflector.statistics()
-    assert statistics.state == "backing off"
+    assert statistics.phase == "backing off"
     assert statistics.last_error is FORBIDDEN
     assert statistics.failures_in_a_row > 10
     assert statistics.retry_at > 9_900

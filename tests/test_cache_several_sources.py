@@ -85,7 +85,7 @@ async def test_one_forbidden_namespace_is_named_while_the_others_go_on(
     assert informer.state.age == pytest.approx(128)
     assert not informer.has_synced, "a part of it has been without a watch for more than two minutes"
     statistics = informer.statistics()
-    assert statistics.reflectors["two"].state == "watching"
+    assert statistics.reflectors["two"].phase == "watching"
     assert statistics.reflectors["one"].last_error is statistics.reflector.last_error is refusal
 
 

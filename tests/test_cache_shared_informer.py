@@ -58,7 +58,7 @@ async def test_handlers_and_lister_see_what_the_server_tells(
     assert informer.lister.resource_version == "4"
     statistics = informer.statistics()
     assert (statistics.objects, statistics.pending, statistics.handlers_and_subscriptions) == (1, 0, 1)
-    assert registration.statistics().mailbox.delivered == 4
+    assert registration.statistics().buffer.delivered == 4
     assert repr(registration) == "<HandlerRegistration of handler Recorder of informer Pod>"
     assert repr(informer) == "<SharedInformer of Pod: 1 objects, watching>"
 
@@ -211,7 +211,7 @@ async def test_the_default_handler_ignores_everything(
     registration = informer.add_event_handler(ResourceEventHandler[Pod]())
     await nursery.start(informer.run)
     await trio.sleep(5)
-    assert registration.statistics().mailbox.delivered == 3
+    assert registration.statistics().buffer.delivered == 3
 
 
 # --- resync ---
@@ -357,9 +357,9 @@ async def test_a_stuck_handler_holds_up_neither_the_cache_nor_another_handler(
     await trio.sleep(10)
     assert informer.lister["default/a"].resource_version == "5001"
     assert recorder.seen[-1].endswith("→5001")
-    mailbox = stuck.statistics().mailbox
-    assert (mailbox.buffered, mailbox.pending_objects) == (16, 1)
-    assert mailbox.high_water == 17
+    buffer = stuck.statistics().buffer
+    assert (buffer.buffered, buffer.pending_objects) == (16, 1)
+    assert buffer.high_water == 17
 
 
 async def test_a_blocking_handler_slows_the_watch_and_loses_nothing(
@@ -603,8 +603,8 @@ async def test_a_burst_does_not_outrun_a_reader_that_keeps_up(
         informer.add_event_handler(Slow(), overflow="block", buffer_size=10)
     await nursery.start(informer.run)
     await trio.sleep(1_000)
-    assert fast.statistics().mailbox.delivered == 5_001
-    assert merging.statistics().mailbox.coalesced == 0
+    assert fast.statistics().buffer.delivered == 5_001
+    assert merging.statistics().buffer.coalesced == 0
 
 
 async def test_a_reader_that_leaves_while_a_slow_one_is_waited_for_is_no_error(

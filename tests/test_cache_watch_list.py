@@ -19,7 +19,7 @@ from trioformer.errors import (
     InternalServerError,
     InvalidError,
     ServerTimeoutError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.models import ObjectMeta, make_object
 from trioformer.models.core_v1 import Pod
@@ -124,7 +124,7 @@ async def test_a_server_without_streamed_lists_is_listed_plainly_at_once_and_nev
     assert source.times[:3] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("error", [InternalServerError("no", code=500), UnexpectedAnswerError("html", code=200)])
+@pytest.mark.parametrize("error", [InternalServerError("no", code=500), UnexpectedResponseError("html", code=200)])
 async def test_another_failure_backs_off_and_lists_plainly_once(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -225,7 +225,7 @@ async def test_streams_can_be_turned_off_by_the_option_and_by_the_source(
 ) -> None:
     """client-go: TestNewReflectorWithDisablementWatchList"""
     off = streaming(lists=(listing(version=8),))
-    await play(off, Sink(), 10, stream_lists=False)
+    await play(off, Sink(), 10, watch_list=False)
     unable = ScriptedListWatch([listing(version=8)])
     await play(unable, Sink(), 10)
     assert off.asked == unable.asked == [("list", "0", "500"), ("watch", "8")]
@@ -239,7 +239,7 @@ async def test_the_state_tells_streaming_from_waiting_for_the_bookmark(
     await trio.sleep(4)
     assert informer.state.phase == "waiting for bookmark"
     await trio.sleep(1.5)
-    assert informer.state.phase == "streaming"
+    assert informer.state.phase == "reading watch-list"
     await trio.sleep(1)
     assert informer.state.phase == "waiting for bookmark"
     assert not informer.has_synced

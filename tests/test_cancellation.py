@@ -15,7 +15,7 @@ import trio
 import trio.testing
 
 from tests.loopback import EVENT, LIST_HEAD, POD, Exchange, LoopbackServer
-from trioformer import ClusterConfig, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer import ClusterConfig, ReflectorOptions, ResourceEventHandler, SharedInformerFactory, open_client
 from trioformer.models.core_v1 import Pod
 
 
@@ -150,7 +150,9 @@ def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point]
             await trio.testing.wait_all_tasks_blocked()
             before = set(tasks.alive)
             async with open_client(ClusterConfig(server=server.url)) as client:
-                factory = SharedInformerFactory(client, watch_error_handler=lambda error: point.reached.set())
+                factory = SharedInformerFactory(
+                    client, options=ReflectorOptions(watch_error_handler=lambda error: point.reached.set())
+                )
                 handler = WaitingHandler(point if script is in_a_handler else Point())
                 factory.informer(Pod).add_event_handler(handler)
                 with pytest.RaisesGroup(ZeroDivisionError) if by == "an error beside" else trio.CancelScope() as scope:

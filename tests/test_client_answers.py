@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import pytest
 
 from trioformer import errors
-from trioformer.client._responses import refusal
-from trioformer.errors import StatusError, UnexpectedAnswerError
-from trioformer.transport import Answer
+from trioformer.client._responses import status_error
+from trioformer.errors import StatusError, UnexpectedResponseError
+from trioformer.transport import Response
 
 
 def refused(code: int, body: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Exception:
-    return refusal(Answer(code, headers or {}, body.encode()), method=method, where="get pods/web-0")
+    return status_error(Response(code, headers or {}, body.encode()), method=method, where="get pods/web-0")
 
 
 def a_status(**fields: object) -> str:
@@ -88,7 +88,7 @@ def test_a_retry_after_that_is_no_number_of_seconds_is_ignored_as_in_client_go(a
 @pytest.mark.parametrize("body", ["<html>\n<body>Sign in</body>", ' {"kind":"Status","cod', "[1, 2", "[" * 100_000])
 def test_html_and_half_a_json_object_come_from_no_api_server(code: int, body: str) -> None:
     error = refused(code, body)
-    assert isinstance(error, UnexpectedAnswerError)
+    assert isinstance(error, UnexpectedResponseError)
     assert error.code == code
     assert f"(HTTP {code})" in str(error)
     assert "check that the configured address" in str(error)
@@ -98,7 +98,7 @@ def test_html_and_half_a_json_object_come_from_no_api_server(code: int, body: st
 
 def test_a_redirect_tells_where_to_without_its_query() -> None:
     error = refused(302, "", headers={"location": "https://login.test/x?token=s3cret"})
-    assert isinstance(error, UnexpectedAnswerError)
+    assert isinstance(error, UnexpectedResponseError)
     assert "redirects to https://login.test/x" in str(error)
     assert "s3cret" not in str(error)
 

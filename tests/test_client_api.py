@@ -20,7 +20,7 @@ from trioformer.errors import (
     ConflictError,
     ConnectionFailedError,
     NotFoundError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
@@ -247,12 +247,12 @@ async def test_a_refusal_says_what_was_being_done() -> None:
 async def test_a_success_without_the_object_is_an_unexpected_answer(body: str, text: str) -> None:
     async with client_of(body, body) as (client, _):
         pods = client.api(Pod, "shop")
-        with pytest.raises(UnexpectedAnswerError, match=text) as caught:
+        with pytest.raises(UnexpectedResponseError, match=text) as caught:
             await pods.get("web-0")
         assert caught.value.code == 200
         assert "check that the configured address is an API server's" in str(caught.value)
         if body != SUCCESS:
-            with pytest.raises(UnexpectedAnswerError, match=text):
+            with pytest.raises(UnexpectedResponseError, match=text):
                 await pods.delete("web-0")
 
 
@@ -284,7 +284,7 @@ async def test_the_servers_version() -> None:
 @pytest.mark.parametrize("body", ["<html>", "{}", "[]", ""])
 async def test_an_answer_that_is_no_version_is_unexpected(body: str) -> None:
     async with client_of(body) as (client, _):
-        with pytest.raises(UnexpectedAnswerError, match="get the server's version"):
+        with pytest.raises(UnexpectedResponseError, match="get the server's version"):
             await client.version()
 
 

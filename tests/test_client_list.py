@@ -17,10 +17,10 @@ from trioformer.errors import (
     ExpiredError,
     ForbiddenError,
     SelectorError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import FieldMatcher, LabelMatcher
+from trioformer.models import FieldSelector, LabelSelector
 from trioformer.models.core_v1 import Node, Pod
 
 
@@ -113,7 +113,7 @@ async def test_a_whole_list_that_expires_too_is_an_error() -> None:
 
 async def test_a_page_that_continues_with_itself_is_no_endless_list() -> None:
     async with client_of(page("a", token="x"), page("a", token="x")) as (client, _):
-        with pytest.raises(UnexpectedAnswerError, match="continues with itself"):
+        with pytest.raises(UnexpectedResponseError, match="continues with itself"):
             await client.api(Pod, "shop").list()
 
 
@@ -152,8 +152,8 @@ async def test_selectors_may_be_text_mappings_or_parsed() -> None:
         await pods.list(label_selector={"app": "web", "tier": "front"}, field_selector={"spec.nodeName": "n"})
         await pods.list(label_selector="app=web,tier=front", field_selector="spec.nodeName=n")
         await pods.list(
-            label_selector=LabelMatcher.of({"tier": "front", "app": "web"}),
-            field_selector=FieldMatcher.parse("spec.nodeName=n"),
+            label_selector=LabelSelector.of({"tier": "front", "app": "web"}),
+            field_selector=FieldSelector.parse("spec.nodeName=n"),
         )
         await pods.list(label_selector="", field_selector={}, resource_version="")
     asked = {"labelSelector": "app=web,tier=front", "fieldSelector": "spec.nodeName=n", "limit": "500"}
@@ -189,7 +189,7 @@ async def test_a_selector_that_is_wrong_is_not_sent() -> None:
 )
 async def test_a_success_that_is_no_list_is_an_unexpected_answer(body: str, text: str) -> None:
     async with client_of(answer(200, body)) as (client, _):
-        with pytest.raises(UnexpectedAnswerError, match=text) as caught:
+        with pytest.raises(UnexpectedResponseError, match=text) as caught:
             await client.api(Pod, "shop").list()
         assert caught.value.code == 200
 

@@ -13,7 +13,7 @@ import trio
 
 from tests.scripted_http import InMemory, Step, answer
 from trioformer.client import Api, Undecodable, open_client
-from trioformer.errors import DecodeError, ExpiredError, StatusError, UnexpectedAnswerError
+from trioformer.errors import DecodeError, ExpiredError, StatusError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ResourceInfo
 from trioformer.models.core_v1 import Pod
@@ -88,7 +88,7 @@ async def test_an_item_that_does_not_decode_is_told_and_the_others_are_listed(ra
             found = await list_(on_undecodable=told.append)
             assert [pod.name for pod in found] == ["before", "after"]
             assert found.resource_version == "7"
-        with pytest.raises(UnexpectedAnswerError, match=text):
+        with pytest.raises(UnexpectedResponseError, match=text):
             await pods.list()
     assert [(one.kind, one.key, one.raw, one.event_type) for one in told] == [("Pod", key, raw, "")] * 2
     assert type(told[0].error) is DecodeError
@@ -264,7 +264,7 @@ async def test_what_a_callback_raises_ends_a_list() -> None:
 async def test_an_answer_that_is_no_list_of_the_kind_is_an_error_all_the_same(body: bytes, text: str) -> None:
     told: Reported = []
     async with api_over(body) as pods:
-        with pytest.raises(UnexpectedAnswerError, match=text):
+        with pytest.raises(UnexpectedResponseError, match=text):
             await pods.list(on_undecodable=told.append)
     assert told == []
 
@@ -276,7 +276,7 @@ async def test_a_list_of_a_custom_kind_may_have_any_name() -> None:
     async with api_over(*listings, kind=Widget) as widgets:
         assert [widget.name for widget in await widgets.list()] == ["w"]
         assert len(await widgets.list()) == 0
-        with pytest.raises(UnexpectedAnswerError, match="a Widgets, not with a list of Widget"):
+        with pytest.raises(UnexpectedResponseError, match="a Widgets, not with a list of Widget"):
             await widgets.list()
 
 

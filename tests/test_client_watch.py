@@ -19,7 +19,7 @@ from trioformer.errors import (
     ExpiredError,
     StatusError,
     TooManyRequestsError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
@@ -165,7 +165,7 @@ async def test_a_connection_that_breaks_is_told_after_the_events_before_it() -> 
 @pytest.mark.parametrize("code", [201, 204, 302])
 async def test_a_watch_needs_a_200(code: int) -> None:
     async with client_of(answer(code, "x")) as (client, _):
-        with pytest.raises(UnexpectedAnswerError, match=r"^watch pods in namespace shop: "):
+        with pytest.raises(UnexpectedResponseError, match=r"^watch pods in namespace shop: "):
             async with client.api(Pod, "shop").watch():
                 pass
 

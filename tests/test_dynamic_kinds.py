@@ -24,7 +24,7 @@ from trioformer.errors import (
     ForbiddenError,
     NotAcceptableError,
     NotFoundError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import (
@@ -432,7 +432,7 @@ async def test_odd_resource_lists_are_read_as_far_as_they_can_be() -> None:
 @pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"resources":{}}'])
 async def test_an_answer_that_is_no_resource_list_is_unexpected(body: str) -> None:
     async with client_of(answer(200, body)) as (client, _):
-        with pytest.raises(UnexpectedAnswerError, match=r"discover Thing of a/v1: .* is no list of resources"):
+        with pytest.raises(UnexpectedResponseError, match=r"discover Thing of a/v1: .* is no list of resources"):
             await client.discover("a/v1", "Thing")
 
 

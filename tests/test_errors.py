@@ -24,7 +24,7 @@ from trioformer.errors import (
     TooManyRequestsError,
     TrioformerError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 
 STATUS = {
@@ -83,7 +83,7 @@ def test_an_error_that_somebody_can_mend_says_how() -> None:
         StatusError.from_status(STATUS, where="create pods/a"),
         ConfigError("is missing", file="config", key="users[a].user"),
         ConnectionFailedError("no", refused=True),
-        UnexpectedAnswerError("html", code=200),
+        UnexpectedResponseError("html", code=200),
         errors.SelectorError("what?"),
     ],
     ids=lambda error: type(error).__name__,

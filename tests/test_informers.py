@@ -16,6 +16,7 @@ from trioformer import (
     ForbiddenError,
     NotFoundError,
     ObjectMeta,
+    ReflectorOptions,
     SharedInformerFactory,
     StatusError,
     field_index,
@@ -160,7 +161,9 @@ async def test_a_kind_that_cannot_sync_does_not_hold_up_one_that_is_asked_for_la
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.fail_next(10_000, resource="pods", status=403)
-    factory = SharedInformerFactory(client, retry_forever=True, watch_error_handler=lambda error: None)
+    factory = SharedInformerFactory(
+        client, options=ReflectorOptions(retry_forever=True, watch_error_handler=lambda error: None)
+    )
     factory.informer(Pod)
     nursery.start_soon(factory.run)
     await trio.sleep(1)
@@ -228,7 +231,7 @@ async def test_a_lost_permission_does_not_end_a_synced_informer(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     errors: list[Exception] = []
-    factory = SharedInformerFactory(client, watch_error_handler=errors.append, grace_period=0)
+    factory = SharedInformerFactory(client, options=ReflectorOptions(watch_error_handler=errors.append, grace_period=0))
     informer = factory.informer(Pod)
     await nursery.start(factory.run)
     await trio.sleep(60)
@@ -246,7 +249,9 @@ async def test_a_lost_permission_does_not_end_a_synced_informer(
 async def test_a_server_that_fails_for_a_while_is_never_asked_in_a_tight_loop(
     status: int, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    factory = SharedInformerFactory(client, retry_forever=True, watch_error_handler=lambda error: None)
+    factory = SharedInformerFactory(
+        client, options=ReflectorOptions(retry_forever=True, watch_error_handler=lambda error: None)
+    )
     informer = factory.informer(Pod)
     api_server.fail_next(10_000, status=status)
     nursery.start_soon(factory.run)
@@ -260,7 +265,7 @@ async def test_a_server_that_fails_for_a_while_is_never_asked_in_a_tight_loop(
 async def test_watches_that_end_at_once_are_not_asked_for_in_a_tight_loop(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    factory = SharedInformerFactory(client, watch_error_handler=lambda error: None)
+    factory = SharedInformerFactory(client, options=ReflectorOptions(watch_error_handler=lambda error: None))
     factory.informer(Pod)
     await nursery.start(factory.run)
 

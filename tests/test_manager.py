@@ -16,8 +16,8 @@ from tests.embedded import pod
 from tests.managers import Worker, starting
 from trioformer import CacheSyncError, Client, SharedInformerFactory
 from trioformer.controller import Controller
-from trioformer.manager import ManagerContext, Starter, run_controllers
-from trioformer.manager._managed import Member
+from trioformer.manager import ControllerInitializer, ManagerContext, run_controllers
+from trioformer.manager._managed import ManagedController
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 
@@ -26,7 +26,7 @@ def log_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "trioformer.manager"]
 
 
-def pods_controller(reconcile: Reconcile) -> Starter:
+def pods_controller(reconcile: Reconcile) -> ControllerInitializer:
     async def start(context: ManagerContext) -> Controller:
         controller = Controller(context.name, reconcile)
         controller.watch(context.factory.informer(Pod))
@@ -168,7 +168,7 @@ async def test_a_controller_that_has_ended_is_not_stopped_any_more(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     worker = Worker("short", [], work_for=1)
-    member = Member("short", worker.start, phase="waiting to begin", runnable=worker)
+    member = ManagedController("short", worker.start, phase="waiting to begin", runnable=worker)
     await member.run()
     await member.stop()
     assert (member.phase, member.is_working) == ("ended", False)

@@ -23,7 +23,7 @@ from tests.managers import Worker, starting
 from tests.processes import result_of
 from trioformer import Client, SharedInformerFactory, _serving
 from trioformer.controller import Controller
-from trioformer.manager import LeaderElection, ManagerContext, Starter, run_controllers
+from trioformer.manager import ControllerInitializer, LeaderElection, ManagerContext, run_controllers
 from trioformer.manager import _http as manager_http
 from trioformer.manager._health import Check, Page, page_of
 from trioformer.metrics import Metrics
@@ -46,7 +46,7 @@ class Running:
 
 
 @asynccontextmanager
-async def running(client: Client, starters: dict[str, Starter], **options: Any) -> AsyncIterator[Running]:
+async def running(client: Client, starters: dict[str, ControllerInitializer], **options: Any) -> AsyncIterator[Running]:
     """Run a manager beside the block; the block has to stop it, or is its end."""
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
@@ -244,9 +244,9 @@ async def test_metrics_are_those_of_controllers_caches_and_leadership(api_server
 
 async def test_what_is_measured_already_stays_so(client: Client) -> None:
     metrics, factory = Metrics(), SharedInformerFactory(client)
-    metrics.watch_factory(factory, name="mine")
+    metrics.register_factory(factory, name="mine")
     controller = Controller("pods", Reconcile())
-    metrics.watch_controller(controller)
+    metrics.register_controller(controller)
     assert metrics.is_watching(factory)
     assert metrics.is_watching(controller)
 
@@ -257,7 +257,7 @@ async def test_what_is_measured_already_stays_so(client: Client) -> None:
         manager.stop.set()
     assert metrics.is_watching(factory)
     assert metrics.is_watching(controller)
-    metrics.unwatch(factory)
+    metrics.unregister(factory)
     assert not metrics.is_watching(factory)
 
 

@@ -71,9 +71,9 @@ def observe_everything(metrics: Metrics) -> None:
 async def test_the_names_types_and_labels_are_those_of_controller_runtime() -> None:
     metrics = Metrics()
     observe_everything(metrics)
-    metrics.watch_queue(WorkQueue[str](name="queue"))
+    metrics.register_queue(WorkQueue[str](name="queue"))
     async with APIServer().open_client() as client:
-        metrics.watch_elector(LeaderElector(client, name="lease", namespace="default"), name="lease")
+        metrics.register_elector(LeaderElector(client, name="lease", namespace="default"), name="lease")
         found = {}
         for family in families(metrics):
             name = f"{family.name}_total" if family.type == "counter" else family.name
@@ -185,7 +185,7 @@ def test_who_asks_for_openmetrics_gets_it() -> None:
 async def test_prometheus_clients_own_application_serves_it_on_trio() -> None:
     metrics = Metrics()
     queue = WorkQueue[str](name="queue")
-    metrics.watch_queue(queue)
+    metrics.register_queue(queue)
     queue.add("a")
     sent: list[dict[str, object]] = []
 
@@ -211,8 +211,8 @@ async def test_a_scrape_from_another_thread_is_refused_while_something_is_watche
 
     assert b"counted" in await scrape()
     queue = WorkQueue[str](name="queue")
-    metrics.watch_queue(queue)
+    metrics.register_queue(queue)
     with pytest.raises(RuntimeError, match=r"only be read in trio's thread, .*; serve Metrics.render\(\)"):
         await scrape()
-    metrics.unwatch(queue)
+    metrics.unregister(queue)
     assert b"counted" in await scrape()

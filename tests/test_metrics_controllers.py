@@ -61,7 +61,7 @@ class World:
             queue_observer=self.metrics.queue_observer(name),
         )
         controller.watch(self.factory.informer(Pod))
-        self.metrics.watch_controller(controller)
+        self.metrics.register_controller(controller)
         return controller
 
 
@@ -181,7 +181,7 @@ async def test_a_reconcile_can_scrape(autojump_clock: Clock) -> None:
         observer = here.metrics.controller_observer("web", workers=1)
         controller = Controller("web", reconcile, observer=observer)
         controller.watch(here.factory.informer(Pod))
-        here.metrics.watch_controller(controller)
+        here.metrics.register_controller(controller)
         await nursery.start(controller.run)
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
@@ -258,7 +258,7 @@ async def test_a_controller_that_is_made_anew_takes_over_its_name_and_its_counts
             controller = here.controller("web", {})
             with trio.move_on_after(10):
                 await controller.run()
-            here.metrics.unwatch(controller)
+            here.metrics.unregister(controller)
             of = partial(value, here.metrics, controller="web")
             assert of("controller_runtime_reconcile_total", result="success") == term
             assert of("workqueue_adds_total") == term
@@ -283,7 +283,7 @@ async def test_a_queue_is_measured_without_a_controller(
 ) -> None:
     metrics = Metrics()
     queue = kind(name="keys", observer=metrics.queue_observer("keys"))
-    metrics.watch_queue(queue)
+    metrics.register_queue(queue)
     of = partial(value, metrics, name="keys", controller="keys")
     queue.add("a")
     queue.add("a")
@@ -305,7 +305,7 @@ async def test_a_queue_is_measured_without_a_controller(
 async def test_more_priorities_than_a_label_should_have_values_are_lumped_together() -> None:
     metrics = Metrics()
     queue = WorkQueue[int](name="keys")
-    metrics.watch_queue(queue)
+    metrics.register_queue(queue)
     for priority in range(25):
         queue.add(priority, priority=priority)
     depths = by_label(metrics, "workqueue_depth", "priority")

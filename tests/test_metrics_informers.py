@@ -24,7 +24,7 @@ from trioformer.controller import Controller
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.leaderelection import LeaderElectionOptions, LeaderElector, Leadership
 from trioformer.metrics import Metrics
-from trioformer.models import unstructured_kind
+from trioformer.models import metadata_kind, unstructured_kind
 from trioformer.models.core_v1 import ConfigMap, Event, Pod
 from trioformer.models.events_v1 import Event as NewEvent
 from trioformer.testing import APIServer
@@ -68,7 +68,7 @@ async def world(*names: str) -> AsyncIterator[World]:
 async def test_an_informer_tells_what_it_holds_and_what_it_does(autojump_clock: Clock) -> None:
     async with world("a", "b") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client)
-        here.metrics.watch_factory(factory, name="mine")
+        here.metrics.register_factory(factory, name="mine")
         factory.informer(Pod).add_event_handler(Slow())
         of = partial(value, here.metrics, name="mine", group="", version="v1", resource="pods", informer="Pod")
         doing = partial(by_label, here.metrics, "trioformer_informer_state", "state", name="mine")
@@ -97,9 +97,9 @@ async def test_an_informer_tells_what_it_holds_and_what_it_does(autojump_clock: 
 
 async def test_an_informer_that_lost_its_server_tells_how_old_its_data_are(autojump_clock: Clock) -> None:
     async with world("a") as here, trio.open_nursery() as nursery:
-        factory = SharedInformerFactory(here.client, watch_error_handler=lambda _: None)
+        factory = SharedInformerFactory(here.client, options=ReflectorOptions(watch_error_handler=lambda _: None))
         factory.informer(Pod)
-        here.metrics.watch_factory(factory)
+        here.metrics.register_factory(factory)
         await nursery.start(factory.run)
         of = partial(value, here.metrics, resource="pods")
         with here.server.unreachable():
@@ -124,7 +124,7 @@ async def test_an_informer_on_its_way_to_its_first_list_is_healthy_and_not_synce
     async with open_client(ClusterConfig(server="http://api.test"), http_transport=silent) as client:
         factory = SharedInformerFactory(client)
         factory.informer(Pod)
-        metrics.watch_factory(factory)
+        metrics.register_factory(factory)
         nursery.start_soon(factory.run)
         await trio.testing.wait_all_tasks_blocked()
         assert value(metrics, "trioformer_informer_synced") == 0
@@ -137,9 +137,9 @@ async def test_objects_that_do_not_decode_are_counted(nursery: trio.Nursery) -> 
     broken = answer(200, page(item("a", 1), item("b", 2, BROKEN_UID), item("c", 3, BROKEN_UID), version=5))
     server = InMemory([broken, answer(200, None)])
     async with open_client(ClusterConfig(server="http://api.test"), http_transport=server) as client:
-        factory = SharedInformerFactory(client, options=ReflectorOptions(stream_lists=False))
+        factory = SharedInformerFactory(client, options=ReflectorOptions(watch_list=False))
         factory.informer(Pod)
-        metrics.watch_factory(factory)
+        metrics.register_factory(factory)
         await nursery.start(factory.run)
         assert value(metrics, "trioformer_informer_undecodable_total") == 2
         assert value(metrics, "trioformer_informer_objects") == 1
@@ -150,11 +150,11 @@ async def test_informers_are_told_apart_by_resource_selection_and_factory_and_at
     async with world() as here:
         factories = {name: SharedInformerFactory(here.client) for name in ("one", "two")}
         for name, factory in factories.items():
-            here.metrics.watch_factory(factory, name=name)
+            here.metrics.register_factory(factory, name=name)
         factories["one"].informer(Event)
         factories["one"].informer(NewEvent)
         factories["one"].informer(Pod, namespace="default", label_selector="app=web")
-        factories["one"].informer(Pod, metadata_only=True)
+        factories["one"].informer(metadata_kind(Pod))
         factories["two"].informer(Pod)
         factories["two"].informer(unstructured_kind(Pod.__resource__))
         labels = ("name", "group", "version", "resource", "informer")
@@ -176,7 +176,7 @@ async def test_a_handler_tells_how_it_keeps_up(autojump_clock: Clock) -> None:
     async with world("a", "b", "c") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client)
         registration = factory.informer(Pod).add_event_handler(Slow())
-        here.metrics.watch_handler(registration)
+        here.metrics.register_handler(registration)
         of = partial(value, here.metrics, handler="handler Slow of informer Pod")
         await nursery.start(factory.run)
         await trio.sleep(7)
@@ -184,8 +184,8 @@ async def test_a_handler_tells_how_it_keeps_up(autojump_clock: Clock) -> None:
             here.server.create(pod(name))
         await trio.sleep(1)
         statistics = registration.statistics()
-        assert of("trioformer_handler_waiting") == statistics.mailbox.buffered > 0
-        assert of("trioformer_handler_most_waiting") == statistics.mailbox.high_water > 0
+        assert of("trioformer_handler_waiting") == statistics.buffer.buffered > 0
+        assert of("trioformer_handler_most_waiting") == statistics.buffer.high_water > 0
         assert of("trioformer_handler_delivered_total") == 2
         assert of("trioformer_handler_coalesced_total") == 0
         assert of("trioformer_handler_failed_total") == 0
@@ -208,17 +208,17 @@ async def test_a_handler_tells_what_was_merged_for_it_and_what_it_raised(autojum
     async with world("a", "b") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client)
         registration = factory.informer(Pod).add_event_handler(Failing(), buffer_size=1, on_error=take)
-        here.metrics.watch_handler(registration)
+        here.metrics.register_handler(registration)
         await nursery.start(factory.run)
         for change in ("1", "2", "3"):
             for name in ("a", "b"):
                 here.server.patch(Pod, name, {"metadata": {"labels": {"change": change}}})
         await trio.sleep(1)
         of = partial(value, here.metrics)
-        mailbox = registration.statistics().mailbox
-        assert mailbox.pending_objects > 0
-        assert of("trioformer_handler_waiting") == mailbox.buffered + mailbox.pending_objects
-        assert of("trioformer_handler_coalesced_total") == mailbox.coalesced > 0
+        buffer = registration.statistics().buffer
+        assert buffer.pending_objects > 0
+        assert of("trioformer_handler_waiting") == buffer.buffered + buffer.pending_objects
+        assert of("trioformer_handler_coalesced_total") == buffer.coalesced > 0
         assert of("trioformer_handler_failed_total") == 0
         await trio.sleep(60)
         assert of("trioformer_handler_failed_total") == registration.statistics().failed > 0
@@ -233,30 +233,30 @@ async def test_the_names_of_what_is_watched_are_unique_and_can_be_given_back() -
     metrics = Metrics()
     async with world() as here:
         factory, other = SharedInformerFactory(here.client), SharedInformerFactory(here.client)
-        metrics.watch_factory(factory, name="mine")
+        metrics.register_factory(factory, name="mine")
         with pytest.raises(ValueError, match="a factory named 'mine' is measured already"):
-            metrics.watch_factory(other, name="mine")
-        metrics.watch_factory(other, name="yours")
-        metrics.unwatch(factory)
-        metrics.watch_factory(factory, name="mine")
+            metrics.register_factory(other, name="mine")
+        metrics.register_factory(other, name="yours")
+        metrics.unregister(factory)
+        metrics.register_factory(factory, name="mine")
         elector = LeaderElector(here.client, name="lease", namespace="default")
-        metrics.watch_elector(elector, name="lease")
+        metrics.register_elector(elector, name="lease")
         with pytest.raises(ValueError, match="an election named 'lease' is measured already"):
-            metrics.watch_elector(elector, name="lease")
-    metrics.watch_controller(Controller("web", Reconcile()))
+            metrics.register_elector(elector, name="lease")
+    metrics.register_controller(Controller("web", Reconcile()))
     with pytest.raises(ValueError, match="a controller or queue named 'web' is measured already"):
-        metrics.watch_controller(Controller("web", Reconcile()))
+        metrics.register_controller(Controller("web", Reconcile()))
     with pytest.raises(ValueError, match="a controller or queue named 'web' is measured already"):
-        metrics.watch_queue(WorkQueue[str](name="web"))
+        metrics.register_queue(WorkQueue[str](name="web"))
     with pytest.raises(ValueError, match="a queue needs a name to be measured"):
-        metrics.watch_queue(WorkQueue[str]())
+        metrics.register_queue(WorkQueue[str]())
 
 
 async def test_each_informer_that_is_watched_has_measures_of_its_own_and_no_other_has_any() -> None:
     """client-go: TestWithResource"""
     async with world() as here:
         factory, unwatched = SharedInformerFactory(here.client), SharedInformerFactory(here.client)
-        here.metrics.watch_factory(factory, name="mine")
+        here.metrics.register_factory(factory, name="mine")
         for each in (factory, unwatched):
             each.informer(Pod)
             each.informer(Pod)
@@ -275,21 +275,21 @@ async def test_what_is_not_watched_any_more_has_no_measures_and_what_was_counted
         factory = SharedInformerFactory(here.client)
         registration = factory.informer(Pod).add_event_handler(Slow())
         elector = LeaderElector(here.client, name="lease", namespace="default")
-        metrics.watch_queue(queue)
-        metrics.watch_factory(factory)
-        metrics.watch_handler(registration)
-        metrics.watch_elector(elector, name="lease")
+        metrics.register_queue(queue)
+        metrics.register_factory(factory)
+        metrics.register_handler(registration)
+        metrics.register_elector(elector, name="lease")
         names = ("workqueue_depth", "trioformer_informer_objects", "trioformer_handler_waiting")
         names += ("leader_election_master_status",)
         assert [len(samples(metrics, name)) for name in names] == [1, 1, 1, 1]
         for _ in range(2):
-            metrics.unwatch(queue)
-            metrics.unwatch(factory)
-            metrics.unwatch(registration)
-            metrics.unwatch(elector)
+            metrics.unregister(queue)
+            metrics.unregister(factory)
+            metrics.unregister(registration)
+            metrics.unregister(elector)
         assert [len(samples(metrics, name)) for name in names] == [0, 0, 0, 0]
         assert value(metrics, "workqueue_adds_total") == 1
-        metrics.watch_queue(queue)
+        metrics.register_queue(queue)
         assert value(metrics, "workqueue_depth") == 1
 
 
@@ -300,7 +300,9 @@ async def test_of_two_candidates_one_tells_that_it_leads(autojump_clock: Clock) 
     async with world() as here, trio.open_nursery() as nursery:
         for identity in ("one", "two"):
             elector = LeaderElector(here.client, name="lease", namespace="default", identity=identity)
-            here.metrics.watch_elector(elector, name=identity)  # in two processes, both would be called after the lease
+            here.metrics.register_elector(
+                elector, name=identity
+            )  # in two processes, both would be called after the lease
             nursery.start_soon(elector.run, lead)
             await trio.sleep(1)
         status = partial(by_label, here.metrics, "leader_election_master_status", "name")
@@ -323,7 +325,7 @@ async def test_a_leader_that_cannot_renew_does_not_tell_that_it_leads(autojump_c
     async with world() as here, trio.open_nursery() as nursery:
         options = LeaderElectionOptions()
         elector = LeaderElector(here.client, name="lease", namespace="default", options=options)
-        here.metrics.watch_elector(elector, name="lease")
+        here.metrics.register_elector(elector, name="lease")
         nursery.start_soon(partial(elector.run, go_on_for_ever, again_after_loss=True))
         await trio.sleep(5)
         status = partial(value, here.metrics, "leader_election_master_status", name="lease")

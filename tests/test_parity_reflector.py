@@ -17,14 +17,21 @@ import trio.testing
 from tests.scripted import Recorder, ScriptedListWatch, Step, added, deleted, listing, modified, pod
 from tests.scripted_http import InMemory, answer
 from tests.test_cache_reflector import Sink, play
-from trioformer.cache import ApiListWatch, BackoffPolicy, Reflector, ReflectorOptions, Report, SharedInformer
+from trioformer.cache import (
+    ApiListWatch,
+    BackoffPolicy,
+    Reflector,
+    ReflectorOptions,
+    SharedInformer,
+    UndecodableHandler,
+)
 from trioformer.client import ObjectList, Undecodable, open_client
 from trioformer.errors import (
     ConnectionFailedError,
     ExpiredError,
     ForbiddenError,
     InternalServerError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
@@ -160,7 +167,9 @@ async def test_the_delays_are_those_that_were_configured(autojump_clock: trio.te
 class Forgetful(ScriptedListWatch):
     """Makes its list when it is asked, and keeps none of it."""
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[Pod]:
+    async def list(
+        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+    ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         return listing(*(pod(f"p{number}", number, namespace="listed") for number in range(50)), version=50)
 
@@ -214,7 +223,7 @@ async def served(*answers: str | tuple[int, str]) -> Served:
     carrier = InMemory([*replies, answer(200, None)])
     sink, outcome = Sink(), Served([], [], [], [])
     options = ReflectorOptions(
-        stream_lists=False, watch_error_handler=outcome.errors.append, undecodable_handler=outcome.lost.append
+        watch_list=False, watch_error_handler=outcome.errors.append, undecodable_handler=outcome.lost.append
     )
     async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
         with trio.move_on_after(0.7):  # less than the shortest backoff
@@ -246,11 +255,11 @@ async def test_a_table_is_neither_a_list_nor_an_event(autojump_clock: trio.testi
     """client-go: TestIsUnsupportedTableObject"""
     table = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "7"}, "rows": []}
     refused = await served(json.dumps(table))
-    assert [type(error) for error in refused.errors] == [UnexpectedAnswerError]
+    assert [type(error) for error in refused.errors] == [UnexpectedResponseError]
     assert "Table" in str(refused.errors[0])
     assert refused.seen == []
     filled = await served(page("a", version=10, kind="Table"))
-    assert [type(error) for error in filled.errors] == [UnexpectedAnswerError]
+    assert [type(error) for error in filled.errors] == [UnexpectedResponseError]
     assert filled.seen == []
     event = json.dumps({"type": "ADDED", "object": table})
     told = await served(page("a", version=10), event + "\n")

@@ -13,7 +13,15 @@ import pytest
 import trio
 import trio.testing
 
-from trioformer import Api, Client, ObjectMeta, ResourceEventHandler, SharedInformerFactory, StatusError
+from trioformer import (
+    Api,
+    Client,
+    ObjectMeta,
+    ReflectorOptions,
+    ResourceEventHandler,
+    SharedInformerFactory,
+    StatusError,
+)
 from trioformer.models.core_v1 import Container, Pod, PodSpec
 from trioformer.testing import APIServer
 
@@ -93,7 +101,9 @@ async def test_handlers_are_told_a_possible_history_that_ends_with_what_the_serv
 ) -> None:
     """client-go: TestHammerController"""
     rng = random.Random(seed)
-    factory = SharedInformerFactory(client, resync_period=1, watch_error_handler=lambda error: None)
+    factory = SharedInformerFactory(
+        client, resync_period=1, options=ReflectorOptions(watch_error_handler=lambda error: None)
+    )
     informer = factory.informer(Pod)
     quick, slow, patient = Historian(), Historian(pause=0.2), Historian(pause=0.05)
     informer.add_event_handler(quick)

@@ -93,7 +93,7 @@ async def storm(informer: SharedInformer[Pod], server: Recorded) -> None:
     await registration.wait_until_synced()
     server.go.set()
     await handler.done.wait()
-    statistics = registration.statistics().mailbox
+    statistics = registration.statistics().buffer
     assert (statistics.coalesced, statistics.delivered) == (0, PODS + EVENTS)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trioformer.errors import SelectorError, TrioformerError
-from trioformer.models._selectors import FieldMatcher, FieldRequirement, LabelMatcher, LabelRequirement
+from trioformer.models._selectors import FieldRequirement, FieldSelector, LabelRequirement, LabelSelector
 
 NAME_SHAPE = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!' or a backslash"
@@ -66,7 +66,7 @@ PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!'
 )
 def test_label_selectors_parse(text: str, requirements: list[tuple[str, Any, list[str]]]) -> None:
     expected = tuple(LabelRequirement(key, operator, values) for key, operator, values in requirements)
-    assert LabelMatcher.parse(text).requirements == expected
+    assert LabelSelector.parse(text).requirements == expected
 
 
 @pytest.mark.parametrize(
@@ -127,19 +127,19 @@ def test_label_selectors_parse(text: str, requirements: list[tuple[str, Any, lis
 )
 def test_label_selectors_that_do_not_parse(text: str, position: int, problem: str) -> None:
     with pytest.raises(SelectorError) as caught:
-        LabelMatcher.parse(text)
+        LabelSelector.parse(text)
     assert str(caught.value) == f"label selector {text!r}, position {position}: {problem}"
 
 
 def test_a_prefix_has_at_most_253_characters() -> None:
     with pytest.raises(SelectorError, match="lower-case DNS name of at most 253 characters"):
-        LabelMatcher.parse(".".join(["p" * 49] * 5) + ".abcd/n")
+        LabelSelector.parse(".".join(["p" * 49] * 5) + ".abcd/n")
 
 
 def test_errors_are_short_and_single_lines_however_long_the_selector() -> None:
     text = f"a in ({','.join(str(n) for n in range(5000))}\n$)"
     with pytest.raises(SelectorError) as caught:
-        LabelMatcher.parse(text)
+        LabelSelector.parse(text)
     message = str(caught.value)
     assert len(message) < 400
     assert "\n" not in message
@@ -179,7 +179,7 @@ def test_errors_are_short_and_single_lines_however_long_the_selector() -> None:
     ],
 )
 def test_label_selectors_match(text: str, matching: list[dict[str, str]], others: list[dict[str, str]]) -> None:
-    matcher = LabelMatcher.parse(text)
+    matcher = LabelSelector.parse(text)
     assert [labels for labels in matching if not matcher.matches(labels)] == []
     assert [labels for labels in others if matcher.matches(labels)] == []
     for labels in (*matching, *others):
@@ -187,7 +187,7 @@ def test_label_selectors_match(text: str, matching: list[dict[str, str]], others
 
 
 def test_labels_may_be_any_mapping() -> None:
-    assert LabelMatcher.parse("a=b,c").matches(MappingProxyType({"a": "b", "c": ""}))
+    assert LabelSelector.parse("a=b,c").matches(MappingProxyType({"a": "b", "c": ""}))
 
 
 # ------------------------------------------------------------------------------------- labels: rendering and forms
@@ -205,17 +205,17 @@ def test_labels_may_be_any_mapping() -> None:
     ],
 )
 def test_label_selectors_render(text: str, rendered: str) -> None:
-    assert str(LabelMatcher.parse(text)) == rendered
+    assert str(LabelSelector.parse(text)) == rendered
 
 
 def test_label_selectors_of_every_form() -> None:
-    parsed = LabelMatcher.parse("app=web,tier=")
-    assert LabelMatcher.of({"tier": "", "app": "web"}) == parsed
-    assert LabelMatcher.of(" tier=, app == web") == parsed
-    assert LabelMatcher.of(parsed) is parsed
+    parsed = LabelSelector.parse("app=web,tier=")
+    assert LabelSelector.of({"tier": "", "app": "web"}) == parsed
+    assert LabelSelector.of(" tier=, app == web") == parsed
+    assert LabelSelector.of(parsed) is parsed
     for nothing in (None, "", {}):
-        assert LabelMatcher.of(nothing) == LabelMatcher()
-        assert LabelMatcher.of(nothing).is_empty
+        assert LabelSelector.of(nothing) == LabelSelector()
+        assert LabelSelector.of(nothing).is_empty
     assert not parsed.is_empty
 
 
@@ -233,7 +233,7 @@ def test_label_selectors_of_every_form() -> None:
 )
 def test_mappings_are_checked(labels: Mapping[Any, Any], message: str) -> None:
     with pytest.raises(SelectorError) as caught:
-        LabelMatcher.of(labels)
+        LabelSelector.of(labels)
     assert str(caught.value) == message
 
 
@@ -267,10 +267,10 @@ def test_values_are_a_collection_not_one_string() -> None:
 
 
 def test_matchers_are_values() -> None:
-    one, other = LabelMatcher.parse("b in (y,x),a>1"), LabelMatcher.parse("a>1, b in (x,y)")
+    one, other = LabelSelector.parse("b in (y,x),a>1"), LabelSelector.parse("a>1, b in (x,y)")
     assert one == other
     assert hash(one) == hash(other)
-    assert one != LabelMatcher.parse("b in (y),a>1")
+    assert one != LabelSelector.parse("b in (y),a>1")
     copy = pickle.loads(pickle.dumps(one))
     assert copy == one
     assert copy.matches({"a": "2", "b": "x"})
@@ -298,8 +298,8 @@ LABELS = st.dictionaries(st.sampled_from(["a", "in", "notin"]) | KEYS, VALUES | 
 def test_a_rendered_label_selector_parses_to_itself(
     requirements: list[LabelRequirement], labels: dict[str, str]
 ) -> None:
-    matcher = LabelMatcher(requirements)  # type: ignore[arg-type]  # any iterable is converted
-    parsed = LabelMatcher.parse(str(matcher))
+    matcher = LabelSelector(requirements)  # type: ignore[arg-type]  # any iterable is converted
+    parsed = LabelSelector.parse(str(matcher))
     assert parsed == matcher
     assert str(parsed) == str(matcher)
     assert parsed.matches(labels) == all(requirement.matches(labels) for requirement in requirements)
@@ -311,10 +311,10 @@ def test_a_rendered_label_selector_parses_to_itself(
 def test_any_text_parses_to_what_it_renders_or_is_a_selector_error(parts: list[str]) -> None:
     text = "".join(parts)
     try:
-        matcher = LabelMatcher.parse(text)
+        matcher = LabelSelector.parse(text)
     except SelectorError:
         return
-    assert LabelMatcher.parse(str(matcher)) == matcher
+    assert LabelSelector.parse(str(matcher)) == matcher
     assert matcher.is_empty == (text.strip() == "")
 
 
@@ -345,7 +345,7 @@ def test_any_text_parses_to_what_it_renders_or_is_a_selector_error(parts: list[s
     ],
 )
 def test_field_selectors_parse(text: str, requirements: list[tuple[str, Any, str]]) -> None:
-    assert FieldMatcher.parse(text).requirements == tuple(requirements)
+    assert FieldSelector.parse(text).requirements == tuple(requirements)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_field_selectors_parse(text: str, requirements: list[tuple[str, Any, str
 )
 def test_field_selectors_that_do_not_parse(text: str, position: int, problem: str) -> None:
     with pytest.raises(SelectorError) as caught:
-        FieldMatcher.parse(text)
+        FieldSelector.parse(text)
     assert str(caught.value) == f"field selector {text!r}, position {position}: {problem}"
 
 
@@ -387,14 +387,14 @@ def test_field_selectors_that_do_not_parse(text: str, position: int, problem: st
     ],
 )
 def test_field_selectors_match(text: str, matching: list[dict[str, str]], others: list[dict[str, str]]) -> None:
-    matcher = FieldMatcher.parse(text)
+    matcher = FieldSelector.parse(text)
     assert [fields for fields in matching if not matcher.matches(lambda path, f=fields: f.get(path, ""))] == []
     assert [fields for fields in others if matcher.matches(lambda path, f=fields: f.get(path, ""))] == []
 
 
 def test_what_the_getter_raises_is_passed_on() -> None:
     with pytest.raises(KeyError, match=r"spec\.x"):
-        FieldMatcher.parse("spec.x=1").matches({}.__getitem__)
+        FieldSelector.parse("spec.x=1").matches({}.__getitem__)
 
 
 @pytest.mark.parametrize(
@@ -402,18 +402,18 @@ def test_what_the_getter_raises_is_passed_on() -> None:
     [("", ""), ("z==b,a!=c,", "a!=c,z=b"), (r"k=\\\,\=,a=", r"a=,k=\\\,\=")],
 )
 def test_field_selectors_render(text: str, rendered: str) -> None:
-    assert str(FieldMatcher.parse(text)) == rendered
+    assert str(FieldSelector.parse(text)) == rendered
 
 
 def test_field_selectors_of_every_form() -> None:
-    parsed = FieldMatcher.parse("metadata.name=x,spec.nodeName=")
-    assert FieldMatcher.of({"spec.nodeName": "", "metadata.name": "x"}) == parsed
-    assert FieldMatcher.of("spec.nodeName=,metadata.name=x") == parsed
-    assert FieldMatcher.of(parsed) is parsed
-    assert hash(FieldMatcher.of(str(parsed))) == hash(parsed)
+    parsed = FieldSelector.parse("metadata.name=x,spec.nodeName=")
+    assert FieldSelector.of({"spec.nodeName": "", "metadata.name": "x"}) == parsed
+    assert FieldSelector.of("spec.nodeName=,metadata.name=x") == parsed
+    assert FieldSelector.of(parsed) is parsed
+    assert hash(FieldSelector.of(str(parsed))) == hash(parsed)
     for nothing in (None, "", {}):
-        assert FieldMatcher.of(nothing) == FieldMatcher()
-        assert FieldMatcher.of(nothing).is_empty
+        assert FieldSelector.of(nothing) == FieldSelector()
+        assert FieldSelector.of(nothing).is_empty
     assert not parsed.is_empty
     assert [(path, value) for path, _, value in parsed.requirements] == [("metadata.name", "x"), ("spec.nodeName", "")]
 
@@ -431,7 +431,7 @@ def test_field_selectors_of_every_form() -> None:
 )
 def test_field_requirements_made_by_hand_are_checked(requirement: Any, problem: str) -> None:
     with pytest.raises(SelectorError) as caught:
-        FieldMatcher([requirement])  # type: ignore[arg-type]  # any iterable of triples is converted
+        FieldSelector([requirement])  # type: ignore[arg-type]  # any iterable of triples is converted
     assert str(caught.value) == f"field requirement on {requirement[0]!r}: {problem}"
 
 
@@ -444,8 +444,8 @@ FIELDS = st.builds(FieldRequirement, PATHS, st.sampled_from(["=", "!="]), TEXTS)
 def test_a_rendered_field_selector_parses_to_itself(
     requirements: list[FieldRequirement], fields: dict[str, str]
 ) -> None:
-    matcher = FieldMatcher(requirements)  # type: ignore[arg-type]  # any iterable is converted
-    parsed = FieldMatcher.parse(str(matcher))
+    matcher = FieldSelector(requirements)  # type: ignore[arg-type]  # any iterable is converted
+    parsed = FieldSelector.parse(str(matcher))
     assert parsed == matcher
     assert str(parsed) == str(matcher)
     assert sorted(parsed.requirements) == sorted(requirements)
@@ -456,7 +456,7 @@ def test_a_rendered_field_selector_parses_to_itself(
 @given(st.text(st.sampled_from("ab,=!\\ \n함")))
 def test_any_text_is_a_field_selector_or_an_error(text: str) -> None:
     try:
-        matcher = FieldMatcher.parse(text)
+        matcher = FieldSelector.parse(text)
     except SelectorError:
         return
-    assert FieldMatcher.parse(str(matcher)) == matcher
+    assert FieldSelector.parse(str(matcher)) == matcher

@@ -12,7 +12,7 @@ import trio
 
 from trioformer.testing.control_plane._certificates import issue_certificates
 from trioformer.testing.control_plane._process import Program
-from trioformer.testing.control_plane._watchdog import post_guard
+from trioformer.testing.control_plane._watchdog import start_watchdog
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="no waitid() here")
 
@@ -26,7 +26,7 @@ def program(tmp_path: Path) -> Program:
 
 async def test_a_guard_kills_when_nobody_is_left() -> None:
     process = await trio.lowlevel.open_process(["/bin/sleep", "1000"], stdout=subprocess.DEVNULL)
-    guard = await post_guard(process.pid)
+    guard = await start_watchdog(process.pid)
     os.close(guard._pipe)  # as the kernel does
     with trio.fail_after(10):
         assert await process.wait() == -signal.SIGKILL

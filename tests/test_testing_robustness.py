@@ -14,8 +14,8 @@ from tests.embedded import TABLE, refused, running
 from trioformer.models import ResourceInfo
 from trioformer.testing import APIServer
 from trioformer.testing._serving._requests import read_request
-from trioformer.testing._serving._resources import Asked
-from trioformer.testing._serving._responses import Answer
+from trioformer.testing._serving._resources import ResourceRequest
+from trioformer.testing._serving._responses import Response
 from trioformer.testing._storage._patching import JSON_PATCH, MERGE, STRATEGIC
 from trioformer.testing._storage._status import RefusedError
 
@@ -128,11 +128,11 @@ def ask(
     record = read_request(method, path, query.encode(), user_agent="", time=0)
     content = b"" if body is None else json.dumps(body).encode()
     try:
-        answer, _ = server._app._resources.answer(Asked(record, accept, content_type, content))
+        answer, _ = server._app._resources.answer(ResourceRequest(record, accept, content_type, content))
     except RefusedError as refusal:
         json.dumps(refusal.status)
         return refusal.code
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Response)
     json.loads(b"".join(answer.chunks))
     return answer.code
 

@@ -42,7 +42,7 @@ from trioformer.errors import (
     StatusError,
     TooManyRequestsError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap, Pod
@@ -310,7 +310,7 @@ async def test_events_that_were_seen_before_are_skipped(autojump_clock: MockCloc
         (refusal(429, "TooManyRequests"), TooManyRequestsError),
         (refusal(504, "Timeout"), ServerTimeoutError),
         (refusal(418), StatusError),
-        (answer(302, "x"), UnexpectedAnswerError),
+        (answer(302, "x"), UnexpectedResponseError),
         (answer(200, "<html>\n", None), DecodeError),
         (stream(error(500, "InternalError"), None), InternalServerError),
         (stream(error(504, "Timeout"), None), ServerTimeoutError),

@@ -20,7 +20,7 @@ class CrashError(Exception):
 
 
 @attrs.define(eq=False)
-class Tally:
+class Counters:
     """An observer whose counts must agree in the end."""
 
     counts: Counter[str] = attrs.field(factory=Counter)
@@ -52,7 +52,7 @@ class Storm:
     rng: random.Random
     keys: int
     queue: RateLimitingQueue[int] = attrs.field(init=False)
-    tally: Tally = attrs.field(factory=Tally)
+    counters: Counters = attrs.field(factory=Counters)
     wanted: Counter[int] = attrs.field(factory=Counter)
     seen: dict[int, int] = attrs.field(factory=dict)
     busy: set[int] = attrs.field(factory=set)
@@ -62,7 +62,7 @@ class Storm:
 
     def __attrs_post_init__(self) -> None:
         limiter = ItemExponentialFailureRateLimiter(0.05, 5)
-        self.queue = RateLimitingQueue(limiter, oldest_every=self.rng.choice([None, 3]), observer=self.tally)
+        self.queue = RateLimitingQueue(limiter, oldest_every=self.rng.choice([None, 3]), observer=self.counters)
 
     async def produce(self, wishes: int) -> None:
         rng, queue = self.rng, self.queue
@@ -126,7 +126,7 @@ class Storm:
             await trio.sleep(1_000)
             assert not await self.queue.drain()
         assert self.seen == self.wanted
-        counts = self.tally.counts
+        counts = self.counters.counts
         assert counts["added"] == counts["taken"] == counts["finished"] == self.queue.statistics().adds
         assert counts["delayed"] == self.queue.statistics().retries
         assert self.crashes > 10

@@ -28,6 +28,7 @@ from .cache import FilteringHandler as FilteringHandler
 from .cache import HandlerRegistration as HandlerRegistration
 from .cache import Lister as Lister
 from .cache import Notification as Notification
+from .cache import ReflectorOptions as ReflectorOptions
 from .cache import ResourceEventHandler as ResourceEventHandler
 from .cache import SharedInformer as SharedInformer
 from .cache import SharedInformerFactory as SharedInformerFactory

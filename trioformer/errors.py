@@ -7,7 +7,7 @@
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── DecodeError                     bytes are not the JSON that the type promises (also a ValueError)
     ├── ConnectionFailedError           no answer: refused, reset, TLS, timeout, end of stream
-    ├── UnexpectedAnswerError           an answer, but not a Kubernetes one: HTML, half a JSON object
+    ├── UnexpectedResponseError           an answer, but not a Kubernetes one: HTML, half a JSON object
     ├── StatusError                     the API server answered with a Status: code, reason, message, details
     │   ├── BadRequestError             400
     │   ├── UnauthorizedError           401
@@ -76,7 +76,7 @@ __all__ = [
     "TransformError",
     "TrioformerError",
     "UnauthorizedError",
-    "UnexpectedAnswerError",
+    "UnexpectedResponseError",
     "UnsupportedMediaTypeError",
 ]
 
@@ -147,7 +147,7 @@ class ConnectionFailedError(TrioformerError):
         self.permanent = permanent
 
 
-class UnexpectedAnswerError(TrioformerError):
+class UnexpectedResponseError(TrioformerError):
     """The server answered, but not as a Kubernetes API server does.
 
     Attributes:

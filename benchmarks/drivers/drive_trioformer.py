@@ -119,7 +119,7 @@ class Setup:
 
     def mailboxes(self) -> Mapping[str, object]:
         """What the readers' queues went through: nothing may be merged."""
-        all_of_them = [registration.statistics().mailbox for registration in self.registrations]
+        all_of_them = [registration.statistics().buffer for registration in self.registrations]
         return {
             "coalesced": sum(box.coalesced for box in all_of_them),
             "high_water": max(box.high_water for box in all_of_them),
@@ -132,7 +132,7 @@ async def finished(setup: Setup) -> None:
         while not handler.done.is_set():
             with trio.move_on_after(1):
                 await handler.done.wait()
-            boxes = [registration.statistics().mailbox for registration in setup.registrations]
+            boxes = [registration.statistics().buffer for registration in setup.registrations]
             if any(box.coalesced for box in boxes) and not any(box.buffered or box.pending_objects for box in boxes):
                 return
 

@@ -52,7 +52,7 @@ def derived(values: Mapping[str, float], *, pods: int, events: int) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ErrorClass:
     """Whether a target is reached."""
 
     text: str
@@ -64,7 +64,7 @@ class Verdict:
         return f"{'reached' if self.reached else 'NOT REACHED':<12} {value:>10}   {self.text}"
 
 
-def judge(target: Target, lines: Sequence[Line]) -> Verdict:
+def judge(target: Target, lines: Sequence[Line]) -> ErrorClass:
     by_label = {line.entrant.label: line for line in lines}
     value = _value(target, by_label.get(target.of))
     subject = f"{target.what} of {target.of}"
@@ -75,7 +75,7 @@ def judge(target: Target, lines: Sequence[Line]) -> Verdict:
     bound, sign = (target.at_most, "≤") if target.at_most is not None else (target.at_least, "≥")
     assert bound is not None
     reached = value is not None and (value <= bound if sign == "≤" else value >= bound)
-    return Verdict(f"{subject} {sign} {bound:,g}", value, reached)
+    return ErrorClass(f"{subject} {sign} {bound:,g}", value, reached)
 
 
 def _value(target: Target, line: Line | None) -> float | None:
@@ -119,7 +119,7 @@ def as_text(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(made)
 
 
-def as_rst(workload: Workload, rows: Sequence[Sequence[str]], verdicts: Sequence[Verdict], about: str) -> str:
+def as_rst(workload: Workload, rows: Sequence[Sequence[str]], verdicts: Sequence[ErrorClass], about: str) -> str:
     out = [f".. list-table:: {workload.title} ({about})", "   :header-rows: 1", ""]
     for row in rows:
         out += [f"   {'* -' if number == 0 else '  -'} {cell}".rstrip() for number, cell in enumerate(row)]
@@ -157,7 +157,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write(directory: Path, name: str, workload: Workload, lines: Sequence[Line], *, repeats: int) -> list[Verdict]:
+def write(directory: Path, name: str, workload: Workload, lines: Sequence[Line], *, repeats: int) -> list[ErrorClass]:
     """Print a workload's result, and write it as JSON and reStructuredText."""
     verdicts = [judge(target, lines) for target in workload.targets]
     rows = table(workload, lines)

@@ -30,9 +30,9 @@ from trioformer.cache import (
     ApiListWatch,
     EventSource,
     ReflectorOptions,
-    Report,
     ResourceEventHandler,
     SharedInformer,
+    UndecodableHandler,
 )
 from trioformer.client import Api, Client, ObjectList
 from trioformer.models import KubernetesObject, ObjectMeta, key_of
@@ -250,7 +250,7 @@ async def test_without_streamed_lists_the_first_list_is_a_list(cluster: Cluster)
     async with connected(cluster.control_plane) as writer, connected(cluster.control_plane, user_agent=agent) as client:
         api = await config_maps(writer)
         await api.create(config_map("first"))
-        informer, failures = informer_of(client, api, ReflectorOptions(stream_lists=False))
+        informer, failures = informer_of(client, api, ReflectorOptions(watch_list=False))
         with trio.fail_after(10):
             async with trio.open_nursery() as nursery:
                 await nursery.start(informer.run)
@@ -401,12 +401,14 @@ class FromTheFuture:
         self.asked.append(resource_version if self.asked else FUTURE)
         return self.asked[-1]
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[ConfigMap]:
+    async def list(
+        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+    ) -> ObjectList[ConfigMap]:
         version = self._version(resource_version)
         return await self._source.list(resource_version=version, page_size=None, report=report)
 
     def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
     ) -> AbstractAsyncContextManager[EventSource[ConfigMap]]:
         return self._source.watch(
             resource_version=self._version(resource_version),
@@ -419,11 +421,11 @@ class FromTheFuture:
 async def test_a_list_of_a_version_from_the_future_becomes_one_of_the_newest(cluster: Cluster) -> None:
     async with connected(cluster.control_plane) as client:
 
-        async def follow(*, stream_lists: bool) -> None:
+        async def follow(*, watch_list: bool) -> None:
             api = await config_maps(client)
             await api.create(config_map("first"))
             source = FromTheFuture(ApiListWatch(api))
-            informer = SharedInformer(source, options=ReflectorOptions(stream_lists=stream_lists))
+            informer = SharedInformer(source, options=ReflectorOptions(watch_list=watch_list))
             async with trio.open_nursery() as nursery:
                 await nursery.start(informer.run)
                 await assert_in_step(informer, api)
@@ -431,7 +433,7 @@ async def test_a_list_of_a_version_from_the_future_becomes_one_of_the_newest(clu
                 nursery.cancel_scope.cancel()
 
         with trio.fail_after(30):
-            await in_parallel([partial(follow, stream_lists=True), partial(follow, stream_lists=False)])
+            await in_parallel([partial(follow, watch_list=True), partial(follow, watch_list=False)])
 
 
 async def test_a_server_that_is_restored_from_a_backup_is_listed_again(assets: Path) -> None:

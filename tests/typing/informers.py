@@ -22,7 +22,7 @@ from trioformer import (
     open_client,
 )
 from trioformer.cache.factory._requests import InformerKey
-from trioformer.models import KubernetesObject, PartialObjectMetadata
+from trioformer.models import KubernetesObject, PartialObjectMetadata, metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod
 
 K = TypeVar("K", bound=KubernetesObject)
@@ -65,12 +65,12 @@ async def factories(client: Client) -> None:
     assert_type(
         factory.informer(Pod, transform=smaller, indexers={"name": lambda pod: [pod.name]}), SharedInformer[Pod]
     )
-    metadata = factory.informer(Pod, metadata_only=True, indexers={"name": in_default})
+    metadata = factory.informer(metadata_kind(Pod), indexers={"name": in_default})
     assert_type(metadata, SharedInformer[PartialObjectMetadata])
-    async with factory.using(Pod, namespace="a") as informer:
+    async with factory.open_informer(Pod, namespace="a") as informer:
         assert_type(informer, SharedInformer[Pod])
         registration = informer.add_event_handler(Handler())
-    async with factory.using(Pod, metadata_only=True) as nothing_else:
+    async with factory.open_informer(metadata_kind(Pod)) as nothing_else:
         assert_type(nothing_else, SharedInformer[PartialObjectMetadata])
         other = nothing_else.add_event_handler(ResourceEventHandler())
     await factory.wait_for_cache_sync(registration, other, deadline=trio.current_time() + 30)

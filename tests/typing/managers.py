@@ -9,7 +9,14 @@ import trio
 
 from trioformer import Client
 from trioformer.controller import Controller, Request
-from trioformer.manager import FollowedFile, ManagerContext, Runnable, Starter, follow_file, run_controllers
+from trioformer.manager import (
+    ControllerInitializer,
+    FollowedFile,
+    ManagerContext,
+    Runnable,
+    follow_file,
+    run_controllers,
+)
 
 
 async def reconcile(request: Request) -> None: ...
@@ -28,7 +35,7 @@ def start_at_once(context: ManagerContext) -> Controller:
 
 
 async def managing(client: Client, nursery: trio.Nursery) -> None:
-    starters: dict[str, Starter] = {"start": start, "skip": skip}
+    starters: dict[str, ControllerInitializer] = {"start": start, "skip": skip}
     await nursery.start(partial(run_controllers, client, starters, enabled="*,-skip"))
     await run_controllers(client, {"start": start})
     await run_controllers(client, {"start": start_at_once})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]  # not async

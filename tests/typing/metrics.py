@@ -27,13 +27,13 @@ async def observing() -> None:
     controller = Controller("web", reconcile, queue_observer=metrics.queue_observer("web"))
     queue = WorkQueue[str](name="keys", observer=metrics.queue_observer("keys"))
     limited = RateLimitingQueue[int](name="numbers", observer=metrics.queue_observer("numbers"))
-    metrics.watch_controller(controller)
-    metrics.watch_queue(queue)
-    metrics.watch_queue(limited)
-    metrics.unwatch(queue)
-    metrics.unwatch(limited)
-    metrics.unwatch("web")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the thing, not its name
+    metrics.register_controller(controller)
+    metrics.register_queue(queue)
+    metrics.register_queue(limited)
+    metrics.unregister(queue)
+    metrics.unregister(limited)
+    metrics.unregister("web")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the thing, not its name
     async with open_client(observer=metrics.request_observer()) as client:
         assert_type(client, Client)
-        metrics.watch_factory(SharedInformerFactory(client), name="mine")
-        metrics.watch_elector(LeaderElector(client, name="x", namespace="y"), name="x")
+        metrics.register_factory(SharedInformerFactory(client), name="mine")
+        metrics.register_elector(LeaderElector(client, name="x", namespace="y"), name="x")

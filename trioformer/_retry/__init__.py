@@ -12,9 +12,10 @@ from ._backoff import Backoff as Backoff
 from ._backoff import BackoffPolicy as BackoffPolicy
 from ._backoff import RetryWindow as RetryWindow
 from ._classify import RETRIED as RETRIED
-from ._classify import Verdict as Verdict
+from ._classify import ErrorClass as ErrorClass
+from ._classify import WatchErrorHandler as WatchErrorHandler
+from ._classify import classify_error as classify_error
 from ._classify import retry_after as retry_after
-from ._classify import verdict_on as verdict_on
 from ._pacing import END_GRACE as END_GRACE
 from ._pacing import HEALTHY_AFTER as HEALTHY_AFTER
 from ._pacing import LONGEST_SILENCE as LONGEST_SILENCE

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import enum
 import random
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from ..errors import (
     BadRequestError,
@@ -23,10 +24,10 @@ from ..errors import (
     StatusError,
     TooManyRequestsError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 
-RETRIED: Final = (StatusError, ConnectionFailedError, UnexpectedAnswerError, DecodeError)
+RETRIED: Final = (StatusError, ConnectionFailedError, UnexpectedResponseError, DecodeError)
 """What a server or the way to it can do to us; anything else is an error of the program."""
 
 LONGEST_RETRY_AFTER: Final = 300.0
@@ -38,26 +39,30 @@ RETRY_JITTER: Final = 0.1
 _HOPELESS: Final = (BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError)
 
 
-class Verdict(enum.Enum):
+WatchErrorHandler: TypeAlias = Callable[[Exception], None]
+"""Called with each failure that is retried; must be quick."""
+
+
+class ErrorClass(enum.Enum):
     """What to do after a failure; waiting comes first in any case but one (an expired version)."""
 
     RESUME = "watch again from the same resourceVersion: nothing says that it is not good any more"
     EXPIRED = "the resourceVersion cannot be had: list again"
-    HOPELESS = "the answer stays the same until somebody changes a permission, a certificate or the server"
-    FAILED = "anything else: whether the resourceVersion is still good is not known"
+    PERMANENT = "the answer stays the same until somebody changes a permission, a certificate or the server"
+    UNKNOWN = "anything else: whether the resourceVersion is still good is not known"
 
 
-def verdict_on(error: Exception) -> Verdict:
-    """Judge a failure; total, so that a kind of error that is new here counts as ``FAILED``."""
+def classify_error(error: Exception) -> ErrorClass:
+    """Judge a failure; total, so that a kind of error that is new here counts as ``UNKNOWN``."""
     if isinstance(error, ConnectionFailedError):
-        return Verdict.HOPELESS if error.permanent else Verdict.RESUME
+        return ErrorClass.PERMANENT if error.permanent else ErrorClass.RESUME
     if isinstance(error, TooManyRequestsError):
-        return Verdict.RESUME
+        return ErrorClass.RESUME
     if isinstance(error, ExpiredError) or (isinstance(error, StatusError) and error.is_too_large_resource_version):
-        return Verdict.EXPIRED
+        return ErrorClass.EXPIRED
     if isinstance(error, _HOPELESS):
-        return Verdict.HOPELESS
-    return Verdict.FAILED
+        return ErrorClass.PERMANENT
+    return ErrorClass.UNKNOWN
 
 
 def retry_after(error: Exception, rng: random.Random) -> float:

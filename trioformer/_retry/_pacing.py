@@ -75,7 +75,7 @@ class Pacing:
         return self._is_accepted
 
     @property
-    def was_refused_in_all_but_name(self) -> bool:
+    def is_very_short(self) -> bool:
         """Whether the newest watch is too young to count."""
         return self.lived < VERY_SHORT
 

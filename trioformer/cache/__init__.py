@@ -3,7 +3,7 @@
 ::
 
     list, watch ─▶ Reflector ─▶ DeltaFIFO ─▶ process loop ─▶ Indexer ─▶ Lister
-                                                 └─▶ processor ─▶ one mailbox and task for each handler
+                                                 └─▶ processor ─▶ one buffer and task for each handler
 
 The rooms know only the next one's protocol; :class:`SharedInformer` is the plumber,
 and :class:`SharedInformerFactory` keeps one informer for each thing that is asked for.
@@ -12,6 +12,8 @@ and :class:`SharedInformerFactory` keeps one informer for each thing that is ask
 from __future__ import annotations
 
 from .._retry import BackoffPolicy as BackoffPolicy
+from .._retry import WatchErrorHandler as WatchErrorHandler
+from ..client import UndecodableHandler as UndecodableHandler
 from .factory import FactoryStatistics as FactoryStatistics
 from .factory import FactoryTransform as FactoryTransform
 from .factory import FromFactory as FromFactory
@@ -22,12 +24,12 @@ from .factory import SyncingHandler as SyncingHandler
 from .informer import InformerStatistics as InformerStatistics
 from .informer import SharedInformer as SharedInformer
 from .processor import Added as Added
+from .processor import BufferStatistics as BufferStatistics
 from .processor import Deleted as Deleted
 from .processor import ErrorHandler as ErrorHandler
 from .processor import FilteringHandler as FilteringHandler
 from .processor import HandlerRegistration as HandlerRegistration
 from .processor import HandlerStatistics as HandlerStatistics
-from .processor import MailboxStatistics as MailboxStatistics
 from .processor import Notification as Notification
 from .processor import Overflow as Overflow
 from .processor import ResourceEventHandler as ResourceEventHandler
@@ -35,17 +37,14 @@ from .processor import Subscription as Subscription
 from .processor import Updated as Updated
 from .reflector import ApiListWatch as ApiListWatch
 from .reflector import EventSource as EventSource
+from .reflector import InformerPhase as InformerPhase
 from .reflector import InformerState as InformerState
 from .reflector import ListWatch as ListWatch
-from .reflector import Phase as Phase
 from .reflector import Reflector as Reflector
 from .reflector import ReflectorOptions as ReflectorOptions
 from .reflector import ReflectorStatistics as ReflectorStatistics
-from .reflector import Report as Report
 from .reflector import Sink as Sink
 from .reflector import Transform as Transform
-from .reflector import UndecodableHandler as UndecodableHandler
-from .reflector import WatchErrorHandler as WatchErrorHandler
 from .store import NAMESPACE_INDEX as NAMESPACE_INDEX
 from .store import Delta as Delta
 from .store import DeltaFIFO as DeltaFIFO

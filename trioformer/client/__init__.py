@@ -24,13 +24,13 @@ from ._client import VersionInfo as VersionInfo
 from ._client import open_client as open_client
 from ._lists import PAGE_SIZE as PAGE_SIZE
 from ._lists import ObjectList as ObjectList
-from ._options import FieldSelector as FieldSelector
-from ._options import LabelSelector as LabelSelector
+from ._options import FieldSelectorLike as FieldSelectorLike
+from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import ListOptions as ListOptions
 from ._patch import PatchType as PatchType
 from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
-from ._undecodable import OnUndecodable as OnUndecodable
 from ._undecodable import Undecodable as Undecodable
+from ._undecodable import UndecodableHandler as UndecodableHandler
 from ._watch import WatchEvent as WatchEvent
 from ._watch import WatchStream as WatchStream
 
@@ -38,14 +38,14 @@ __all__ = [
     "PAGE_SIZE",
     "Api",
     "Client",
-    "FieldSelector",
-    "LabelSelector",
+    "FieldSelectorLike",
+    "LabelSelectorLike",
     "ListOptions",
     "ObjectList",
-    "OnUndecodable",
     "PatchType",
     "PropagationPolicy",
     "Undecodable",
+    "UndecodableHandler",
     "VersionInfo",
     "WatchEvent",
     "WatchStream",

@@ -13,24 +13,24 @@ import attrs
 import trio
 
 from .._util import NoPublicConstructor
-from ..errors import ConnectionFailedError, ExpiredError, UnexpectedAnswerError
+from ..errors import ConnectionFailedError, ExpiredError, UnexpectedResponseError
 from ..models import (
-    FieldMatcher,
+    FieldSelector,
     KubernetesObject,
-    LabelMatcher,
+    LabelSelector,
     ResourceInfo,
     dumps,
     encode_for_server,
     resource_of,
 )
-from ..transport import Answer, Scan, Transport
+from ..transport import Response, Scan, Transport
 from ._lists import PAGE_SIZE, ObjectList, read_list
-from ._options import FieldSelector, LabelSelector, ListOptions, list_params, patch_params, watch_params
+from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, explaining_patch, patch_content
-from ._responses import JSON, check, kind_in, object_in, streamed_refusal
-from ._undecodable import OnUndecodable, Undecodable
+from ._responses import JSON, check, kind_in, object_in, streamed_status_error
+from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
-from ._wire_format import Form
+from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -52,7 +52,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     Every method that sends something raises:
 
     - :class:`~trioformer.errors.StatusError`: the server refused; the subclass says why
-    - :class:`~trioformer.errors.UnexpectedAnswerError`: the answer is none of an API server
+    - :class:`~trioformer.errors.UnexpectedResponseError`: the answer is none of an API server
     - :class:`~trioformer.errors.ConnectionFailedError`: no complete answer came
     - ``trio.ClosedResourceError``: the client is closed
     - ``ValueError``: a name or namespace is missing, cannot be one, or contradicts the object
@@ -63,13 +63,13 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         namespace: The only namespace that is dealt with, or None.
     """
 
-    __slots__ = ("_form", "_transport", "kind", "namespace", "resource")
+    __slots__ = ("_transport", "_wire_format", "kind", "namespace", "resource")
 
     def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
         self._transport = transport
         self.kind: type[T] = kind
         self.resource: ResourceInfo = resource_of(kind)
-        self._form = Form(kind, scan)
+        self._wire_format = WireFormat(kind, scan)
         self.namespace: str | None = namespace
         if namespace is not None:
             if not self.resource.namespaced:
@@ -96,12 +96,12 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     async def list(
         self,
         *,
-        label_selector: LabelSelector | None = None,
-        field_selector: FieldSelector | None = None,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
         resource_version: str | None = None,
         resource_version_match: str | None = None,
         page_size: int | None = PAGE_SIZE,
-        on_undecodable: OnUndecodable | None = None,
+        on_undecodable: UndecodableHandler | None = None,
     ) -> ObjectList[T]:
         """List objects: page by page, joined, all at one version of the collection.
 
@@ -122,8 +122,8 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             ExpiredError: ``resource_version`` is no longer known.
         """
         asked = ListOptions(
-            label_selector=str(LabelMatcher.of(label_selector)),
-            field_selector=str(FieldMatcher.of(field_selector)),
+            label_selector=str(LabelSelector.of(label_selector)),
+            field_selector=str(FieldSelector.of(field_selector)),
             resource_version=resource_version,
             resource_version_match=resource_version_match,
             limit=page_size,
@@ -154,12 +154,12 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
                 whole = await self.list_page(attrs.evolve(asked, limit=None), on_undecodable=on_undecodable)
                 return attrs.evolve(whole, pages=pages)
             if page.continue_token == token:
-                raise UnexpectedAnswerError(f"{self._where('list')}: a page continues with itself", code=200)
+                raise UnexpectedResponseError(f"{self._where('list')}: a page continues with itself", code=200)
             items += page.items
         return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
 
     async def list_page(
-        self, options: ListOptions | None = None, *, on_undecodable: OnUndecodable | None = None
+        self, options: ListOptions | None = None, *, on_undecodable: UndecodableHandler | None = None
     ) -> ObjectList[T]:
         """List objects: one page, the one that ``options`` describe.
 
@@ -176,24 +176,24 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         """
         params = list_params(options if options is not None else ListOptions())
         where = self._where("list")
-        accept = self._form.accept_list
+        accept = self._wire_format.accept_list
         async with self._transport.stream(self._collection(), params=params, accept=accept, for_watch=False) as body:
             if body.code != 200:
-                with self._form.explaining():
-                    raise await streamed_refusal(body, method="GET", where=where)
-            return await read_list(body, self._form, where, on_undecodable)
+                with self._wire_format.translate_errors():
+                    raise await streamed_status_error(body, method="GET", where=where)
+            return await read_list(body, self._wire_format, where, on_undecodable)
 
     @asynccontextmanager
     async def watch(
         self,
         *,
         resource_version: str | None = None,
-        label_selector: LabelSelector | None = None,
-        field_selector: FieldSelector | None = None,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
         timeout_seconds: int | None = None,
         allow_bookmarks: bool = False,
         send_initial_events: bool | None = None,
-        on_undecodable: OnUndecodable | None = None,
+        on_undecodable: UndecodableHandler | None = None,
     ) -> AsyncGenerator[WatchStream[T], None]:
         """Watch what happens to objects.
 
@@ -233,7 +233,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             patience = math.inf if timeout_seconds is None else timeout_seconds + ANSWER_GRACE
             try:
                 with trio.fail_after(patience):
-                    accept = self._form.accept
+                    accept = self._wire_format.accept
                     body = await stack.enter_async_context(
                         self._transport.stream(self._collection(), params=params, accept=accept, for_watch=True)
                     )
@@ -242,9 +242,9 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
                     f"{self._transport.server}: no answer to the watch came within {patience:g} s; watch again"
                 ) from exc
             if body.code != 200:
-                with self._form.explaining():
-                    raise await streamed_refusal(body, method="GET", where=where)
-            yield WatchStream[T]._create(self._form, body, where, on_undecodable)
+                with self._wire_format.translate_errors():
+                    raise await streamed_status_error(body, method="GET", where=where)
+            yield WatchStream[T]._create(self._wire_format, body, where, on_undecodable)
 
     # --- writing ---
 
@@ -380,13 +380,13 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
         answer = await self._send("DELETE", self._object(name), content, JSON)
-        with self._form.explaining():
+        with self._wire_format.translate_errors():
             check(answer, method="DELETE", where=where)
         try:
             is_status = kind_in(answer.body) == "Status"
         except (ValueError, RecursionError):
             is_status = False  # the next line says what it is instead
-        return None if is_status else object_in(answer, self._form, method="DELETE", where=where)
+        return None if is_status else object_in(answer, self._wire_format, method="DELETE", where=where)
 
     # --- what all of them need ---
 
@@ -401,15 +401,15 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         params: Mapping[str, str] | None = None,
     ) -> T:
         answer = await self._send(method, path, content, content_type, params)
-        with self._form.explaining():
-            return object_in(answer, self._form, method=method, where=where)
+        with self._wire_format.translate_errors():
+            return object_in(answer, self._wire_format, method=method, where=where)
 
     async def _send(
         self, method: str, path: str, content: bytes | None, content_type: str, params: Mapping[str, str] | None = None
-    ) -> Answer:
+    ) -> Response:
         given = None if content is None else content_type
         return await self._transport.request(
-            method, path, params=params, content=content, content_type=given, accept=self._form.accept
+            method, path, params=params, content=content, content_type=given, accept=self._wire_format.accept
         )
 
     def _collection(self, *, namespace: str | None = None) -> str:
@@ -431,7 +431,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         """The namespace that an object is to be written to."""
         if not isinstance(obj, self.kind):
             raise TypeError(f"this is the API of {self.kind.__name__}, and {obj!r} is none")
-        if self._form.is_partial:
+        if self._wire_format.is_partial:
             kind = self.resource.kind
             raise TypeError(f"{obj!r} cannot be written, as it would lose all else; patch it, or use the API of {kind}")
         if not self.resource.namespaced:

@@ -11,7 +11,7 @@ import attrs
 import httpx
 
 from .._util import NoPublicConstructor
-from ..errors import DecodeError, UnexpectedAnswerError
+from ..errors import DecodeError, UnexpectedResponseError
 from ..kubeconfig import ClusterConfig, load_config
 from ..models import KubernetesObject, Unstructured, decode, scan_whole, scan_without_managed_fields, unstructured_kind
 from ..transport import BURST, RequestObserver, Transport, excerpt, open_transport
@@ -89,7 +89,7 @@ class Client(metaclass=NoPublicConstructor):
         Raises:
             NotFoundError: There is no such version, or no such kind in it; names what there is.
             StatusError: The server refused.
-            UnexpectedAnswerError: The answer is no list of resources.
+            UnexpectedResponseError: The answer is no list of resources.
             ConnectionFailedError: There was no answer.
             ValueError: ``api_version`` cannot be one, or ``kind`` is empty.
         """
@@ -100,7 +100,7 @@ class Client(metaclass=NoPublicConstructor):
 
         Raises:
             StatusError: The server refused.
-            UnexpectedAnswerError: The answer is no version.
+            UnexpectedResponseError: The answer is no version.
             ConnectionFailedError: There was no answer.
         """
         where = "get the server's version"
@@ -119,8 +119,8 @@ class Client(metaclass=NoPublicConstructor):
         return VersionInfo(git_version=git_version, major=major, minor=minor, platform=platform)
 
 
-def _no_version(code: int, body: bytes, where: str) -> UnexpectedAnswerError:
-    return UnexpectedAnswerError(f"{where}: the answer (HTTP {code}) is none: {excerpt(body)}", code=code)
+def _no_version(code: int, body: bytes, where: str) -> UnexpectedResponseError:
+    return UnexpectedResponseError(f"{where}: the answer (HTTP {code}) is none: {excerpt(body)}", code=code)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Final, cast
 
-from ..errors import DecodeError, NotFoundError, UnexpectedAnswerError
+from ..errors import DecodeError, NotFoundError, UnexpectedResponseError
 from ..models import ResourceInfo, decode
 from ..transport import Transport, excerpt
 from ._responses import HINT, check
@@ -20,7 +20,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     Raises:
         NotFoundError: There is no such version, or no such kind in it; names what there is.
         StatusError: The server refused.
-        UnexpectedAnswerError: The answer is no resource list.
+        UnexpectedResponseError: The answer is no resource list.
         ConnectionFailedError: There was no answer.
         ValueError: ``api_version`` cannot be one.
     """
@@ -36,7 +36,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     entries = _entries(answer.body)
     if entries is None:
         problem = f"the answer (HTTP {answer.code}) is no list of resources: {excerpt(answer.body)}; {HINT}"
-        raise UnexpectedAnswerError(f"{where}: {problem}", code=answer.code)
+        raise UnexpectedResponseError(f"{where}: {problem}", code=answer.code)
     # A subresource, such as deployments/scale, may be of the kind that is looked for, and has no objects of its own.
     served = {name: entry for entry in entries if "/" not in (name := _text(entry, "name")) and name}
     found = [(name, entry) for name, entry in served.items() if entry.get("kind") == kind]

@@ -8,12 +8,12 @@ from typing import Final, Generic, TypeVar, final
 import attrs
 
 from .._util import Slices
-from ..errors import DecodeError, UnexpectedAnswerError
+from ..errors import DecodeError, UnexpectedResponseError
 from ..models import KubernetesObject
 from ..transport import BLOCK, ByteStream, ListSplitter
 from ._responses import HINT
-from ._undecodable import OnUndecodable, undecodable_item
-from ._wire_format import Form
+from ._undecodable import UndecodableHandler, undecodable_item
+from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -45,12 +45,13 @@ class ObjectList(Generic[T]):
 
 
 async def read_list(
-    body: ByteStream, form: Form[T], where: str, on_undecodable: OnUndecodable | None = None
+    body: ByteStream, wire_format: WireFormat[T], where: str, on_undecodable: UndecodableHandler | None = None
 ) -> ObjectList[T]:
     """Make the objects of one page while it arrives, in slices of about a millisecond between two checkpoints.
 
     Raises:
-        UnexpectedAnswerError: The body is no list of this kind, or an object does not decode and nobody wants to know.
+        UnexpectedResponseError: The body is not a list of this kind, or an object does not decode and there is no
+            handler for it.
         ConnectionFailedError: It broke off.
     """
     splitter = ListSplitter()
@@ -62,14 +63,14 @@ async def read_list(
         nonlocal first
         for item in items:
             try:
-                objects.append(form.make_item(item))
+                objects.append(wire_format.make_item(item))
                 first = first or item
             except DecodeError as exc:
                 if on_undecodable is None:
                     raise
                 error = DecodeError(f"{where}: {exc}")
                 error.__cause__ = exc
-                on_undecodable(undecodable_item(form.name, item, error))
+                on_undecodable(undecodable_item(wire_format.name, item, error))
             if slices.is_over():
                 await slices.checkpoint()
 
@@ -80,9 +81,9 @@ async def read_list(
                 await make(splitter.feed(view[begin : begin + BLOCK]))
         rest, head = splitter.finish()
         await make(rest)
-        form.check_list(head, first)
+        wire_format.check_list(head, first)
     except DecodeError as exc:
-        raise UnexpectedAnswerError(f"{where}: {exc}; {HINT}", code=body.code) from exc
+        raise UnexpectedResponseError(f"{where}: {exc}; {HINT}", code=body.code) from exc
     return ObjectList(
         items=tuple(objects),
         resource_version=head.resource_version,

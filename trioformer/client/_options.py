@@ -7,12 +7,12 @@ from typing import TypeAlias, final
 
 import attrs
 
-from ..models import FieldMatcher, LabelMatcher
+from ..models import FieldSelector, LabelSelector
 
-LabelSelector: TypeAlias = LabelMatcher | Mapping[str, str] | str
+LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
 """A label selector: its text, such as ``app=web,tier in (back,front)``, labels that must be equal, or a parsed one."""
 
-FieldSelector: TypeAlias = FieldMatcher | Mapping[str, str] | str
+FieldSelectorLike: TypeAlias = FieldSelector | Mapping[str, str] | str
 """A field selector: its text, such as ``spec.nodeName=worker-1``, fields that must be equal, or a parsed one."""
 
 
@@ -44,8 +44,8 @@ def list_params(options: ListOptions) -> dict[str, str]:
         SelectorError: A selector does not parse.
     """
     return _params(
-        labelSelector=str(LabelMatcher.of(options.label_selector)),
-        fieldSelector=str(FieldMatcher.of(options.field_selector)),
+        labelSelector=str(LabelSelector.of(options.label_selector)),
+        fieldSelector=str(FieldSelector.of(options.field_selector)),
         resourceVersion=options.resource_version,
         resourceVersionMatch=options.resource_version_match,
         limit=options.limit or None,
@@ -56,8 +56,8 @@ def list_params(options: ListOptions) -> dict[str, str]:
 
 def watch_params(
     *,
-    label_selector: LabelSelector | None,
-    field_selector: FieldSelector | None,
+    label_selector: LabelSelectorLike | None,
+    field_selector: FieldSelectorLike | None,
     resource_version: str | None,
     timeout_seconds: int | None,
     allow_bookmarks: bool,
@@ -70,8 +70,8 @@ def watch_params(
     """
     return _params(
         watch="true",
-        labelSelector=str(LabelMatcher.of(label_selector)),
-        fieldSelector=str(FieldMatcher.of(field_selector)),
+        labelSelector=str(LabelSelector.of(label_selector)),
+        fieldSelector=str(FieldSelector.of(field_selector)),
         resourceVersion=resource_version,
         # The server takes sendInitialEvents together with this only (KEP-3157).
         resourceVersionMatch=None if send_initial_events is None else "NotOlderThan",

@@ -1,4 +1,4 @@
-"""What the server answered: an object, a refusal, or something that no API server sends."""
+"""What the server answered: an object, a status_error, or something that no API server sends."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import trio
 
-from ..errors import DecodeError, StatusError, TrioformerError, UnexpectedAnswerError
+from ..errors import DecodeError, StatusError, TrioformerError, UnexpectedResponseError
 from ..models import KubernetesObject, decode, level_decoder, make_object
-from ..transport import Answer, ByteStream, excerpt
+from ..transport import ByteStream, Response, excerpt
 
 if TYPE_CHECKING:
-    from ._wire_format import Form
+    from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
 
 LONGEST_REFUSAL: Final = 64 * 1024
-"""Bytes of a streamed refusal that are read; a Status is much shorter."""
+"""Bytes of a streamed status_error that are read; a Status is much shorter."""
 REFUSAL_PATIENCE: Final = 5.0
-"""Seconds that a streamed refusal may take to arrive."""
+"""Seconds that a streamed status_error may take to arrive."""
 
 JSON: Final = "application/json"
 """What every API server understands and answers."""
@@ -46,33 +46,33 @@ _REASONS: Final[Mapping[int, str]] = {
 _kind_of: Final = level_decoder(("kind",))
 
 
-def check(answer: Answer, *, method: str, where: str) -> None:
+def check(answer: Response, *, method: str, where: str) -> None:
     """Make sure that the server did what it was asked.
 
     Raises:
         StatusError: It refused.
-        UnexpectedAnswerError: It answered as no API server does.
+        UnexpectedResponseError: It answered as no API server does.
     """
     if not 200 <= answer.code <= 206:
-        raise refusal(answer, method=method, where=where)
+        raise status_error(answer, method=method, where=where)
 
 
-def object_in(answer: Answer, form: Form[T], *, method: str, where: str) -> T:
+def object_in(answer: Response, wire_format: WireFormat[T], *, method: str, where: str) -> T:
     """Make the object that an answer holds.
 
     Raises:
         StatusError: The server refused.
-        UnexpectedAnswerError: The answer holds no object of this kind.
+        UnexpectedResponseError: The answer holds no object of this kind.
     """
     check(answer, method=method, where=where)
     try:
         found = kind_in(answer.body)
-        kept, head = form.keep(answer.body)
+        kept, head = wire_format.keep(answer.body)
     except (ValueError, RecursionError) as exc:
-        raise _unexpected(answer, where, f"holds no {form.name}") from exc
-    if found not in ("", *form.names):
-        raise _unexpected(answer, where, f"holds a {found}, not a {form.name}")
-    return make_object(form.kind, kept, head)
+        raise _unexpected(answer, where, f"holds no {wire_format.name}") from exc
+    if found not in ("", *wire_format.names):
+        raise _unexpected(answer, where, f"holds a {found}, not a {wire_format.name}")
+    return make_object(wire_format.kind, kept, head)
 
 
 def kind_in(body: bytes) -> str:
@@ -86,21 +86,21 @@ def kind_in(body: bytes) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-async def streamed_refusal(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
+async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
     """Read what a streamed answer that is no success says, and make the error of it.
 
     Raises:
         ConnectionFailedError: The answer broke off.
     """
     body = bytearray()
-    # A body without end must not keep the caller from learning of the refusal.
+    # A body without end must not keep the caller from learning of the status_error.
     with trio.move_on_after(REFUSAL_PATIENCE):
         while len(body) < LONGEST_REFUSAL and (chunk := await stream.receive_some()):
             body += chunk
-    return refusal(Answer(stream.code, stream.headers, bytes(body)), method=method, where=where)
+    return status_error(Response(stream.code, stream.headers, bytes(body)), method=method, where=where)
 
 
-def refusal(answer: Answer, *, method: str, where: str) -> TrioformerError:
+def status_error(answer: Response, *, method: str, where: str) -> TrioformerError:
     """Make the error of an answer that is no success.
 
     A Status says itself what is wrong.
@@ -129,7 +129,7 @@ def refusal(answer: Answer, *, method: str, where: str) -> TrioformerError:
     return StatusError.from_status(_with_retry_after(made, answer), code=answer.code, where=where)
 
 
-def _with_retry_after(status: Mapping[str, object], answer: Answer) -> Mapping[str, object]:
+def _with_retry_after(status: Mapping[str, object], answer: Response) -> Mapping[str, object]:
     """Move a ``Retry-After`` header into the details, unless they tell already; a date is ignored, as in client-go."""
     after = answer.headers.get("retry-after", "")
     details = status.get("details")
@@ -139,7 +139,7 @@ def _with_retry_after(status: Mapping[str, object], answer: Answer) -> Mapping[s
     return {**status, "details": {**known, "retryAfterSeconds": int(after)}}
 
 
-def _unexpected(answer: Answer, where: str, problem: str) -> UnexpectedAnswerError:
-    return UnexpectedAnswerError(
+def _unexpected(answer: Response, where: str, problem: str) -> UnexpectedResponseError:
+    return UnexpectedResponseError(
         f"{where}: the answer (HTTP {answer.code}) {problem}: {excerpt(answer.body)}; {HINT}", code=answer.code
     )

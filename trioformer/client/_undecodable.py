@@ -33,7 +33,7 @@ class Undecodable:
     """What is wrong."""
 
 
-OnUndecodable: TypeAlias = Callable[[Undecodable], None]
+UndecodableHandler: TypeAlias = Callable[[Undecodable], None]
 """Is told of what does not decode; what it raises ends the list or the watch."""
 
 _event: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))

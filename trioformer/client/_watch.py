@@ -11,8 +11,8 @@ from .._util import NoPublicConstructor, Slices
 from ..errors import ConnectionFailedError, DecodeError, StatusError
 from ..models import KubernetesObject, decode, make_object
 from ..transport import ByteStream, EventType, FrameSplitter, decode_watch_frame
-from ._undecodable import OnUndecodable, undecodable_frame
-from ._wire_format import Form, nameless
+from ._undecodable import UndecodableHandler, undecodable_frame
+from ._wire_format import WireFormat, nameless
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -35,12 +35,12 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     What has arrived together is handed out in slices of about a millisecond between two checkpoints.
     """
 
-    __slots__ = ("_body", "_events", "_failure", "_form", "_on_undecodable", "_slices", "_splitter", "_where")
+    __slots__ = ("_body", "_events", "_failure", "_on_undecodable", "_slices", "_splitter", "_where", "_wire_format")
 
     def __init__(
-        self, form: Form[T], body: ByteStream, where: str, on_undecodable: OnUndecodable | None = None
+        self, wire_format: WireFormat[T], body: ByteStream, where: str, on_undecodable: UndecodableHandler | None = None
     ) -> None:
-        self._form = form
+        self._wire_format = wire_format
         self._body = body
         self._where = where
         self._on_undecodable = on_undecodable
@@ -106,7 +106,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
 
     def _decode(self, chunk: bytes) -> list[WatchEvent[T]]:
         """Decode what is complete; what is wrong is kept until the events before it have been handed out."""
-        kind, scan = self._form.kind, self._form.scan
+        kind, scan = self._wire_format.kind, self._wire_format.scan
         events: list[WatchEvent[T]] = []
         try:
             lines = self._splitter.feed(chunk)
@@ -121,7 +121,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                         status = cast("dict[str, object]", decode(frame[1]))
                         raise StatusError.from_status(status, where=self._where)
                     if not frame[2].metadata.name and frame[0] != "BOOKMARK":
-                        raise nameless(self._form.name)
+                        raise nameless(self._wire_format.name)
                     events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
                 except DecodeError as exc:
                     self._skip(line, self._located(exc))
@@ -137,7 +137,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         """
         if self._on_undecodable is None:
             raise error
-        found = undecodable_frame(self._form.name, frame, error)
+        found = undecodable_frame(self._wire_format.name, frame, error)
         if found.event_type == "ERROR":
             raise error
         self._on_undecodable(found)

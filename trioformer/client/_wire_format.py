@@ -37,7 +37,7 @@ _METADATA_LIST: Final = f"{JSON};as={_PARTIAL}List;g=meta.k8s.io;v=v1,{JSON}"
 
 
 @final
-class Form(Generic[T]):
+class WireFormat(Generic[T]):
     """How the objects of one kind travel.
 
     Attributes:
@@ -145,8 +145,8 @@ class Form(Generic[T]):
             raise DecodeError(f"the server sent a {excerpt(found.encode())}, not a {self.name}")
 
     @contextmanager
-    def explaining(self) -> Iterator[None]:
-        """Say what it means when the server does not have this form."""
+    def translate_errors(self) -> Iterator[None]:
+        """Say what it means when the server does not have this wire_format."""
         try:
             yield
         except NotAcceptableError as exc:

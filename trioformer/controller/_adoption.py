@@ -18,7 +18,7 @@ import trio
 
 from ..client import Client
 from ..errors import InvalidError, NotFoundError, StatusError, TrioformerError
-from ..models import KubernetesObject, LabelMatcher, OwnerReference, key_of, resource_of
+from ..models import KubernetesObject, LabelSelector, OwnerReference, key_of, resource_of
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -67,7 +67,7 @@ async def claim_objects(
     client: Client,
     owner: KubernetesObject,
     objects: Iterable[T],
-    selector: LabelMatcher | Mapping[str, str] | str,
+    selector: LabelSelector | Mapping[str, str] | str,
 ) -> tuple[T, ...]:
     """Adopt those objects that match and have no controller, release those of one's own that match no longer.
 
@@ -102,7 +102,7 @@ async def claim_objects(
 
     Cancellation: what has been claimed remains so, and is found by the next call.
     """
-    matcher = LabelMatcher.of(selector)
+    matcher = LabelSelector.of(selector)
     if matcher.is_empty:
         raise ValueError(f"an empty selector of {owner!r} would adopt everything; name a label")
     claim = _Claim(client, owner, controller_reference(owner), matcher)
@@ -137,7 +137,7 @@ class _Claim:
     client: Client
     owner: KubernetesObject
     reference: OwnerReference
-    selector: LabelMatcher
+    selector: LabelSelector
     may_adopt: bool | None = attrs.field(default=None, init=False)
     """Whether the server has said that the owner is still there; None until it was asked."""
 

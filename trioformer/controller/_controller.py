@@ -33,8 +33,8 @@ from ._predicates import Predicate
 from ._reconciler import DroppedHandler
 from ._request import Request
 from ._results import Reconcile
-from ._sources import Watch
-from ._statistics import ControllerObserver, ControllerStatistics, Tally
+from ._sources import WatchedSource
+from ._statistics import ControllerObserver, ControllerStatistics, Counters
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -87,8 +87,8 @@ class Controller:
     _limiter: RateLimiter[Request] | None = attrs.field(default=None, kw_only=True, alias="limiter")
     _observer: ControllerObserver | None = attrs.field(default=None, kw_only=True, alias="observer")
     _queue_observer: QueueObserver[Request] | None = attrs.field(default=None, kw_only=True, alias="queue_observer")
-    _watches: list[Watch[Any]] = attrs.field(factory=list, init=False)
-    _tally: Tally = attrs.field(factory=Tally, init=False)
+    _watches: list[WatchedSource[Any]] = attrs.field(factory=list, init=False)
+    _tally: Counters = attrs.field(factory=Counters, init=False)
     _run: ControllerRun | None = attrs.field(default=None, init=False)
 
     def __repr__(self) -> str:
@@ -118,7 +118,7 @@ class Controller:
         Raises:
             RuntimeError: The controller is running, and the informer has stopped.
         """
-        watch = Watch(informer, enqueue, tuple(predicates))
+        watch = WatchedSource(informer, enqueue, tuple(predicates))
         if self._run is not None:
             self._run.join(watch)
         self._watches.append(watch)
@@ -165,7 +165,7 @@ class Controller:
             limiter=self._limiter,
             observer=self._observer,
             queue_observer=self._queue_observer,
-            tally=self._tally,
+            counters=self._tally,
         )
         try:
             await run.run(self._watches, task_status)
@@ -196,19 +196,19 @@ class Controller:
 
     def statistics(self) -> ControllerStatistics:
         """Count, and tell what the controller is doing."""
-        run, tally = self._run, self._tally
+        run, counters = self._run, self._tally
         return ControllerStatistics(
             phase="not running" if run is None else run.phase,
             waiting_for=() if run is None else run.waiting_for(),
             workers=self.workers,
             active=0 if run is None else len(run.reconciler.busy),
-            succeeded=tally.succeeded,
-            requeued=tally.requeued,
-            failed=tally.failed,
-            late=tally.late,
-            terminal=tally.terminal,
-            dropped=tally.dropped,
+            succeeded=counters.succeeded,
+            requeued=counters.requeued,
+            failed=counters.failed,
+            late=counters.late,
+            terminal=counters.terminal,
+            dropped=counters.dropped,
             failing=0 if run is None else len(run.reconciler.failures),
             queue=None if run is None else run.queue.statistics(),
-            handlers=() if run is None else tuple(handler.statistics() for _, handler in run.feed.joined),
+            handlers=() if run is None else tuple(handler.statistics() for _, handler in run.sources.joined),
         )

@@ -15,8 +15,8 @@ from ..workqueue import QueueObserver, RateLimiter, RateLimitingQueue, default_c
 from ._reconciler import DroppedHandler, Reconciler, in_words, logger
 from ._request import Request
 from ._results import Reconcile, without_cancelled
-from ._sources import Feed, Watch
-from ._statistics import ControllerObserver, ControllerPhase, Tally
+from ._sources import EventSources, WatchedSource
+from ._statistics import ControllerObserver, ControllerPhase, Counters
 
 PATIENCE = 30.0
 """Seconds after which the log says what a controller waits for, to start or to end, again and again."""
@@ -39,11 +39,11 @@ class ControllerRun:
     limiter: RateLimiter[Request] | None
     observer: ControllerObserver | None
     queue_observer: QueueObserver[Request] | None
-    tally: Tally
+    counters: Counters
     phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
     queue: RateLimitingQueue[Request] = attrs.field(init=False)
     reconciler: Reconciler = attrs.field(init=False)
-    feed: Feed = attrs.field(init=False)
+    sources: EventSources = attrs.field(init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set by whoever has called :meth:`run`, when that has returned."""
     _stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -63,17 +63,17 @@ class ControllerRun:
             max_retries=self.max_retries,
             on_dropped=self.on_dropped,
             observer=self.observer,
-            tally=self.tally,
+            counters=self.counters,
         )
-        self.feed = Feed(self.name, self.queue, self._fail)
+        self.sources = EventSources(self.name, self.queue, self._fail)
 
-    async def run(self, watches: Sequence[Watch[Any]], task_status: trio.TaskStatus[None]) -> None:
+    async def run(self, watches: Sequence[WatchedSource[Any]], task_status: trio.TaskStatus[None]) -> None:
         """Work until cancelled, stopped, or failed."""
         try:
             async with trio.open_nursery() as nursery:
                 # no checkpoint before the last has joined: none may be missed that is added meanwhile
                 for watch in watches:
-                    self.feed.join(watch)
+                    self.sources.join(watch)
                 nursery.start_soon(self._interrupt, nursery.cancel_scope, name=f"controller {self.name}: end")
                 await self._wait_until_synced()
                 if self.phase == "waiting for handlers":
@@ -100,16 +100,16 @@ class ControllerRun:
                 "controller %s: ended%s", self.name, f", in the middle of reconciles of {broken_off}" * bool(broken_off)
             )
 
-    def join(self, watch: Watch[Any]) -> None:
+    def join(self, watch: WatchedSource[Any]) -> None:
         """Register a handler late; nothing when it is too late."""
-        if self.feed.is_open:
-            self.feed.join(watch)
+        if self.sources.is_open:
+            self.sources.join(watch)
 
     # --- the end ---
 
     async def stop(self) -> None:
         """End the run in good order; at once when this is cancelled."""
-        if self.reconciler.is_around:
+        if self.reconciler.is_called_from_inside:
             raise RuntimeError(
                 f"controller {self.name} is stopped inside of a reconcile, which it would wait for; call stop() in "
                 "another task"
@@ -128,7 +128,7 @@ class ControllerRun:
             return
         self.phase = "stopping"
         self._stopping.set()
-        self.feed.close()
+        self.sources.close()
         self.reconciler.is_stopping = True
         counts = self.queue.statistics()
         logger.info(
@@ -180,28 +180,28 @@ class ControllerRun:
             nursery.start_soon(self._end_on_stop, nursery.cancel_scope)
             nursery.start_soon(self._tell_what_is_missing)
             await self._for_each(lambda watch, _: watch.informer.wait_until_synced())
-            self.feed.gate.set()
+            self.sources.gate.set()
             await self._for_each(lambda _, registration: registration.wait_until_synced())
             nursery.cancel_scope.cancel()
 
-    async def _for_each(self, wait: Callable[[Watch[Any], HandlerRegistration[Any]], Awaitable[None]]) -> None:
+    async def _for_each(self, wait: Callable[[WatchedSource[Any], HandlerRegistration[Any]], Awaitable[None]]) -> None:
         """Wait for something of every handler, of those too that join meanwhile."""
 
-        async def wait_for(watch: Watch[Any], registration: HandlerRegistration[Any]) -> None:
+        async def wait_for(watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> None:
             try:
                 await wait(watch, registration)
             except trio.ClosedResourceError as error:
-                if self.feed.is_open:  # else it is this controller that has removed the handler
+                if self.sources.is_open:  # else it is this controller that has removed the handler
                     raise self._not_synced(watch, registration) from error
 
-        joined, done = self.feed.joined, 0
+        joined, done = self.sources.joined, 0
         while done < len(joined):
             async with trio.open_nursery() as nursery:
                 for watch, registration in joined[done:]:
                     nursery.start_soon(wait_for, watch, registration)
                     done += 1
 
-    def _not_synced(self, watch: Watch[Any], registration: HandlerRegistration[Any]) -> CacheSyncError:
+    def _not_synced(self, watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> CacheSyncError:
         state = watch.informer.state
         error = first_leaf(state.error)
         late = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)
@@ -221,7 +221,7 @@ class ControllerRun:
         """What is missing to begin: the caches, or, when all are filled, the handlers."""
         if self.phase != "waiting for handlers":
             return ()
-        missing = [(watch.informer, each.statistics()) for watch, each in self.feed.joined if not each.has_synced]
+        missing = [(watch.informer, each.statistics()) for watch, each in self.sources.joined if not each.has_synced]
         if any(not informer.has_synced for informer, _ in missing):
             return tuple([f"{each.name}: {informer.state}" for informer, each in missing if not informer.has_synced])
         return tuple([f"{each.name}: in its call number {each.calls}" for _, each in missing])

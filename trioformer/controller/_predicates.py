@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
 from ..cache import Notification, Updated
-from ..models import KubernetesObject, LabelMatcher
+from ..models import KubernetesObject, LabelSelector
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -65,7 +65,7 @@ def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
     return matches
 
 
-def labels_match(selector: LabelMatcher | Mapping[str, str] | str) -> Callable[[Notification[T]], bool]:
+def labels_match(selector: LabelSelector | Mapping[str, str] | str) -> Callable[[Notification[T]], bool]:
     """Make a predicate that passes events about objects whose labels match, before an update or after it.
 
     Args:
@@ -74,7 +74,7 @@ def labels_match(selector: LabelMatcher | Mapping[str, str] | str) -> Callable[[
     Raises:
         SelectorError: It does not parse.
     """
-    matcher = LabelMatcher.of(selector)
+    matcher = LabelSelector.of(selector)
     return states_match(lambda obj: matcher.matches(obj.metadata.labels))
 
 

@@ -22,7 +22,7 @@ from ._results import (
     is_terminal,
     without_cancelled,
 )
-from ._statistics import ControllerObserver, Tally
+from ._statistics import ControllerObserver, Counters
 
 DroppedHandler: TypeAlias = Callable[[Request, Exception], Awaitable[None]]
 """Given a request that has been tried often enough, and its last error."""
@@ -46,7 +46,7 @@ class Reconciler:
     max_retries: int | None
     on_dropped: DroppedHandler | None
     observer: ControllerObserver | None
-    tally: Tally
+    counters: Counters
     is_stopping: bool = attrs.field(default=False, init=False)
     """Once true, requests are taken out of the queue and left undone."""
     busy: dict[trio.lowlevel.Task, tuple[Request, float]] = attrs.field(factory=dict, init=False)
@@ -69,9 +69,9 @@ class Reconciler:
                 await self._failed(request, error)
                 return
             self.failures.pop(request, None)
-            self.tally.succeeded += 1
+            self.counters.succeeded += 1
             if requeue is not None:
-                self.tally.requeued += 1
+                self.counters.requeued += 1
                 self.queue.add_after(request, requeue.after)
         finally:
             del self.busy[task]
@@ -130,17 +130,17 @@ class Reconciler:
 
     async def _failed(self, request: Request, error: Exception) -> None:
         """Log an error, once, and decide on another try."""
-        tally, count = self.tally, self.failures.pop(request, 0) + 1
-        tally.failed += 1
-        tally.late += isinstance(error, ReconcileDeadlineError)
+        counters, count = self.counters, self.failures.pop(request, 0) + 1
+        counters.failed += 1
+        counters.late += isinstance(error, ReconcileDeadlineError)
         is_dropped = False
         if is_terminal(error):
-            tally.terminal += 1
+            counters.terminal += 1
             then = "not tried again, since the error is terminal"
         elif trio.current_effective_deadline() == -math.inf:
             then = "not tried again, since the controller is cancelled"
         elif self.max_retries is not None and count > self.max_retries:
-            tally.dropped += 1
+            counters.dropped += 1
             is_dropped = True
             then = f"given up, since it is failure number {count} in a row"
         elif self.queue.add_rate_limited(request):
@@ -163,7 +163,7 @@ class Reconciler:
                 raise
 
     @property
-    def is_around(self) -> bool:
+    def is_called_from_inside(self) -> bool:
         """Whether the current task is a worker with a request, or inside of one's reconcile."""
         return any(task in self.busy for task in enclosing_tasks())
 

@@ -31,7 +31,7 @@ LOW_PRIORITY = -100
 
 @final
 @attrs.frozen(eq=False)
-class Watch(Generic[T]):
+class WatchedSource(Generic[T]):
     """What a controller was told to watch."""
 
     informer: SharedInformer[T]
@@ -41,7 +41,7 @@ class Watch(Generic[T]):
 
 @final
 @attrs.define(eq=False)
-class Feed:
+class EventSources:
     """The handlers of one run.
 
     They run in the informers' tasks, so nothing that they raise may leave them: it would end an informer that others
@@ -59,10 +59,10 @@ class Feed:
     is_open: bool = attrs.field(default=True, init=False)
     # Before all caches are filled no enqueue function is called, so that each may look into all of them.
     gate: trio.Event = attrs.field(factory=trio.Event, init=False)
-    joined: list[tuple[Watch[Any], HandlerRegistration[Any]]] = attrs.field(factory=list, init=False)
+    joined: list[tuple[WatchedSource[Any], HandlerRegistration[Any]]] = attrs.field(factory=list, init=False)
     """What is watched, and the handler for it."""
 
-    def join(self, watch: Watch[T]) -> None:
+    def join(self, watch: WatchedSource[T]) -> None:
         """Register a handler.
 
         Raises:
@@ -90,8 +90,8 @@ class Feed:
 class EnqueueingHandler(ResourceEventHandler[T]):
     """Makes requests of events."""
 
-    feed: Feed
-    watch: Watch[T]
+    sources: EventSources
+    watch: WatchedSource[T]
 
     async def on_add(self, obj: T, *, is_initial: bool) -> None:
         """Enqueue for a new object; low if it was there before."""
@@ -109,10 +109,10 @@ class EnqueueingHandler(ResourceEventHandler[T]):
         await self._handle(Deleted(obj, is_stale), (obj,), 0)
 
     async def _handle(self, event: Notification[T], states: Sequence[T], priority: int) -> None:
-        feed, watch = self.feed, self.watch
-        if not feed.gate.is_set():
-            await feed.gate.wait()
-        if not feed.is_open:
+        sources, watch = self.sources, self.watch
+        if not sources.gate.is_set():
+            await sources.gate.wait()
+        if not sources.is_open:
             return
         try:
             for predicate in watch.predicates:
@@ -121,8 +121,8 @@ class EnqueueingHandler(ResourceEventHandler[T]):
             # All of them before the first is added: an event counts wholly, or not at all.
             requests = {request: None for state in states for request in watch.enqueue(state)}
             for request in requests:
-                feed.queue.add(request, priority=priority)
+                sources.queue.add(request, priority=priority)
         except Exception as error:  # noqa: BLE001  # the documented boundary to a user's functions
             what = f"{type(event).__name__} {states[-1].kind} {key_of(states[-1])}"
-            error.add_note(f"in controller {feed.name}, on {what}")
-            feed.fail(error)
+            error.add_note(f"in controller {sources.name}, on {what}")
+            sources.fail(error)

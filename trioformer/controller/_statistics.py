@@ -86,7 +86,7 @@ class ControllerObserver(Protocol):
 
 
 @attrs.define(eq=False)
-class Tally:
+class Counters:
     """The counts, as they grow."""
 
     succeeded: int = 0

@@ -20,7 +20,7 @@ from ..errors import (
     NotFoundError,
     ServerError,
     TooManyRequestsError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from ..models import to_dict
 from ._options import EventRecorderOptions
@@ -41,7 +41,7 @@ def is_passing(error: Exception) -> bool:
         return not error.permanent
     if isinstance(error, ConflictError):
         return not isinstance(error, AlreadyExistsError)
-    return isinstance(error, UnexpectedAnswerError | TooManyRequestsError | ServerError)
+    return isinstance(error, UnexpectedResponseError | TooManyRequestsError | ServerError)
 
 
 @final

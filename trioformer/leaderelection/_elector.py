@@ -33,13 +33,13 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import RETRIED, Verdict, retry_after, verdict_on
+from .._retry import RETRIED, ErrorClass, classify_error, retry_after
 from ..client import Client
 from ..errors import ConflictError
 from ..models.coordination_v1 import Lease
 from ._leadership import (
     JITTER,
-    LOOKS,
+    RETRY_FACTORS,
     LeaderElectionOptions,
     LeaderElectionStatistics,
     Leadership,
@@ -274,7 +274,7 @@ class LeaderElector:
         waiting_for = ("", 0.0)
         hopeless_since: float | None = None
         while True:
-            delay, put_off = self.options.retry_period * self.options.rng.uniform(*LOOKS), 0.0
+            delay, put_off = self.options.retry_period * self.options.rng.uniform(*RETRY_FACTORS), 0.0
             try:
                 term = await self._claim.try_acquire()
                 hopeless_since = None
@@ -286,7 +286,7 @@ class LeaderElector:
                 term = None
                 delay = self.options.retry_period * (1 + JITTER * self.options.rng.random())
                 put_off = retry_after(error, self.options.rng)
-                if verdict_on(error) is not Verdict.HOPELESS:
+                if classify_error(error) is not ErrorClass.PERMANENT:
                     hopeless_since = None
                 else:
                     now = trio.current_time()

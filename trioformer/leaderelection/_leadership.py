@@ -18,7 +18,7 @@ from ..models import EMPTY_MAP
 JITTER: Final = 1.2
 """After a failure a candidate waits from one retry period to ``1 + JITTER`` of them (client-go's ``JitterFactor``)."""
 
-LOOKS: Final = (0.4, 0.8)
+RETRY_FACTORS: Final = (0.4, 0.8)
 """In retry periods, from when to when a candidate looks at the Lease again, at random.
 
 It sees a renewal that much late, and takes over as much later when that was the last one.  client-go's candidates wait

@@ -18,8 +18,8 @@ from __future__ import annotations
 from ._enabled import enabled_controllers as enabled_controllers
 from ._follow_file import FollowedFile as FollowedFile
 from ._follow_file import follow_file as follow_file
+from ._initializers import ControllerInitializer as ControllerInitializer
 from ._initializers import LeaderElection as LeaderElection
 from ._initializers import ManagerContext as ManagerContext
 from ._initializers import Runnable as Runnable
-from ._initializers import Starter as Starter
 from ._run_controllers import run_controllers as run_controllers

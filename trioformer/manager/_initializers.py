@@ -68,7 +68,7 @@ class ManagerContext:
         return None if self.metrics is None else self.metrics.queue_observer(self.name)
 
 
-Starter: TypeAlias = Callable[[ManagerContext], Awaitable[Runnable | None]]
+ControllerInitializer: TypeAlias = Callable[[ManagerContext], Awaitable[Runnable | None]]
 """Makes a controller, and does not run it.
 
 None means that it is not to run here, which the log says.

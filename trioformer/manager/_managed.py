@@ -9,7 +9,7 @@ import trio
 
 from ..controller import Controller
 from ._health import logger
-from ._initializers import Runnable, Starter
+from ._initializers import ControllerInitializer, Runnable
 
 MemberPhase: TypeAlias = Literal[
     "not started", "starting", "skipped", "failed", "waiting to begin", "running", "stopping", "ended"
@@ -18,11 +18,11 @@ MemberPhase: TypeAlias = Literal[
 
 @final
 @attrs.define(eq=False)
-class Member:
+class ManagedController:
     """One controller that is enabled; also what its ``run`` is given as ``task_status``."""
 
     name: str
-    starter: Starter
+    starter: ControllerInitializer
     phase: MemberPhase = "not started"
     runnable: Runnable | None = None
     settled: trio.Event = attrs.field(factory=trio.Event)

@@ -31,7 +31,7 @@ from ..controller import Controller
 from ..leaderelection import LeaderElector, Leadership
 from ._health import Check, logger, passes
 from ._initializers import ManagerContext, Runnable
-from ._managed import Member
+from ._managed import ManagedController
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
@@ -44,7 +44,7 @@ class ManagerRun:
 
     client: Client
     factory: SharedInformerFactory
-    members: Sequence[Member]
+    members: Sequence[ManagedController]
     start_interval: float = attrs.field(validator=validators.ge(0))
     lease: str
     """The name of the elector's Lease; empty without one."""
@@ -63,13 +63,13 @@ class ManagerRun:
         with self._measured:
             if self.metrics is not None:
                 if not self.metrics.is_watching(self.factory):
-                    self.metrics.watch_factory(self.factory)
-                    self._measured.callback(self.metrics.unwatch, self.factory)
+                    self.metrics.register_factory(self.factory)
+                    self._measured.callback(self.metrics.unregister, self.factory)
                 if self.elector is not None:
-                    self.metrics.watch_elector(self.elector, name=self.lease)
-                    self._measured.callback(self.metrics.unwatch, self.elector)
+                    self.metrics.register_elector(self.elector, name=self.lease)
+                    self._measured.callback(self.metrics.unregister, self.elector)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._obey)
+                nursery.start_soon(self._watch_stop)
                 with self._until_stopped():
                     await nursery.start(self.factory.run)
                 if self.elector is None:
@@ -96,7 +96,7 @@ class ManagerRun:
             finally:
                 self._waiting = None
 
-    async def _obey(self) -> None:
+    async def _watch_stop(self) -> None:
         await self.stop.wait()
         logger.info("stopping")
         if self._waiting is not None:
@@ -123,7 +123,7 @@ class ManagerRun:
             await self._drain()
             nursery.cancel_scope.cancel()
 
-    async def _start(self, member: Member, leadership: Leadership | None, nursery: trio.Nursery) -> None:
+    async def _start(self, member: ManagedController, leadership: Leadership | None, nursery: trio.Nursery) -> None:
         await trio.sleep(self.start_interval * (1 + random.random()))
         member.phase = "starting"
         logger.info("controller %s: starting", member.name)
@@ -152,7 +152,7 @@ class ManagerRun:
             member.phase = "waiting to begin"
             nursery.start_soon(member.run, name=f"controller {member.name}")
 
-    def _take_in(self, runnable: Runnable, maker: Member) -> None:
+    def _take_in(self, runnable: Runnable, maker: ManagedController) -> None:
         for other in self.members:
             if other.runnable is not None and other.runnable.name == runnable.name:
                 raise ValueError(
@@ -162,15 +162,15 @@ class ManagerRun:
         if self.metrics is None or not isinstance(runnable, Controller):
             return
         if not self.metrics.is_watching(runnable):
-            self.metrics.watch_controller(runnable)
-            self._measured.callback(self.metrics.unwatch, runnable)
+            self.metrics.register_controller(runnable)
+            self._measured.callback(self.metrics.unregister, runnable)
 
     async def _drain(self) -> None:
         """End the controllers in good order, or at the deadline."""
         begun = [member for member in self.members if member.is_working]
         late = {member.name for member in begun}
 
-        async def stop(member: Member) -> None:
+        async def stop(member: ManagedController) -> None:
             await member.stop()
             late.discard(member.name)
 

@@ -12,8 +12,8 @@ from ..client import Client
 from ..leaderelection import LeaderElector
 from ._enabled import enabled_controllers
 from ._health import logger
-from ._initializers import LeaderElection, Starter
-from ._managed import Member
+from ._initializers import ControllerInitializer, LeaderElection
+from ._managed import ManagedController
 from ._run import ManagerRun
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 async def run_controllers(
     client: Client,
-    starters: Mapping[str, Starter],
+    starters: Mapping[str, ControllerInitializer],
     *,
     enabled: str = "*",
     disabled_by_default: Collection[str] = (),
@@ -104,7 +104,7 @@ async def run_controllers(
     run = ManagerRun(
         client=client,
         factory=SharedInformerFactory(client) if factory is None else factory,
-        members=[Member(name, starters[name]) for name in names],
+        members=[ManagedController(name, starters[name]) for name in names],
         start_interval=start_interval,
         lease="" if leader_election is None else leader_election.name,
         elector=None if leader_election is None else _elector(client, leader_election),

@@ -7,7 +7,7 @@ age grows without any event.  So nobody keeps these; they are asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, TypeAlias, TypeVar, final, get_args
+from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import attrs
 import trio
@@ -16,9 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from ..cache import (
     HandlerRegistration,
     HandlerStatistics,
+    InformerPhase,
     InformerState,
     InformerStatistics,
-    Phase,
     ReflectorStatistics,
     SharedInformer,
     SharedInformerFactory,
@@ -163,20 +163,20 @@ HANDLER_MEASURES: Final = (
     Measure[HandlerStatistics](
         "trioformer_handler_waiting",
         "Notifications that wait for the handler.",
-        lambda it: it.mailbox.buffered + it.mailbox.pending_objects,
+        lambda it: it.buffer.buffered + it.buffer.pending_objects,
     ),
     Measure[HandlerStatistics](
-        "trioformer_handler_most_waiting", "The most that ever waited at once.", lambda it: it.mailbox.high_water
+        "trioformer_handler_most_waiting", "The most that ever waited at once.", lambda it: it.buffer.high_water
     ),
     Measure[HandlerStatistics](
         "trioformer_handler_delivered_total",
         "Notifications that the handler has taken.",
-        lambda it: it.mailbox.delivered,
+        lambda it: it.buffer.delivered,
     ),
     Measure[HandlerStatistics](
         "trioformer_handler_coalesced_total",
         "Notifications that were merged into another.",
-        lambda it: it.mailbox.coalesced,
+        lambda it: it.buffer.coalesced,
     ),
     Measure[HandlerStatistics](
         "trioformer_handler_failed_total", "Calls that raised what on_error took.", lambda it: it.failed
@@ -225,7 +225,7 @@ class Named(Generic[T]):
         """
         if name in self.things:
             raise ValueError(
-                f"{self.what} named {name!r} is measured already; give another name, or unwatch that first"
+                f"{self.what} named {name!r} is measured already; give another name, or unregister that first"
             )
         self.things[name] = thing
 
@@ -236,7 +236,7 @@ class Named(Generic[T]):
 
 @final
 @attrs.define(eq=False)
-class Scrape:
+class Collector:
     """Everything that is asked, as a collector of prometheus-client."""
 
     queues: Named[WithQueue] = attrs.field(factory=lambda: Named("a controller or queue"))
@@ -253,7 +253,7 @@ class Scrape:
 
     def describe(self) -> Iterator[Metric]:
         """Name everything, and ask nothing: for a registry that takes this in before trio runs."""
-        return Scrape().collect()
+        return Collector().collect()
 
     def collect(self) -> Iterator[Metric]:
         """Ask everything.
@@ -301,11 +301,7 @@ class Scrape:
         )
         yield INFORMER_STATE.family(
             (*INFORMER_LABELS, "state"),
-            [
-                ((*labels, phase), phase == informer.state.phase)
-                for labels, informer in read
-                for phase in get_args(Phase)
-            ],
+            [((*labels, phase), phase == informer.state.phase) for labels, informer in read for phase in InformerPhase],
         )
         for measure in INFORMER_MEASURES:
             yield measure.family(INFORMER_LABELS, read)

@@ -14,7 +14,7 @@ from ..leaderelection import LeaderElector
 from ..models import KubernetesObject
 from ..transport import RequestObserver
 from ..workqueue import QueueObserver, RateLimitingQueue, WorkQueue
-from ._collector import Scrape
+from ._collector import Collector
 from ._observers import QueueCounts, QueueMetrics, ReconcileCounts, ReconcileMetrics, RequestMetrics
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -35,10 +35,10 @@ class Metrics:
             observer=metrics.controller_observer("web", workers=4),
             queue_observer=metrics.queue_observer("web"),
         )
-        metrics.watch_controller(controller)
+        metrics.register_controller(controller)
 
     What is *watched* is asked whenever somebody scrapes, and costs nothing in between.
-    It is kept until :meth:`unwatch`; what was counted stays.
+    It is kept until :meth:`unregister`; what was counted stays.
 
     Nothing is global: several of these in one process know nothing of each other.
 
@@ -63,7 +63,7 @@ class Metrics:
         self._reconciles = ReconcileMetrics(registry)
         self._queues = QueueMetrics(registry)
         self._requests = RequestMetrics(registry)
-        self._scrape = Scrape()
+        self._scrape = Collector()
         registry.register(self._scrape)
 
     def controller_observer(self, name: str, workers: int) -> ControllerObserver:
@@ -81,7 +81,7 @@ class Metrics:
     def queue_observer(self, name: str) -> QueueObserver[Hashable]:
         """Make the ``observer=`` of a queue, or a controller's ``queue_observer=``: counts and durations.
 
-        The rest of ``workqueue_*`` comes with :meth:`watch_controller` or :meth:`watch_queue`.
+        The rest of ``workqueue_*`` comes with :meth:`register_controller` or :meth:`register_queue`.
 
         Args:
             name: The queue's name, or its controller's: the labels ``name`` and ``controller``.
@@ -92,7 +92,7 @@ class Metrics:
         """Make the ``observer=`` of :func:`~trioformer.client.open_client`: ``rest_client_*``."""
         return self._requests
 
-    def watch_controller(self, controller: Controller) -> None:
+    def register_controller(self, controller: Controller) -> None:
         """Measure a controller's queue and its handlers, in this run of it and in those that follow.
 
         Raises:
@@ -100,7 +100,7 @@ class Metrics:
         """
         self._scrape.queues.add(controller.name, controller)
 
-    def watch_queue(self, queue: WorkQueue[K] | RateLimitingQueue[K]) -> None:
+    def register_queue(self, queue: WorkQueue[K] | RateLimitingQueue[K]) -> None:
         """Measure what waits in a queue, and what is in work.
 
         Raises:
@@ -110,7 +110,7 @@ class Metrics:
             raise ValueError("a queue needs a name to be measured; make it with name=")
         self._scrape.queues.add(queue.name, queue)
 
-    def watch_factory(self, factory: SharedInformerFactory, *, name: str = "") -> None:
+    def register_factory(self, factory: SharedInformerFactory, *, name: str = "") -> None:
         """Measure every informer that a factory has: what its cache holds, how old that is, and what it is doing.
 
         Args:
@@ -122,11 +122,11 @@ class Metrics:
         """
         self._scrape.factories.add(name, factory)
 
-    def watch_handler(self, registration: HandlerRegistration[T]) -> None:
-        """Measure how a handler keeps up; a controller's own are measured with :meth:`watch_controller`."""
+    def register_handler(self, registration: HandlerRegistration[T]) -> None:
+        """Measure how a handler keeps up; a controller's own are measured with :meth:`register_controller`."""
         self._scrape.handlers.append(registration)
 
-    def watch_elector(self, elector: LeaderElector, *, name: str) -> None:
+    def register_elector(self, elector: LeaderElector, *, name: str) -> None:
         """Measure whether this process leads.
 
         Args:
@@ -138,7 +138,7 @@ class Metrics:
         """
         self._scrape.electors.add(name, elector)
 
-    def unwatch(
+    def unregister(
         self,
         watched: Controller
         | WorkQueue[K]

@@ -43,12 +43,12 @@ from ._partial import PartialObjectMetadata as PartialObjectMetadata
 from ._partial import metadata_kind as metadata_kind
 from ._partial import metadata_only as metadata_only
 from ._quantity import Quantity as Quantity
-from ._selectors import FieldMatcher as FieldMatcher
 from ._selectors import FieldOperator as FieldOperator
 from ._selectors import FieldRequirement as FieldRequirement
-from ._selectors import LabelMatcher as LabelMatcher
+from ._selectors import FieldSelector as FieldSelector
 from ._selectors import LabelOperator as LabelOperator
 from ._selectors import LabelRequirement as LabelRequirement
+from ._selectors import LabelSelector as LabelSelector
 from ._selectors import SelectableFields as SelectableFields
 from ._serde import EMPTY_MAP as EMPTY_MAP
 from ._serde import JSON as JSON
@@ -73,16 +73,16 @@ from ._unstructured import unstructured_kind as unstructured_kind
 __all__ = [
     "EMPTY_MAP",
     "JSON",
-    "FieldMatcher",
     "FieldOperator",
     "FieldRequirement",
+    "FieldSelector",
     "FrozenMap",
     "GroupVersionKind",
     "Head",
     "KubernetesObject",
-    "LabelMatcher",
     "LabelOperator",
     "LabelRequirement",
+    "LabelSelector",
     "ManagedFieldsEntry",
     "MetadataHead",
     "MicroTime",

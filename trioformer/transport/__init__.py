@@ -16,7 +16,7 @@ Nothing in here knows a Kubernetes kind, and nothing of httpx leaves it.
 from __future__ import annotations
 
 from ._byte_stream import ByteStream as ByteStream
-from ._connection import Answer as Answer
+from ._connection import Response as Response
 from ._connection import Transport as Transport
 from ._connection import open_transport as open_transport
 from ._frames import EventType as EventType
@@ -34,13 +34,13 @@ from ._throttle import BURST as BURST
 __all__ = [
     "BLOCK",
     "BURST",
-    "Answer",
     "ByteStream",
     "EventType",
     "FrameSplitter",
     "ListHead",
     "ListSplitter",
     "RequestObserver",
+    "Response",
     "Scan",
     "Transport",
     "WatchFrame",

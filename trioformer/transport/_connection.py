@@ -52,7 +52,7 @@ _WATCH_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=None, writ
 
 @final
 @attrs.frozen
-class Answer:
+class Response:
     """A whole answer."""
 
     code: int
@@ -126,7 +126,7 @@ class Transport(metaclass=NoPublicConstructor):
         content: bytes | None = None,
         content_type: str | None = None,
         accept: str = "application/json",
-    ) -> Answer:
+    ) -> Response:
         """Send a request and wait for the whole answer, whatever its status code.
 
         Nothing is sent twice.
@@ -153,7 +153,7 @@ class Transport(metaclass=NoPublicConstructor):
             response = await self._send(
                 method, path, params, headers, content=content, stream=False, for_watch=False, throttled=throttled
             )
-            return Answer(response.status_code, dict(response.headers), response.content)
+            return Response(response.status_code, dict(response.headers), response.content)
 
     @asynccontextmanager
     async def stream(

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from .._retry import BackoffPolicy as BackoffPolicy
+from .._retry import WatchErrorHandler as WatchErrorHandler
 from ._conditions import Condition as Condition
 from ._conditions import Deletion as Deletion
 from ._conditions import FieldValue as FieldValue
@@ -17,7 +18,6 @@ from ._conditions import has_condition as has_condition
 from ._conditions import has_field as has_field
 from ._resuming_watch import ResumingWatch as ResumingWatch
 from ._resuming_watch import ResumingWatchStatistics as ResumingWatchStatistics
-from ._resuming_watch import RetryHandler as RetryHandler
 from ._resuming_watch import WatchPhase as WatchPhase
 from ._resuming_watch import resuming_watch as resuming_watch
 from ._wait_for import wait_for as wait_for
@@ -29,7 +29,7 @@ __all__ = [
     "FieldValue",
     "ResumingWatch",
     "ResumingWatchStatistics",
-    "RetryHandler",
+    "WatchErrorHandler",
     "WatchPhase",
     "created",
     "deleted",

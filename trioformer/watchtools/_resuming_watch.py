@@ -42,24 +42,22 @@ from .._retry import (
     LONGEST_SILENCE,
     RETRIED,
     BackoffPolicy,
+    ErrorClass,
     Pacing,
-    Verdict,
+    WatchErrorHandler,
+    classify_error,
     retry_after,
-    verdict_on,
     watch_timeout,
 )
 from .._util import NoPublicConstructor, Slices
-from ..client import Api, FieldSelector, LabelSelector, OnUndecodable, WatchEvent, WatchStream
+from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
 from ..errors import ConnectionFailedError, DecodeError, ExpiredError, StatusError, TrioformerError
-from ..models import FieldMatcher, KubernetesObject, LabelMatcher
+from ..models import FieldSelector, KubernetesObject, LabelSelector
 
 T = TypeVar("T", bound=KubernetesObject)
 
 MOST_UNDECODED: Final = 3
 """Watches in a row that may end at the same frame that does not decode; a proxy's error page is not sent so often."""
-
-RetryHandler: TypeAlias = Callable[[Exception], None]
-"""Told of every failure that is gone on from; must be quick.  What it raises leaves the read."""
 
 WatchPhase: TypeAlias = Literal[
     "not started", "connecting", "watching", "backing off", "disconnected", "failed", "closed"
@@ -137,7 +135,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         what: str,
         resource_version: str,
         backoff: BackoffPolicy | None,
-        on_retry: RetryHandler | None,
+        on_retry: WatchErrorHandler | None,
     ) -> None:
         self._watch = watch
         self._what = what
@@ -168,7 +166,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     def statistics(self) -> ResumingWatchStatistics:
         """What it is doing, and how well."""
         # A watch that has lived for a second is a success, though nothing may have happened yet.
-        is_well = self._phase == "watching" and not self._pacing.was_refused_in_all_but_name
+        is_well = self._phase == "watching" and not self._pacing.is_very_short
         return ResumingWatchStatistics(
             phase=self._phase,
             last_error=None if is_well else self._last_error,
@@ -322,17 +320,17 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     def _ended(self) -> None:
         self._pacing.pause()
         self._phase = "backing off"
-        if not self._arrived and self._pacing.was_refused_in_all_but_name:
+        if not self._arrived and self._pacing.is_very_short:
             self._report(ConnectionFailedError(f"watch {self._what}: the server ended it at once, without an event"))
 
     def _failed(self, error: TrioformerError) -> None:
         """Set the time of the next try, or raise what a next try does not mend."""
-        verdict = verdict_on(error)
+        verdict = classify_error(error)
         if isinstance(error, DecodeError):
             self._undecoded += 1
-        if verdict is Verdict.EXPIRED:
+        if verdict is ErrorClass.EXPIRED:
             self._failure = self._expired(error)
-        elif verdict is Verdict.HOPELESS or self._undecoded >= MOST_UNDECODED:
+        elif verdict is ErrorClass.PERMANENT or self._undecoded >= MOST_UNDECODED:
             self._failure = error
         if self._failure is not None:
             self._phase, self._last_error = "failed", self._failure
@@ -381,11 +379,11 @@ async def resuming_watch(
     api: Api[T],
     *,
     resource_version: str,
-    label_selector: LabelSelector | None = None,
-    field_selector: FieldSelector | None = None,
+    label_selector: LabelSelectorLike | None = None,
+    field_selector: FieldSelectorLike | None = None,
     backoff: BackoffPolicy | None = None,
-    on_retry: RetryHandler | None = None,
-    on_undecodable: OnUndecodable | None = None,
+    on_retry: WatchErrorHandler | None = None,
+    on_undecodable: UndecodableHandler | None = None,
 ) -> AsyncGenerator[ResumingWatch[T], None]:
     """Watch what happens to objects, across the ends and failures of single watches.
 
@@ -424,8 +422,8 @@ async def resuming_watch(
         )
     watch = partial(
         api.watch,
-        label_selector=LabelMatcher.of(label_selector),
-        field_selector=FieldMatcher.of(field_selector),
+        label_selector=LabelSelector.of(label_selector),
+        field_selector=FieldSelector.of(field_selector),
         allow_bookmarks=True,
         on_undecodable=on_undecodable,
     )

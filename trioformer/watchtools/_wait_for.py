@@ -11,12 +11,21 @@ from typing import Generic, TypeVar, final, overload
 import attrs
 import trio
 
-from .._retry import HEALTHY_AFTER, RETRIED, Backoff, BackoffPolicy, Verdict, retry_after, verdict_on
+from .._retry import (
+    HEALTHY_AFTER,
+    RETRIED,
+    Backoff,
+    BackoffPolicy,
+    ErrorClass,
+    WatchErrorHandler,
+    classify_error,
+    retry_after,
+)
 from ..client import Api, ObjectList
 from ..errors import ExpiredError, NotFoundError, StatusDetails, TrioformerError
-from ..models import FieldMatcher, KubernetesObject
+from ..models import FieldSelector, KubernetesObject
 from ._conditions import Condition, Deletion
-from ._resuming_watch import RetryHandler, resuming_watch
+from ._resuming_watch import resuming_watch
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -30,7 +39,7 @@ async def wait_for(
     condition: Deletion,
     *,
     backoff: BackoffPolicy | None = None,
-    on_retry: RetryHandler | None = None,
+    on_retry: WatchErrorHandler | None = None,
 ) -> None: ...
 @overload
 async def wait_for(
@@ -40,7 +49,7 @@ async def wait_for(
     *,
     missing_ok: bool = False,
     backoff: BackoffPolicy | None = None,
-    on_retry: RetryHandler | None = None,
+    on_retry: WatchErrorHandler | None = None,
 ) -> T: ...
 
 
@@ -51,7 +60,7 @@ async def wait_for(
     *,
     missing_ok: bool = False,
     backoff: BackoffPolicy | None = None,
-    on_retry: RetryHandler | None = None,
+    on_retry: WatchErrorHandler | None = None,
 ) -> T | None:
     """Wait until an object meets a condition, as ``kubectl wait`` does.
 
@@ -116,7 +125,7 @@ class _Waiting(Generic[T]):
     _name: str
     _condition: Deletion | Callable[[T], bool]
     _missing_ok: bool
-    _on_retry: RetryHandler | None
+    _on_retry: WatchErrorHandler | None
     _backoff: Backoff
     _random: random.Random
     _was_seen: bool = False
@@ -125,7 +134,7 @@ class _Waiting(Generic[T]):
 
     async def run(self) -> T | None:
         """List and watch until the condition is met."""
-        selector = FieldMatcher.of({"metadata.name": self._name})
+        selector = FieldSelector.of({"metadata.name": self._name})
         while True:
             listing = await self._list(selector)
             found = next((obj for obj in listing if obj.name == self._name), None)
@@ -155,12 +164,12 @@ class _Waiting(Generic[T]):
                 self._backoff.reset()
             await trio.sleep(self._backoff.next_delay())
 
-    async def _list(self, selector: FieldMatcher) -> ObjectList[T]:
+    async def _list(self, selector: FieldSelector) -> ObjectList[T]:
         while True:
             try:
                 return await self._api.list(field_selector=selector, page_size=None)
             except RETRIED as error:
-                if verdict_on(error) is Verdict.HOPELESS:
+                if classify_error(error) is ErrorClass.PERMANENT:
                     raise
                 delay = self._backoff.next_delay(at_least=retry_after(error, self._random))
                 self._report(error)

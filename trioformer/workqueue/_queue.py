@@ -35,7 +35,7 @@ from .._util import SLICE, SLICE_ITEMS
 from ._delayed import DelayedKeys
 from ._ready import ReadyKeys
 from ._statistics import QueueObserver, QueueStatistics, Remaining
-from ._wait_queue import Line
+from ._wait_queue import WaitQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -76,7 +76,7 @@ class BaseQueue(Generic[K]):
     _ready: ReadyKeys[K] = attrs.field(init=False)
     _delayed: DelayedKeys[K] = attrs.field(factory=DelayedKeys, init=False)  # none of them is pending
     _processing: dict[K, tuple[float, int]] = attrs.field(factory=dict, init=False)  # since when, which priority
-    _line: Line[K] = attrs.field(init=False)  # while somebody is in it, nothing is ready
+    _line: WaitQueue[K] = attrs.field(init=False)  # while somebody is in it, nothing is ready
     _unfinished: dict[K, None] = attrs.field(factory=dict, init=False)
     # For the observer, and empty without one: since when keys are pending; how long those had waited whose worker has
     # not run yet; and which keys became pending that it has not been told of.
@@ -94,7 +94,7 @@ class BaseQueue(Generic[K]):
         if self._oldest_every is not None and self._oldest_every < 2:
             raise ValueError(f"oldest_every must be at least 2, or None, not {self._oldest_every}")
         self._ready = ReadyKeys(self._oldest_every)
-        self._line = Line(self._delayed)
+        self._line = WaitQueue(self._delayed)
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""

@@ -29,7 +29,7 @@ class Waiter(Generic[K]):
 
 @final
 @attrs.define(eq=False)
-class Line(Generic[K]):
+class WaitQueue(Generic[K]):
     """Workers in the order in which they came.
 
     The first in line, and no other, is woken when the next delayed key comes due.

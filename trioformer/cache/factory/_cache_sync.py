@@ -15,9 +15,9 @@ import trio
 from ..._util import first_leaf
 from ...errors import CacheSyncError, NotSynced
 from ..processor._processor import HandlerStatistics
-from ._entry import InformerSlot
+from ._entry import FactoryEntry
 
-Slot: TypeAlias = InformerSlot[Any]
+Slot: TypeAlias = FactoryEntry[Any]
 
 
 class SyncingHandler(Protocol):
@@ -41,38 +41,40 @@ class SyncingHandler(Protocol):
         ...
 
 
-async def wait_until_synced(slots: Sequence[Slot], registrations: Sequence[SyncingHandler], *, deadline: float) -> None:
+async def wait_until_synced(
+    entries: Sequence[Slot], registrations: Sequence[SyncingHandler], *, deadline: float
+) -> None:
     """Wait until every cache has been filled and every handler has returned from its initial objects.
 
     Raises:
         CacheSyncError: The deadline has passed, or something that is waited for has ended.
         RuntimeError: The current task is in a handler's call of one of the informers.
     """
-    _refuse_inside_handlers(slots)
+    _refuse_inside_handlers(entries)
     await trio.lowlevel.checkpoint()
     missing: dict[Slot | SyncingHandler, None] = {
-        **{slot: None for slot in slots if not slot.informer.has_synced},
+        **{entry: None for entry in entries if not entry.informer.has_synced},
         **{registration: None for registration in registrations if not registration.has_synced},
     }
     removed: set[SyncingHandler] = set()
 
     async def wait_for(awaited: Slot | SyncingHandler, scope: trio.CancelScope) -> None:
         try:
-            if isinstance(awaited, InformerSlot):
+            if isinstance(awaited, FactoryEntry):
                 await awaited.informer.wait_until_synced()
             else:
                 await awaited.wait_until_synced()
         except trio.ClosedResourceError:
-            if not isinstance(awaited, InformerSlot):  # whose end is for watch() to judge
+            if not isinstance(awaited, FactoryEntry):  # whose end is for watch() to judge
                 removed.add(awaited)
                 scope.cancel()
             return
         found(awaited, scope)
 
-    async def watch(slot: Slot, scope: trio.CancelScope) -> None:
-        await slot.gone.wait()
-        if slot.is_abandoned:
-            found(slot, scope)  # nobody wants it any more
+    async def watch(entry: Slot, scope: trio.CancelScope) -> None:
+        await entry.gone.wait()
+        if entry.is_unused:
+            found(entry, scope)  # nobody wants it any more
         else:
             scope.cancel()
 
@@ -84,29 +86,29 @@ async def wait_until_synced(slots: Sequence[Slot], registrations: Sequence[Synci
     if missing:
         async with trio.open_nursery() as nursery:
             nursery.cancel_scope.deadline = deadline
-            for slot in slots:
-                nursery.start_soon(watch, slot, nursery.cancel_scope)
+            for entry in entries:
+                nursery.start_soon(watch, entry, nursery.cancel_scope)
             for awaited in missing:
                 nursery.start_soon(wait_for, awaited, nursery.cancel_scope)
     # What has ended is told even if it had been filled before.
-    late = [_judged(slot) for slot in slots if slot in missing or (slot.has_ended and not slot.is_abandoned)]
+    late = [_judged(entry) for entry in entries if entry in missing or (entry.has_ended and not entry.is_unused)]
     late += [_judged_handler(each, is_removed=each in removed) for each in registrations if each in missing]
     if late:
         raise CacheSyncError(f"not synced: {'; '.join(map(_in_words, late))}", not_synced=tuple(late))
 
 
-def _refuse_inside_handlers(slots: Sequence[Slot]) -> None:
-    for slot in slots:
-        if slot.is_around:
+def _refuse_inside_handlers(entries: Sequence[Slot]) -> None:
+    for entry in entries:
+        if entry.is_called_from_inside:
             raise RuntimeError(
-                f"a handler of the informer of {slot.key} waits for caches inside a call, which others may be waiting "
+                f"a handler of the informer of {entry.key} waits for caches inside a call, which others may be waiting "
                 "for to return; wait in another task"
             )
 
 
-def _judged(slot: Slot) -> NotSynced:
-    state = slot.informer.state
-    return NotSynced(name=str(slot.key), phase=state.phase, error=first_leaf(state.error), since=slot.started_at)
+def _judged(entry: Slot) -> NotSynced:
+    state = entry.informer.state
+    return NotSynced(name=str(entry.key), phase=state.phase, error=first_leaf(state.error), since=entry.started_at)
 
 
 def _judged_handler(registration: SyncingHandler, *, is_removed: bool) -> NotSynced:

@@ -1,7 +1,7 @@
 """One informer in its factory: who uses it, the task that runs it, and how it ended.
 
-A slot's task waits for an event to stop the informer, so that nobody else has to hold its cancel scope.
-The event is set when the last user has left, and the leaving user waits until the slot's task is about to end: after
+A entry's task waits for an event to stop the informer, so that nobody else has to hold its cancel scope.
+The event is set when the last user has left, and the leaving user waits until the entry's task is about to end: after
 that event no checkpoint passes before the task and everything below it are gone.
 """
 
@@ -17,7 +17,8 @@ import trio
 from ..._util import enclosing_tasks
 from ...models import KubernetesObject
 from ..informer._shared_informer import SharedInformer
-from ..processor._processor import listeners_around
+from ..processor._processor import enclosing_handlers
+from ..reflector._status import InformerPhase
 from ..reflector._transform import Transform
 from ..store._indexer import IndexFunc
 from ._requests import FromFactory, InformerKey, InformerRequest
@@ -29,7 +30,7 @@ logger = logging.getLogger("trioformer.cache")
 
 @final
 @attrs.define(eq=False)
-class InformerSlot(Generic[T]):
+class FactoryEntry(Generic[T]):
     """An informer, and what the factory knows of it."""
 
     key: InformerKey
@@ -38,28 +39,28 @@ class InformerSlot(Generic[T]):
     transform: Transform[T] | None
     indexers: dict[str, IndexFunc[T]]
     is_supervised: bool
-    """Whether a failure ends with the slot instead of leaving its task."""
+    """Whether a failure ends with the entry instead of leaving its task."""
     users: int = attrs.field(default=0, init=False)
     """Blocks that have not been left."""
-    is_claimed: bool = attrs.field(default=False, init=False)
+    is_pinned: bool = attrs.field(default=False, init=False)
     """Whether somebody wants it for as long as the factory runs."""
     failure: Exception | None = attrs.field(default=None, init=False)
     started_at: float = attrs.field(default=math.inf, init=False)
     """On trio's clock; infinity before."""
     stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
     gone: trio.Event = attrs.field(factory=trio.Event, init=False)
-    """Set in the last step of the slot's task."""
+    """Set in the last step of the entry's task."""
     _task: trio.lowlevel.Task | None = attrs.field(default=None, init=False)
 
     @property
-    def is_abandoned(self) -> bool:
+    def is_unused(self) -> bool:
         """Whether nobody wants it any more."""
-        return self.users == 0 and not self.is_claimed
+        return self.users == 0 and not self.is_pinned
 
     @property
     def has_ended(self) -> bool:
         """Whether the informer has stopped or failed."""
-        return self.informer.state.phase in ("stopped", "failed")
+        return self.informer.state.phase in (InformerPhase.STOPPED, InformerPhase.FAILED)
 
     def agree(self, asked: InformerRequest[T]) -> None:
         """Serve a further request, which may bring indexers.
@@ -131,7 +132,7 @@ class InformerSlot(Generic[T]):
         Cancellation: does not cut the wait short, as with a nursery's end.
         """
         self.stopping.set()
-        if not any(listeners_around()):
+        if not any(enclosing_handlers()):
             with trio.CancelScope(shield=True):
                 await self.gone.wait()
 
@@ -142,8 +143,8 @@ class InformerSlot(Generic[T]):
             await self.run()
 
     @property
-    def is_around(self) -> bool:
-        """Whether the current task is inside of the slot's."""
+    def is_called_from_inside(self) -> bool:
+        """Whether the current task is inside of the entry's."""
         return any(task is self._task for task in enclosing_tasks())
 
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, TypeAlias, TypeVar, final
 
 import attrs
 import trio
 
 from ..._util import first_leaf
-from ...client import Client, FieldSelector, LabelSelector
+from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import (
-    FieldMatcher,
+    FieldSelector,
     KubernetesObject,
-    LabelMatcher,
-    PartialObjectMetadata,
+    LabelSelector,
     resource_of,
 )
 from ..informer._shared_informer import InformerStatistics, SharedInformer
-from ..reflector._options import ReflectorOptions, WatchErrorHandler
+from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
 from ..store._indexer import IndexFunc
 from ._cache_sync import SyncingHandler, wait_until_synced
-from ._entry import InformerSlot
+from ._entry import FactoryEntry
 from ._requests import (
     DEFAULT,
     FactoryTransform,
@@ -39,11 +37,7 @@ from ._requests import (
 
 T = TypeVar("T", bound=KubernetesObject)
 
-# What stands behind the overloads of informer() and using(), which say how these belong together.
-_Informer: TypeAlias = SharedInformer[Any]
-_Transform: TypeAlias = Transform[Any]
-_Indexers: TypeAlias = Mapping[str, IndexFunc[Any]]
-_Slot: TypeAlias = InformerSlot[Any]
+_Entry: TypeAlias = FactoryEntry[Any]
 
 
 @final
@@ -72,7 +66,7 @@ class SharedInformerFactory:
     The caller's nursery owns all its tasks.
 
     An informer is asked for with :meth:`informer`, and then stays for as long as the factory runs, or with
-    :meth:`using`, and then stays until the last block that uses it has been left.
+    :meth:`open_informer`, and then stays until the last block that uses it has been left.
 
     Args:
         client: The connection; must stay open while the factory runs.
@@ -85,11 +79,7 @@ class SharedInformerFactory:
         drop_managed_fields: Cut ``metadata.managedFields`` out of every object, which often halves the cache.
         supervise: When an informer fails, log it, keep it in :attr:`failures`, and let the others go on; by default
             its error leaves :meth:`run`.
-        grace_period: Before the first sync: seconds of nothing but 400, 401, 403, 404 or 405, after which an informer
-            fails; 30 unless ``options`` says otherwise.
-        retry_forever: Never fail for them (client-go's behaviour).
-        watch_error_handler: Told of every failure that an informer goes on from; by default they are logged.
-        options: What else a reflector may be told; the three before this one take precedence.
+        options: What each reflector does about failures and silence.
 
     ``namespace``, ``label_selector``, ``field_selector``, ``resync_period`` and ``transform`` are what holds where a
     single informer is asked for without them.
@@ -102,8 +92,8 @@ class SharedInformerFactory:
     _client: Client
     _defaults: InformerDefaults
     _is_supervisor: bool
-    _slots: dict[InformerKey, _Slot]
-    _unstarted: list[_Slot]
+    _entries: dict[InformerKey, _Entry]
+    _unstarted: list[_Entry]
     _asked: trio.Event
     _has_run: bool
     _has_stopped: bool
@@ -113,96 +103,56 @@ class SharedInformerFactory:
         client: Client,
         *,
         namespace: Namespaces = None,
-        label_selector: LabelSelector | None = None,
-        field_selector: FieldSelector | None = None,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
         resync_period: float = 0.0,
         resync_periods: Mapping[type[KubernetesObject], float] | None = None,
         transform: FactoryTransform | None = None,
         drop_managed_fields: bool = False,
         supervise: bool = False,
-        grace_period: float | None = None,
-        retry_forever: bool | None = None,
-        watch_error_handler: WatchErrorHandler | None = None,
         options: ReflectorOptions | None = None,
     ) -> None:
-        options = options if options is not None else ReflectorOptions()
-        if grace_period is not None:
-            options = attrs.evolve(options, grace_period=grace_period)
-        if retry_forever is not None:
-            options = attrs.evolve(options, retry_forever=retry_forever)
-        if watch_error_handler is not None:
-            options = attrs.evolve(options, watch_error_handler=watch_error_handler)
         self._client = client
         self._defaults = InformerDefaults(
             namespaces=namespaces_of(namespace),
-            label_selector=LabelMatcher.of(label_selector),
-            field_selector=FieldMatcher.of(field_selector),
+            label_selector=LabelSelector.of(label_selector),
+            field_selector=FieldSelector.of(field_selector),
             resync_period=resync_period,
             resync_periods={resource_of(kind): period for kind, period in (resync_periods or {}).items()},
             transform=transform,
             drop_managed_fields=drop_managed_fields,
-            options=options,
+            options=options if options is not None else ReflectorOptions(),
         )
         self._is_supervisor = supervise
-        self._slots = {}
+        self._entries = {}
         self._unstarted = []
         self._asked = trio.Event()
         self._has_run = False
         self._has_stopped = False
 
     def __repr__(self) -> str:
-        return f"<SharedInformerFactory of {'; '.join(map(str, self._slots)) or 'nothing yet'}>"
+        return f"<SharedInformerFactory of {'; '.join(map(str, self._entries)) or 'nothing yet'}>"
 
     # --- asking ---
 
-    @overload
     def informer(
         self,
         kind: type[T],
         *,
-        metadata_only: Literal[False] = False,
         namespace: Namespaces | FromFactory = DEFAULT,
-        label_selector: LabelSelector | FromFactory | None = DEFAULT,
-        field_selector: FieldSelector | FromFactory | None = DEFAULT,
+        label_selector: LabelSelectorLike | FromFactory | None = DEFAULT,
+        field_selector: FieldSelectorLike | FromFactory | None = DEFAULT,
         resync_period: float | None = None,
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
-    ) -> SharedInformer[T]: ...
-
-    @overload
-    def informer(
-        self,
-        kind: type[KubernetesObject],
-        *,
-        metadata_only: Literal[True],
-        namespace: Namespaces | FromFactory = DEFAULT,
-        label_selector: LabelSelector | FromFactory | None = DEFAULT,
-        field_selector: FieldSelector | FromFactory | None = DEFAULT,
-        resync_period: float | None = None,
-        transform: Transform[PartialObjectMetadata] | FromFactory | None = DEFAULT,
-        indexers: Mapping[str, IndexFunc[PartialObjectMetadata]] | None = None,
-    ) -> SharedInformer[PartialObjectMetadata]: ...
-
-    def informer(
-        self,
-        kind: type[KubernetesObject],
-        *,
-        metadata_only: bool = False,
-        namespace: Namespaces | FromFactory = DEFAULT,
-        label_selector: LabelSelector | FromFactory | None = DEFAULT,
-        field_selector: FieldSelector | FromFactory | None = DEFAULT,
-        resync_period: float | None = None,
-        transform: _Transform | FromFactory | None = DEFAULT,
-        indexers: _Indexers | None = None,
-    ) -> _Informer:
+    ) -> SharedInformer[T]:
         """Return the informer of a kind, for as long as the factory runs; the same one each time.
 
         Asked for while the factory runs, it starts at once; ``wait_until_synced`` tells when it is filled.
         By default what ends one informer ends the factory, one that came late included.
 
         Args:
-            kind: The kind's class.
-            metadata_only: Hold nothing but the objects' metadata, in a small part of the memory.
+            kind: The kind's class; :func:`~trioformer.models.metadata_kind` makes one that holds metadata alone.
             namespace: Only this namespace, or these, in one cache; None is all of them.
             label_selector: Only objects whose labels match; None is all.
             field_selector: Only objects whose fields match; None is all.
@@ -222,7 +172,6 @@ class SharedInformerFactory:
         """
         asked = self._defaults.request(
             kind,
-            metadata_only=metadata_only,
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -230,51 +179,22 @@ class SharedInformerFactory:
             transform=transform,
             indexers=indexers,
         )
-        slot = self._slot_for(asked)
-        slot.is_claimed = True
-        return slot.informer
+        entry = self._entry_for(asked)
+        entry.is_pinned = True
+        return entry.informer
 
-    @overload
-    def using(
+    @asynccontextmanager
+    async def open_informer(
         self,
         kind: type[T],
         *,
-        metadata_only: Literal[False] = False,
         namespace: Namespaces | FromFactory = DEFAULT,
-        label_selector: LabelSelector | FromFactory | None = DEFAULT,
-        field_selector: FieldSelector | FromFactory | None = DEFAULT,
+        label_selector: LabelSelectorLike | FromFactory | None = DEFAULT,
+        field_selector: FieldSelectorLike | FromFactory | None = DEFAULT,
         resync_period: float | None = None,
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
-    ) -> contextlib.AbstractAsyncContextManager[SharedInformer[T]]: ...
-
-    @overload
-    def using(
-        self,
-        kind: type[KubernetesObject],
-        *,
-        metadata_only: Literal[True],
-        namespace: Namespaces | FromFactory = DEFAULT,
-        label_selector: LabelSelector | FromFactory | None = DEFAULT,
-        field_selector: FieldSelector | FromFactory | None = DEFAULT,
-        resync_period: float | None = None,
-        transform: Transform[PartialObjectMetadata] | FromFactory | None = DEFAULT,
-        indexers: Mapping[str, IndexFunc[PartialObjectMetadata]] | None = None,
-    ) -> contextlib.AbstractAsyncContextManager[SharedInformer[PartialObjectMetadata]]: ...
-
-    @asynccontextmanager
-    async def using(
-        self,
-        kind: type[KubernetesObject],
-        *,
-        metadata_only: bool = False,
-        namespace: Namespaces | FromFactory = DEFAULT,
-        label_selector: LabelSelector | FromFactory | None = DEFAULT,
-        field_selector: FieldSelector | FromFactory | None = DEFAULT,
-        resync_period: float | None = None,
-        transform: _Transform | FromFactory | None = DEFAULT,
-        indexers: _Indexers | None = None,
-    ) -> AsyncGenerator[_Informer, None]:
+    ) -> AsyncGenerator[SharedInformer[T], None]:
         """Use the informer of a kind for the length of a block.
 
         The block is given what :meth:`informer` would return, with the same arguments and errors, but does not keep it:
@@ -295,7 +215,6 @@ class SharedInformerFactory:
         # no checkpoint between finding the informer and counting the user
         asked = self._defaults.request(
             kind,
-            metadata_only=metadata_only,
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -303,23 +222,23 @@ class SharedInformerFactory:
             transform=transform,
             indexers=indexers,
         )
-        slot = self._slot_for(asked)
-        slot.users += 1
+        entry = self._entry_for(asked)
+        entry.users += 1
         try:
-            yield slot.informer
+            yield entry.informer
         finally:
-            slot.users -= 1
-            if slot.is_abandoned:
-                await self._stop(slot)
+            entry.users -= 1
+            if entry.is_unused:
+                await self._stop(entry)
 
-    def _slot_for(self, asked: InformerRequest[T]) -> InformerSlot[T]:
-        known: InformerSlot[T] | None = self._slots.get(asked.key)
-        if known is not None and (known.failure is None or known.is_claimed or self._has_stopped):
+    def _entry_for(self, asked: InformerRequest[T]) -> FactoryEntry[T]:
+        known: FactoryEntry[T] | None = self._entries.get(asked.key)
+        if known is not None and (known.failure is None or known.is_pinned or self._has_stopped):
             known.agree(asked)
             return known
         if self._has_stopped:
             raise RuntimeError(f"this factory has stopped and starts no informer of {asked.key}; make a new one")
-        slot = InformerSlot(
+        entry = FactoryEntry(
             key=asked.key,
             informer=self._defaults.build(self._client, asked),
             resync_period=self._defaults.resync_period_of(asked),
@@ -327,32 +246,32 @@ class SharedInformerFactory:
             indexers=dict(asked.indexers),
             is_supervised=self._is_supervisor,
         )
-        self._slots[asked.key] = slot
-        self._unstarted.append(slot)
+        self._entries[asked.key] = entry
+        self._unstarted.append(entry)
         self._asked.set()
-        return slot
+        return entry
 
-    async def _stop(self, slot: InformerSlot[T]) -> None:
+    async def _stop(self, entry: FactoryEntry[T]) -> None:
         # no checkpoint since the last user left: who asks from here on gets a fresh informer
-        if self._slots.get(slot.key) is slot:
-            del self._slots[slot.key]
-        if slot in self._unstarted:
-            self._unstarted.remove(slot)
-            await slot.close_unstarted()
+        if self._entries.get(entry.key) is entry:
+            del self._entries[entry.key]
+        if entry in self._unstarted:
+            self._unstarted.remove(entry)
+            await entry.close_unstarted()
         else:
-            await slot.stop()
+            await entry.stop()
 
     # --- how it does ---
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedInformer[Any]]:
         """The informers that somebody has asked for and not left, by what they hold; a new mapping."""
-        return {key: slot.informer for key, slot in self._slots.items()}
+        return {key: entry.informer for key, entry in self._entries.items()}
 
     @property
     def failures(self) -> Mapping[InformerKey, Exception]:
         """What ended the informers that have failed, by what they hold; a new mapping."""
-        return {key: slot.failure for key, slot in self._slots.items() if slot.failure is not None}
+        return {key: entry.failure for key, entry in self._entries.items() if entry.failure is not None}
 
     @property
     def _is_running(self) -> bool:
@@ -361,12 +280,12 @@ class SharedInformerFactory:
     @property
     def has_synced(self) -> bool:
         """Whether the factory runs, and every informer's cache is filled and kept in step."""
-        return self._is_running and all(slot.informer.has_synced for slot in self._slots.values())
+        return self._is_running and all(entry.informer.has_synced for entry in self._entries.values())
 
     @property
     def is_healthy(self) -> bool:
         """Whether it runs, and every informer is in step, or on its way to its first list without a failure."""
-        return self._is_running and all(slot.informer.is_healthy for slot in self._slots.values())
+        return self._is_running and all(entry.informer.is_healthy for entry in self._entries.values())
 
     def problems(self) -> Mapping[InformerKey, str]:
         """Say in words of each informer that has not synced, or is not healthy, what it is doing and why.
@@ -374,14 +293,14 @@ class SharedInformerFactory:
         For people, such as those who read ``/readyz``; empty when nothing is wrong.
         """
         return {
-            key: _in_words(slot)
-            for key, slot in self._slots.items()
-            if not (slot.informer.has_synced and slot.informer.is_healthy)
+            key: _in_words(entry)
+            for key, entry in self._entries.items()
+            if not (entry.informer.has_synced and entry.informer.is_healthy)
         }
 
     def statistics(self) -> FactoryStatistics:
         """How the informers do."""
-        informers = {key: slot.informer.statistics() for key, slot in self._slots.items()}
+        informers = {key: entry.informer.statistics() for key, entry in self._entries.items()}
         return FactoryStatistics(
             has_synced=self.has_synced,
             is_healthy=self.is_healthy,
@@ -404,7 +323,7 @@ class SharedInformerFactory:
             CacheSyncError: At the deadline, or as soon as one has failed or stopped; names what is missing, and why.
             RuntimeError: A handler of one of the informers waits inside a call.
         """
-        await wait_until_synced(tuple(self._slots.values()), registrations, deadline=deadline)
+        await wait_until_synced(tuple(self._entries.values()), registrations, deadline=deadline)
 
     # --- running ---
 
@@ -425,36 +344,36 @@ class SharedInformerFactory:
         self._has_run = True
         try:
             async with trio.open_nursery() as nursery:
-                asked_for = tuple(self._slots.values())
+                asked_for = tuple(self._entries.values())
                 nursery.start_soon(self._start_informers, nursery)
-                for slot in asked_for:
-                    await self._wait_for(slot)
+                for entry in asked_for:
+                    await self._wait_for(entry)
                 task_status.started()
         finally:
             self._has_stopped = True
             while self._unstarted:
                 await self._unstarted.pop().close_unstarted()
 
-    async def _wait_for(self, slot: _Slot) -> None:
+    async def _wait_for(self, entry: _Entry) -> None:
         """Wait until an informer has synced, or is not to be waited for any more."""
         try:
-            await slot.informer.wait_until_synced()
+            await entry.informer.wait_until_synced()
         except trio.ClosedResourceError:
-            await slot.gone.wait()
-            if slot.failure is not None and not slot.is_supervised:
+            await entry.gone.wait()
+            if entry.failure is not None and not entry.is_supervised:
                 await trio.sleep_forever()  # what ended it is on its way to the nursery of run()
 
     async def _start_informers(self, nursery: trio.Nursery) -> None:
         """Give each informer its task, now and whenever another is asked for."""
         while True:
             # no checkpoint between emptying the list and making the next event
-            for slot in self._unstarted:
-                nursery.start_soon(slot.run, name=f"informer of {slot.key}")
+            for entry in self._unstarted:
+                nursery.start_soon(entry.run, name=f"informer of {entry.key}")
             self._unstarted.clear()
             self._asked = trio.Event()
             await self._asked.wait()
 
 
-def _in_words(slot: _Slot) -> str:
-    state = slot.informer.state
+def _in_words(entry: _Entry) -> str:
+    state = entry.informer.state
     return str(attrs.evolve(state, error=first_leaf(state.error)))

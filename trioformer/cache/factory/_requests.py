@@ -8,14 +8,13 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar, cast, final
 
 import attrs
 
-from ...client import Client, FieldSelector, LabelSelector
+from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import (
-    FieldMatcher,
+    FieldSelector,
     KubernetesObject,
-    LabelMatcher,
+    LabelSelector,
     PartialObjectMetadata,
     ResourceInfo,
-    metadata_kind,
     resource_of,
 )
 from ..informer._shared_informer import SharedInformer
@@ -58,8 +57,8 @@ class InformerDefaults:
     """A factory's own options: what holds for each informer, unless the call that asks for it says otherwise."""
 
     namespaces: tuple[str, ...] | None
-    label_selector: LabelMatcher
-    field_selector: FieldMatcher
+    label_selector: LabelSelector
+    field_selector: FieldSelector
     resync_period: float
     resync_periods: Mapping[ResourceInfo, float]
     transform: FactoryTransform | None
@@ -70,10 +69,9 @@ class InformerDefaults:
         self,
         kind: type[KubernetesObject],
         *,
-        metadata_only: bool,
         namespace: Namespaces | FromFactory,
-        label_selector: LabelSelector | FromFactory | None,
-        field_selector: FieldSelector | FromFactory | None,
+        label_selector: LabelSelectorLike | FromFactory | None,
+        field_selector: FieldSelectorLike | FromFactory | None,
         resync_period: float | None,
         transform: Transform[T] | FromFactory | None,
         indexers: Mapping[str, IndexFunc[T]] | None,
@@ -92,7 +90,6 @@ class InformerDefaults:
             namespace=namespace,
             label_selector=self.label_selector if isinstance(label_selector, FromFactory) else label_selector,
             field_selector=self.field_selector if isinstance(field_selector, FromFactory) else field_selector,
-            metadata_only=metadata_only,
         )
         return InformerRequest(key, resync_period, transform, indexers if indexers is not None else {})
 
@@ -165,9 +162,8 @@ class InformerKey:
         kind: type[KubernetesObject],
         *,
         namespace: Namespaces = None,
-        label_selector: LabelSelector | None = None,
-        field_selector: FieldSelector | None = None,
-        metadata_only: bool = False,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
     ) -> InformerKey:
         """Make the key of a request; what means the same is equal.
 
@@ -176,7 +172,6 @@ class InformerKey:
             namespace: One namespace, several, or None for all.
             label_selector: In any form.
             field_selector: In any form.
-            metadata_only: Turn ``kind`` into that of its metadata.
 
         Raises:
             SelectorError: A selector does not parse.
@@ -187,10 +182,8 @@ class InformerKey:
         namespaces = namespaces_of(namespace)
         if namespaces is not None and not resource.namespaced:
             raise ValueError(f"{resource} belong to no namespace, so there are none in {', '.join(namespaces)}")
-        labels = {str(requirement) for requirement in LabelMatcher.of(label_selector).requirements}
-        fields = {str(requirement) for requirement in FieldMatcher.of(field_selector).requirements}
-        if metadata_only and not issubclass(kind, PartialObjectMetadata):
-            kind = metadata_kind(kind)
+        labels = {str(requirement) for requirement in LabelSelector.of(label_selector).requirements}
+        fields = {str(requirement) for requirement in FieldSelector.of(field_selector).requirements}
         return cls(kind, namespaces, ",".join(sorted(labels)), ",".join(sorted(fields)))
 
     @property

@@ -59,11 +59,11 @@ class ProcessLoop(Generic[T]):
         fifo: Where changes come from.
         indexer: Where they go.
         processor: Who is told.
-        versions: Told how new the indexer is; its scopes are those that must have been listed for the first sync.
+        versions: Told how new the indexer is; its namespaces are those that must have been listed for the first sync.
         on_synced: Called when they have been.
-        on_listed: Called with its scope when a list has been stored as a whole.
-        on_refused: Called with a scope and what the store refused of a list or of some changes.
-        on_undecodable: Called with a scope and an object that an index function could not read.
+        on_listed: Called with its namespace when a list has been stored as a whole.
+        on_refused: Called with a namespace and what the store refused of a list or of some changes.
+        on_undecodable: Called with a namespace and an object that an index function could not read.
     """
 
     _fifo: DeltaFIFO[T]
@@ -75,12 +75,12 @@ class ProcessLoop(Generic[T]):
     _on_refused: Callable[[str, Sequence[IndexerError]], None] = attrs.field(kw_only=True, alias="on_refused")
     _on_undecodable: Callable[[str, T, DecodeError], None] = attrs.field(kw_only=True, alias="on_undecodable")
     _unlisted: set[str] = attrs.field(init=False)
-    _is_divided: bool = attrs.field(init=False)
+    _has_several_namespaces: bool = attrs.field(init=False)
     _not_whole: set[str] = attrs.field(factory=set, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._unlisted = set(self._versions.scopes)
-        self._is_divided = self._versions.scopes != ("",)
+        self._unlisted = set(self._versions.namespaces)
+        self._has_several_namespaces = self._versions.namespaces != ("",)
 
     async def run(self) -> None:
         """Apply batch after batch, until cancelled."""
@@ -106,25 +106,25 @@ class ProcessLoop(Generic[T]):
                 try:
                     self._apply_one(key, delta, told)
                 except IndexerError as error:
-                    scope = key.partition("/")[0] if self._is_divided else ""
-                    if not self._is_undecodable(scope, delta.object, error):
-                        refused.setdefault(scope, []).append(error)
+                    namespace = key.partition("/")[0] if self._has_several_namespaces else ""
+                    if not self._is_undecodable(namespace, delta.object, error):
+                        refused.setdefault(namespace, []).append(error)
                 if len(told) >= TOLD_AT_ONCE:
                     await self._tell(told)
         self._distribute(told)
         self._not_whole |= refused.keys()
-        for scope, version in batch.reached.items():
+        for namespace, version in batch.reached.items():
             # A store that has refused something is not as new as what it was told, before a list has mended it.
-            if scope not in self._not_whole:
+            if namespace not in self._not_whole:
                 self._indexer.advance(version)
-                self._versions.advance(scope, version)
-        for scope, errors in refused.items():
-            self._on_refused(scope, errors)
+                self._versions.advance(namespace, version)
+        for namespace, errors in refused.items():
+            self._on_refused(namespace, errors)
 
-    def _is_undecodable(self, scope: str, obj: T, error: IndexerError) -> bool:
+    def _is_undecodable(self, namespace: str, obj: T, error: IndexerError) -> bool:
         """Report an object that does not decode; it is to blame, and another list would only bring it again."""
         if isinstance(error.__cause__, DecodeError):
-            self._on_undecodable(scope, obj, error.__cause__)
+            self._on_undecodable(namespace, obj, error.__cause__)
             return True
         return False
 
@@ -172,7 +172,7 @@ class ProcessLoop(Generic[T]):
                 await slices.checkpoint()
         for key in indexer.keys():  # noqa: SIM118  # a tuple, not a dict's view
             if key not in listed and (known := indexer.get(key)) is not None:
-                if key in batch.unreadable or (batch.scope and known.namespace != batch.scope):
+                if key in batch.undecodable or (batch.namespace and known.namespace != batch.namespace):
                     content.append(known)
                 else:
                     gone.append(Deleted(known, is_stale=True))
@@ -193,19 +193,19 @@ class ProcessLoop(Generic[T]):
         staged, left_out = await indexer.stage(content)
         refused: list[IndexerError] = []
         if left_out:
-            refused = [error for obj, error in left_out if not self._is_undecodable(batch.scope, obj, error)]
+            refused = [error for obj, error in left_out if not self._is_undecodable(batch.namespace, obj, error)]
             not_taken = {key_of(obj) for obj, _ in left_out}
             changed = [each for each in changed if key_of(object_of(each)) not in not_taken]
         if refused:
-            self._not_whole.add(batch.scope)
-            self._on_refused(batch.scope, refused)  # which ends the informer before the first sync
+            self._not_whole.add(batch.namespace)
+            self._on_refused(batch.namespace, refused)  # which ends the informer before the first sync
         # no checkpoint from here on: readers see the old content or the new, and are told of exactly the difference
         before = indexer.swap(staged, batch.resource_version)
-        self._unlisted.discard(batch.scope)
+        self._unlisted.discard(batch.namespace)
         if not refused:
-            self._not_whole.discard(batch.scope)
-            self._versions.advance(batch.scope, batch.resource_version)
-            self._on_listed(batch.scope)
+            self._not_whole.discard(batch.namespace)
+            self._versions.advance(batch.namespace, batch.resource_version)
+            self._on_listed(batch.namespace)
         if not is_first:
             await self._processor.distribute_relist(gone + changed)
         elif not self._unlisted:

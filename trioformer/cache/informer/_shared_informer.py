@@ -16,21 +16,22 @@ import trio
 
 from ...errors import IndexerError
 from ...models import KubernetesObject
-from ..processor._listener_buffer import Mailbox, Overflow
+from ..processor._listener_buffer import ListenerBuffer, Overflow
 from ..processor._notifications import ResourceEventHandler, name_of
 from ..processor._processor import (
     ErrorHandler,
-    HandlerListener,
     HandlerRegistration,
+    HandlerTask,
     Listener,
     Processor,
     Subscription,
 )
 from ..reflector._list_watch import ListWatch
-from ..reflector._options import InformerState, Phase, ReflectorOptions, ReflectorStatistics
+from ..reflector._options import ReflectorOptions
 from ..reflector._reflector import Reflector
+from ..reflector._status import InformerPhase, InformerState, ReflectorStatistics
 from ..reflector._transform import Transform, undecodable
-from ..store._delta_fifo import DeltaFIFO, ScopedSink
+from ..store._delta_fifo import DeltaFIFO, NamespacedSink
 from ..store._indexer import Indexer, IndexFunc
 from ..store._lister import Lister
 from ..store._versions import Versions
@@ -49,20 +50,20 @@ class _Phase(enum.Enum):
     STOPPED = "has stopped"
 
 
-_WORST_FIRST: tuple[Phase, ...] = (
-    "not started",
-    "backing off",
-    "connecting",
-    "listing",
-    "waiting for bookmark",
-    "streaming",
-    "watching",
+_WORST_FIRST: tuple[InformerPhase, ...] = (
+    InformerPhase.NOT_STARTED,
+    InformerPhase.BACKING_OFF,
+    InformerPhase.CONNECTING,
+    InformerPhase.LISTING,
+    InformerPhase.WAITING_FOR_BOOKMARK,
+    InformerPhase.READING_WATCH_LIST,
+    InformerPhase.WATCHING,
 )
 """What a reflector does, from worst to best; an informer of several is as well off as its worst."""
 
 
 def _worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
-    return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.state), each.in_step_at))
+    return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.in_step_at))
 
 
 @final
@@ -124,7 +125,7 @@ class SharedInformer(Generic[T]):
     _ended: InformerState | None
     _resync_period: float
     _check_period: float
-    _waiting: list[HandlerListener[T]]
+    _waiting: list[HandlerTask[T]]
     _added: trio.Event
 
     def __init__(
@@ -150,7 +151,11 @@ class SharedInformer(Generic[T]):
             self._name = f"{kind.__name__} in namespaces {', '.join(list_watch)}"
             self._reflectors = {
                 namespace: Reflector(
-                    source, ScopedSink(self._fifo, namespace), self._options, transform=transform, namespace=namespace
+                    source,
+                    NamespacedSink(self._fifo, namespace),
+                    self._options,
+                    transform=transform,
+                    namespace=namespace,
                 )
                 for namespace, source in list_watch.items()
             }
@@ -165,9 +170,11 @@ class SharedInformer(Generic[T]):
             self._processor,
             self._versions,
             on_synced=self._set_synced,
-            on_listed=lambda scope: self._reflectors[scope].list_taken(),
+            on_listed=lambda namespace: self._reflectors[namespace].list_taken(),
             on_refused=self._refused,
-            on_undecodable=lambda scope, obj, error: self._reflectors[scope].leave_out(undecodable(obj, error)),
+            on_undecodable=lambda namespace, obj, error: self._reflectors[namespace].report_undecodable(
+                undecodable(obj, error)
+            ),
         )
         self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind)
         self._ended = None
@@ -232,36 +239,36 @@ class SharedInformer(Generic[T]):
         Cancellation: changes nothing.
         """
         self._processor.refuse_inside_handler("the cache", only_blocking=True)
-        scopes = self._versions.scopes
+        namespaces = self._versions.namespaces
         if not isinstance(resource_version, str):
-            scopes = tuple(each for each in scopes if each in ("", resource_version.namespace))
-            if not scopes:
+            namespaces = tuple(each for each in namespaces if each in ("", resource_version.namespace))
+            if not namespaces:
                 raise ValueError(f"{resource_version!r} is of a namespace that {self._name} does not hold")
             resource_version = resource_version.resource_version
-        await self._versions.wait_until_at_least(resource_version, scopes)
+        await self._versions.wait_until_at_least(resource_version, namespaces)
 
     def _set_synced(self) -> None:
         self._synced.set()
         self._decided.set()
 
-    def _refused(self, scope: str, errors: Sequence[IndexerError]) -> None:
+    def _refused(self, namespace: str, errors: Sequence[IndexerError]) -> None:
         """Have what the store could not take listed again; before the first sync, and by default, it is the end."""
         if not self._synced.is_set() and not self._options.retry_forever:
             raise errors[0]
-        self._reflectors[scope].relist(errors)
+        self._reflectors[namespace].relist(errors)
 
     @property
     def state(self) -> InformerState:
         """What the informer is doing, why, until when, and how old its data may be."""
         if self._phase is _Phase.NEW:
-            return InformerState("not started")
+            return InformerState(InformerPhase.NOT_STARTED)
         if self._ended is not None:
             return self._ended
         reflectors = [each.statistics() for each in self._reflectors.values()]
         worst = _worst_of(reflectors)
         error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
         age = trio.current_time() - min(each.in_step_at for each in reflectors)
-        return InformerState(worst.state, error, worst.retry_at, age)
+        return InformerState(worst.phase, error, worst.retry_at, age)
 
     def statistics(self) -> InformerStatistics:
         """How the informer does."""
@@ -321,9 +328,9 @@ class SharedInformer(Generic[T]):
         self._refuse_if_stopped("add a handler")
         name = f"handler {name or name_of(handler)} of informer {self._name}"
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
-        mailbox = Mailbox(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
-        listener = Listener(mailbox, name, period)
-        task = HandlerListener(listener, handler, on_error)
+        buffer = ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
+        listener = Listener(buffer, name, period)
+        task = HandlerTask(listener, handler, on_error)
         self._join(listener)
         self._waiting.append(task)
         self._added.set()
@@ -348,11 +355,11 @@ class SharedInformer(Generic[T]):
         """
         self._refuse_if_stopped("subscribe")
         listener = Listener(
-            Mailbox(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
+            ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
         )
         self._join(listener)
         try:
-            yield Subscription[T]._create(listener.mailbox)
+            yield Subscription[T]._create(listener.buffer)
         finally:
             self._processor.remove(listener)
 
@@ -423,7 +430,9 @@ class SharedInformer(Generic[T]):
             failure = error
             raise
         finally:
-            self._ended = InformerState("stopped" if failure is None else "failed", failure, age=self.state.age)
+            self._ended = InformerState(
+                InformerPhase.STOPPED if failure is None else InformerPhase.FAILED, failure, age=self.state.age
+            )
             self._phase = _Phase.STOPPED
             self._versions.close()
             self._decided.set()

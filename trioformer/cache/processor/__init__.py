@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from ._listener_buffer import MailboxStatistics as MailboxStatistics
+from ._listener_buffer import BufferStatistics as BufferStatistics
 from ._listener_buffer import Overflow as Overflow
 from ._notifications import Added as Added
 from ._notifications import Deleted as Deleted

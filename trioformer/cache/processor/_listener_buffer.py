@@ -9,8 +9,8 @@ choice:
   The bound is one entry for each object.  Once something is pending there, everything later goes there too until
   the reader has caught up, or an object's states would be told out of order.
 - ``block``: what does not fit waits in a backlog of at most one batch, and the process loop pops no further batch
-  before that is gone (:meth:`Mailbox.wait_for_room`), at most ``patience`` seconds.
-- ``raise``: the mailbox breaks; its reader gets ``trio.BrokenResourceError``.
+  before that is gone (:meth:`ListenerBuffer.wait_for_room`), at most ``patience`` seconds.
+- ``raise``: the buffer breaks; its reader gets ``trio.BrokenResourceError``.
 
 The initial list, a relist's differences and a resync are one shared, immutable batch and take one place in the
 buffer, however many objects they hold.  A second batch is not queued behind an unread one: a relist's differences are
@@ -69,7 +69,7 @@ class SharedBatch(Generic[T]):
 
 @final
 @attrs.frozen
-class MailboxStatistics:
+class BufferStatistics:
     """How far a reader is behind."""
 
     buffered: int
@@ -102,7 +102,7 @@ class _Pending(Generic[T]):
 
 
 @final
-class Mailbox(Generic[T]):
+class ListenerBuffer(Generic[T]):
     """A bounded queue with one reader, written by the process loop without ever waiting.
 
     Args:
@@ -253,12 +253,12 @@ class Mailbox(Generic[T]):
             entry.tombstone, entry.after = entry.tombstone or notification, None
 
     def break_off(self, why: str) -> None:
-        """Break the mailbox: what is unread is dropped, and the reader gets ``trio.BrokenResourceError``."""
+        """Break the buffer: what is unread is dropped, and the reader gets ``trio.BrokenResourceError``."""
         self._broken = why
         self._release()
 
     def close(self) -> None:
-        """End the mailbox: what is unread is dropped, and the reader's loop ends."""
+        """End the buffer: what is unread is dropped, and the reader's loop ends."""
         self._closed = True
         self._release()
 
@@ -276,7 +276,7 @@ class Mailbox(Generic[T]):
         self._wake_writer()
 
     async def wait_for_room(self) -> None:
-        """Wait until the backlog is gone, and break the mailbox if one place takes longer than ``patience``.
+        """Wait until the backlog is gone, and break the buffer if one place takes longer than ``patience``.
 
         Only mailboxes with ``overflow="block"`` ever have a backlog.
         """
@@ -304,7 +304,7 @@ class Mailbox(Generic[T]):
         outrun every reader.
 
         Raises:
-            trio.EndOfChannel: The mailbox was closed.
+            trio.EndOfChannel: The buffer was closed.
             trio.BrokenResourceError: The reader fell too far behind for its ``overflow``.
 
         Cancellation: nothing is lost.
@@ -346,7 +346,7 @@ class Mailbox(Generic[T]):
         """Wait until the reader came back from every initial object.
 
         Raises:
-            trio.ClosedResourceError: The mailbox was closed before.
+            trio.ClosedResourceError: The buffer was closed before.
         """
         await self._decided.wait()
         if not self.has_synced:
@@ -385,11 +385,11 @@ class Mailbox(Generic[T]):
         """Why the reader was cut off; empty when it was not."""
         return self._broken or ""
 
-    def statistics(self) -> MailboxStatistics:
+    def statistics(self) -> BufferStatistics:
         """How far the reader is behind."""
         buffered = self._receive.statistics().current_buffer_used + len(self._backlog)
         waiting = buffered + len(self._pending)
-        return MailboxStatistics(
+        return BufferStatistics(
             buffered=buffered,
             pending_objects=len(self._pending),
             coalesced=self._coalesced,

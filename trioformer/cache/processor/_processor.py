@@ -1,4 +1,4 @@
-"""Telling the readers: one listener task and one mailbox for each handler, one mailbox for each subscription."""
+"""Telling the readers: one listener task and one buffer for each handler, one buffer for each subscription."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import trio
 from ..._util import NoPublicConstructor, Slices, enclosing_tasks
 from ...errors import HandlerOverflowError
 from ...models import KubernetesObject, key_of
-from ._listener_buffer import BatchKind, Mailbox, MailboxStatistics, SharedBatch
+from ._listener_buffer import BatchKind, BufferStatistics, ListenerBuffer, SharedBatch
 from ._notifications import Added, Notification, ResourceEventHandler, call_of, for_one_reader, object_of
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -24,9 +24,9 @@ ErrorHandler: TypeAlias = Callable[[Exception, Notification[T]], Awaitable[None]
 @final
 @attrs.define(eq=False)
 class Listener(Generic[T]):
-    """A reader as the processor sees it: its mailbox, and when it is next due a resync."""
+    """A reader as the processor sees it: its buffer, and when it is next due a resync."""
 
-    mailbox: Mailbox[T]
+    buffer: ListenerBuffer[T]
     name: str | None = None
     """The handler's and its informer's name; None for a subscription, whose reader sees its own errors."""
     resync_period: float = 0.0
@@ -40,8 +40,8 @@ class Listener(Generic[T]):
 
 @final
 @attrs.define(eq=False)
-class HandlerListener(Generic[T]):
-    """The task that reads a mailbox and calls a handler."""
+class HandlerTask(Generic[T]):
+    """The task that reads a buffer and calls a handler."""
 
     listener: Listener[T]
     handler: ResourceEventHandler[T]
@@ -53,10 +53,10 @@ class HandlerListener(Generic[T]):
     call_began: float | None = attrs.field(default=None, init=False)
     task: trio.lowlevel.Task | None = attrs.field(default=None, init=False)
     _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
-    _waits_for: list[HandlerListener[Any]] = attrs.field(factory=list, init=False)
+    _waits_for: list[HandlerTask[Any]] = attrs.field(factory=list, init=False)
 
     async def run(self) -> None:
-        """Call the handler for each notification until the mailbox is closed.
+        """Call the handler for each notification until the buffer is closed.
 
         Raises:
             HandlerOverflowError: The handler fell behind and its policy forbids merging.
@@ -72,10 +72,10 @@ class HandlerListener(Generic[T]):
             self._ended.set()
 
     async def _call_for_each(self) -> None:
-        mailbox, handler = self.listener.mailbox, for_one_reader(self.handler)
+        buffer, handler = self.listener.buffer, for_one_reader(self.handler)
         while True:
             try:
-                notification = await mailbox.take()
+                notification = await buffer.take()
             except trio.EndOfChannel:
                 return
             except trio.BrokenResourceError as error:
@@ -108,9 +108,9 @@ class HandlerListener(Generic[T]):
     async def wait_until_ended(self) -> None:
         """Wait until the task calls no more; a checkpoint only if it does not run, or waits for the caller.
 
-        The mailbox must have been closed.
+        The buffer must have been closed.
         """
-        around = tuple(listeners_around())
+        around = tuple(enclosing_handlers())
         if self.task is None or any(self._is_waiting_for(one) for one in around):
             await trio.lowlevel.checkpoint()
             return
@@ -122,15 +122,15 @@ class HandlerListener(Generic[T]):
             for one in around:
                 one._waits_for.remove(self)
 
-    def _is_waiting_for(self, other: HandlerListener[Any]) -> bool:
+    def _is_waiting_for(self, other: HandlerTask[Any]) -> bool:
         """Whether this handler's running call cannot end before the other's does."""
         return self is other or any(one._is_waiting_for(other) for one in self._waits_for)
 
 
-_LISTENER: ContextVar[HandlerListener[Any]] = ContextVar("trioformer.cache.listener")
+_LISTENER: ContextVar[HandlerTask[Any]] = ContextVar("trioformer.cache.listener")
 
 
-def listeners_around() -> Iterator[HandlerListener[Any]]:
+def enclosing_handlers() -> Iterator[HandlerTask[Any]]:
     """The listeners in whose handlers' calls the current task is, the nearest first.
 
     A task that a handler starts in a nursery of its own counts, one that it starts in somebody else's does not, though
@@ -147,7 +147,7 @@ def listeners_around() -> Iterator[HandlerListener[Any]]:
 class HandlerStatistics:
     """How a handler keeps up."""
 
-    mailbox: MailboxStatistics
+    buffer: BufferStatistics
     """How far it is behind."""
     slowest_call: float
     """The longest that one call took, seconds; a call counts when it has returned."""
@@ -171,7 +171,7 @@ class HandlerStatistics:
 class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
     """A handler's place in an informer (client-go ``ResourceEventHandlerRegistration``)."""
 
-    _task: HandlerListener[T]
+    _task: HandlerTask[T]
     _processor: Processor[T]
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
 
         Later than the informer's own ``has_synced``, which only says that the cache is filled.
         """
-        return self._task.listener.mailbox.has_synced
+        return self._task.listener.buffer.has_synced
 
     async def wait_until_synced(self) -> None:
         """Wait for :attr:`has_synced`.
@@ -192,12 +192,12 @@ class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
             RuntimeError: It is the handler itself that waits: it has not synced before the call has returned.
             trio.ClosedResourceError: The handler was removed, or the informer stopped, before.
         """
-        if not self.has_synced and self._task in listeners_around():
+        if not self.has_synced and self._task in enclosing_handlers():
             raise RuntimeError(
                 f"{self._task.listener.name} waits for its own sync inside a call, and has synced only after the call "
                 "has returned; wait in another task"
             )
-        await self._task.listener.mailbox.wait_until_synced()
+        await self._task.listener.buffer.wait_until_synced()
 
     @property
     def resync_period(self) -> float:
@@ -228,7 +228,7 @@ class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
         """How the handler keeps up."""
         task = self._task
         return HandlerStatistics(
-            mailbox=task.listener.mailbox.statistics(),
+            buffer=task.listener.buffer.statistics(),
             slowest_call=task.slowest_call,
             running_call=trio.current_time() - task.call_began if task.call_began is not None else 0.0,
             name=task.listener.name or "",
@@ -249,25 +249,25 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
         trio.BrokenResourceError: From iterating, when the reader fell behind and its policy forbids merging.
     """
 
-    _mailbox: Mailbox[T]
+    _buffer: ListenerBuffer[T]
 
     def __aiter__(self) -> Subscription[T]:
         return self
 
     async def __anext__(self) -> Notification[T]:
         try:
-            return await self._mailbox.take()
+            return await self._buffer.take()
         except trio.EndOfChannel:
             raise StopAsyncIteration from None
 
     @property
     def has_synced(self) -> bool:
         """Whether the reader has come back for more after the last initial object."""
-        return self._mailbox.has_synced
+        return self._buffer.has_synced
 
-    def statistics(self) -> MailboxStatistics:
+    def statistics(self) -> BufferStatistics:
         """How far the reader is behind."""
-        return self._mailbox.statistics()
+        return self._buffer.statistics()
 
 
 @final
@@ -286,16 +286,16 @@ class Processor(Generic[T]):
         """
         self._listeners.append(listener)
         if initial is not None:
-            listener.mailbox.put_batch(SharedBatch(BatchKind.INITIAL, initial))
+            listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
 
     def remove(self, listener: Listener[T]) -> None:
-        """Take a listener out and close its mailbox; one that is not there is no error."""
+        """Take a listener out and close its buffer; one that is not there is no error."""
         if listener in self._listeners:
             self._listeners.remove(listener)
-        listener.mailbox.close()
+        listener.buffer.close()
 
     def close(self) -> None:
-        """Close every mailbox."""
+        """Close every buffer."""
         for listener in tuple(self._listeners):
             self.remove(listener)
 
@@ -306,7 +306,7 @@ class Processor(Generic[T]):
     def distribute(self, notifications: Sequence[Notification[T]]) -> None:
         """Tell every listener of live changes."""
         for listener in self._listeners:
-            put = listener.mailbox.put
+            put = listener.buffer.put
             for notification in notifications:
                 put(notification)
 
@@ -319,16 +319,16 @@ class Processor(Generic[T]):
         if not changes:
             return
         batch = SharedBatch(BatchKind.RELIST, changes=changes)
-        behind = [listener.mailbox for listener in self._listeners if not listener.mailbox.put_batch(batch)]
-        for mailbox in behind:
-            mailbox.hold_resync()
+        behind = [listener.buffer for listener in self._listeners if not listener.buffer.put_batch(batch)]
+        for buffer in behind:
+            buffer.hold_resync()
         slices = Slices()
-        for mailbox in behind:
+        for buffer in behind:
             for change in changes:
-                mailbox.put(change)
+                buffer.put(change)
                 if slices.is_over():
                     await slices.checkpoint()
-            mailbox.release_resync()
+            buffer.release_resync()
 
     def __len__(self) -> int:
         return len(self._listeners)
@@ -357,7 +357,7 @@ class Processor(Generic[T]):
     @staticmethod
     def _put_batch(batch: SharedBatch[T], listeners: Sequence[Listener[T]]) -> None:
         for listener in listeners:
-            listener.mailbox.put_batch(batch)
+            listener.buffer.put_batch(batch)
 
     def refuse_inside_handler(self, what: str, *, only_blocking: bool = False) -> None:
         """Make sure that the current task is in no call of one of these handlers, to wait for ``what``.
@@ -369,9 +369,9 @@ class Processor(Generic[T]):
         Raises:
             RuntimeError: It is, and what it waits for may not come before the call has returned.
         """
-        for around in listeners_around():
+        for around in enclosing_handlers():
             listener = around.listener
-            if listener in self._listeners and (not only_blocking or listener.mailbox.overflow == "block"):
+            if listener in self._listeners and (not only_blocking or listener.buffer.overflow == "block"):
                 raise RuntimeError(
                     f"{listener.name} waits for {what} inside a call, and it may not come before the call has "
                     "returned; wait in another task"
@@ -384,10 +384,10 @@ class Processor(Generic[T]):
             HandlerOverflowError: A handler fell too far behind for its policy.
         """
         for listener in tuple(self._listeners):
-            mailbox = listener.mailbox
-            await mailbox.wait_for_room()
+            buffer = listener.buffer
+            await buffer.wait_for_room()
             # While another was waited for, this one may have been removed.
-            if mailbox.is_broken and listener in self._listeners:
+            if buffer.is_broken and listener in self._listeners:
                 self._listeners.remove(listener)
                 if listener.name is not None:
-                    raise HandlerOverflowError(f"{listener.name} fell behind: {mailbox.why_broken}")
+                    raise HandlerOverflowError(f"{listener.name} fell behind: {buffer.why_broken}")

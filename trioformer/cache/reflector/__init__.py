@@ -14,13 +14,10 @@ from __future__ import annotations
 from ._list_watch import ApiListWatch as ApiListWatch
 from ._list_watch import EventSource as EventSource
 from ._list_watch import ListWatch as ListWatch
-from ._list_watch import Report as Report
-from ._options import InformerState as InformerState
-from ._options import Phase as Phase
 from ._options import ReflectorOptions as ReflectorOptions
-from ._options import ReflectorStatistics as ReflectorStatistics
-from ._options import UndecodableHandler as UndecodableHandler
-from ._options import WatchErrorHandler as WatchErrorHandler
 from ._reflector import Reflector as Reflector
 from ._sink import Sink as Sink
+from ._status import InformerPhase as InformerPhase
+from ._status import InformerState as InformerState
+from ._status import ReflectorStatistics as ReflectorStatistics
 from ._transform import Transform as Transform

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Generic, Protocol, TypeAlias, TypeVar, final
+from typing import Generic, Protocol, TypeVar, final
 
 import attrs
 
-from ...client import Api, ListOptions, ObjectList, Undecodable, WatchEvent
+from ...client import Api, ListOptions, ObjectList, UndecodableHandler, WatchEvent
 from ...models import KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
-
-Report: TypeAlias = Callable[[Undecodable], None]
-"""Told of each object that does not decode, while the rest goes on."""
 
 
 class EventSource(Protocol[T]):
@@ -35,8 +31,8 @@ class EventSource(Protocol[T]):
 class ListWatch(Protocol[T]):
     """Where a reflector reads from; implement it to feed an informer from anything that lists and watches.
 
-    Both may raise `StatusError`, `ConnectionFailedError`, `UnexpectedAnswerError` and `DecodeError`, which a reflector
-    goes on from; anything else ends the informer.
+    Both may raise `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError` and `DecodeError`, which the
+    reflector retries; anything else ends the informer.
     """
 
     @property
@@ -54,7 +50,7 @@ class ListWatch(Protocol[T]):
         """Whether :meth:`watch` understands ``send_initial_events`` (client-go: watch-list semantics)."""
         ...
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[T]:
+    async def list(self, *, resource_version: str, page_size: int | None, report: UndecodableHandler) -> ObjectList[T]:
         """List everything.
 
         Args:
@@ -76,7 +72,7 @@ class ListWatch(Protocol[T]):
         ...
 
     def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
     ) -> AbstractAsyncContextManager[EventSource[T]]:
         """Watch for what happens after ``resource_version``, with bookmarks.
 
@@ -122,7 +118,7 @@ class ApiListWatch(Generic[T]):
         """Always: whether the server does is found out by asking."""
         return True
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: Report) -> ObjectList[T]:
+    async def list(self, *, resource_version: str, page_size: int | None, report: UndecodableHandler) -> ObjectList[T]:
         """List everything that the selectors allow."""
         return await self.api.list(
             label_selector=self.label_selector,
@@ -139,7 +135,7 @@ class ApiListWatch(Generic[T]):
         )
 
     def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: Report
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
     ) -> AbstractAsyncContextManager[EventSource[T]]:
         """Watch what the selectors allow."""
         return self.api.watch(

@@ -53,11 +53,11 @@ from ..._retry import (
     END_GRACE,
     LONGEST_SILENCE,
     RETRIED,
+    ErrorClass,
     Pacing,
     RetryWindow,
-    Verdict,
+    classify_error,
     retry_after,
-    verdict_on,
     watch_timeout,
 )
 from ...client import PAGE_SIZE, ObjectList, Undecodable, WatchEvent
@@ -71,15 +71,15 @@ from ...errors import (
     StatusError,
     TooManyRequestsError,
     TransformError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
 )
 from ...models import KubernetesObject
 from ._list_watch import EventSource, ListWatch
-from ._options import Phase, ReflectorOptions, ReflectorStatistics, logger
+from ._options import ReflectorOptions, logger
 from ._sink import Sink
-from ._status import Journal
-from ._transform import Arrivals, ListIntake, Transform, summed_up
-from ._watch_list import FIRST_EVENT_PATIENCE, read_streamed_list
+from ._status import InformerPhase, ReflectorStatistics, ReflectorStatus
+from ._transform import ListCollector, ObjectTransformer, Transform, summed_up
+from ._watch_list import FIRST_EVENT_PATIENCE, read_watch_list
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -107,9 +107,9 @@ class Reflector(Generic[T]):
     _source: ListWatch[T]
     _sink: Sink[T]
     _options: ReflectorOptions
-    _journal: Journal
-    _arrivals: Arrivals[T]
-    _intake: ListIntake[T]
+    _status: ReflectorStatus
+    _transformer: ObjectTransformer[T]
+    _collector: ListCollector[T]
     _random: random.Random
     _pacing: Pacing
     _internal_errors: RetryWindow
@@ -118,10 +118,10 @@ class Reflector(Generic[T]):
     _is_ordered: bool
     _is_unavailable: bool
     _is_paginated: bool
-    _streams_lists: bool
-    _streams_cut: int
-    _may_be_another_server: bool
-    _lists_next: bool
+    _uses_watch_list: bool
+    _watch_lists_cut_short: int
+    _must_check_version: bool
+    _must_list_plainly: bool
     _has_listed: bool
     _knows_bookmarks: bool
     _writers: Mapping[str, Callable[[T], None]]
@@ -139,29 +139,29 @@ class Reflector(Generic[T]):
         self._source = list_watch
         self._sink = sink
         self._options = options if options is not None else ReflectorOptions()
-        self._journal = Journal(list_watch.name, self._options)
-        self._arrivals = Arrivals(list_watch.kind, transform, self._leave_out, namespace)
-        self._intake = ListIntake(self._arrivals, self._journal.is_final)
+        self._status = ReflectorStatus(list_watch.name, self._options)
+        self._transformer = ObjectTransformer(list_watch.kind, transform, self._report_undecodable, namespace)
+        self._collector = ListCollector(self._transformer, self._status.is_final)
         self._random = rng if rng is not None else random.Random()
         self._pacing = Pacing(self._options.backoff, self._random)
         self._internal_errors = RetryWindow(self._options.internal_error_retry)
         self._attempt = trio.CancelScope()
         self._resource_version = ""
         self._is_ordered = self._is_unavailable = self._is_paginated = False
-        self._has_listed = self._lists_next = self._knows_bookmarks = False
-        self._streams_lists = self._options.stream_lists and list_watch.supports_watch_list
-        self._streams_cut = 0
-        self._may_be_another_server = False
+        self._has_listed = self._must_list_plainly = self._knows_bookmarks = False
+        self._uses_watch_list = self._options.watch_list and list_watch.supports_watch_list
+        self._watch_lists_cut_short = 0
+        self._must_check_version = False
         self._writers = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
 
     @property
-    def state(self) -> Phase:
+    def phase(self) -> InformerPhase:
         """What the reflector is doing."""
-        return self._journal.state
+        return self._status.phase
 
     def statistics(self) -> ReflectorStatistics:
         """What the reflector is doing, and how well."""
-        return self._journal.statistics(self._resource_version)
+        return self._status.statistics(self._resource_version)
 
     async def run(self) -> None:
         """List, watch, and go on from every failure; until cancelled.
@@ -177,7 +177,7 @@ class Reflector(Generic[T]):
                 try:
                     await self._list_and_watch()
                 except (*RETRIED, TransformError) as error:
-                    self._journal.failed(error)
+                    self._status.record_failure(error)
                     at_least = retry_after(error, self._random)
             await self._back_off(at_least)
 
@@ -187,63 +187,63 @@ class Reflector(Generic[T]):
         Raises:
             Exception: What the handler of errors raises.
         """
-        self._journal.refused()
-        self._journal.failed(summed_up(because))
+        self._status.record_out_of_step()
+        self._status.record_failure(summed_up(because))
         self._attempt.cancel()
 
     def list_taken(self) -> None:
         """Note that the sink has taken a list, and nothing of it was refused."""
-        self._journal.taken()
+        self._status.record_in_step()
 
-    def leave_out(self, lost: Undecodable) -> None:
+    def report_undecodable(self, lost: Undecodable) -> None:
         """Count and report an object whose trouble showed only behind the sink."""
-        self._journal.undecodable += 1
+        self._status.undecodable += 1
         self._options.undecodable_handler(lost)
 
     async def _list_and_watch(self) -> None:
         """List once and watch again and again; returns never, raises what only another list can mend."""
         self._has_listed = False
-        streams = self._streams_lists and not self._lists_next
-        self._lists_next = False
+        streams = self._uses_watch_list and not self._must_list_plainly
+        self._must_list_plainly = False
         while True:
             if not (self._has_listed or streams):
                 await self._list()
-            streams = await self._watch() and self._streams_lists
+            streams = await self._watch() and self._uses_watch_list
 
     # --- listing ---
 
     async def _list(self) -> None:
-        self._journal.phase = "listing"
+        self._status.record_phase(InformerPhase.LISTING)
         self._pacing.began()
         version = "" if self._is_unavailable else self._resource_version or "0"
-        self._intake.begin()
+        self._collector.begin()
         try:
             listing = await self._list_at(version)
         except StatusError as error:
-            if version == "" or verdict_on(error) is not Verdict.EXPIRED:
+            if version == "" or classify_error(error) is not ErrorClass.EXPIRED:
                 raise
             # Only the newest state can be had; a backoff would not change that.
             self._is_unavailable = True
             version = ""
-            self._intake.begin()
+            self._collector.begin()
             listing = await self._list_at(version)
         if version == "0" and listing.pages > 1:
             self._is_paginated = True  # the watch cache ignores limits, so this server has none
-        self._listed(await self._intake.take_all(listing.items), listing.resource_version)
-        self._intake.raise_failed()
+        self._listed(await self._collector.take_all(listing.items), listing.resource_version)
+        self._collector.raise_failed()
 
     async def _list_at(self, version: str) -> ObjectList[T]:
         # A limit would take a list at a resourceVersion away from the watch cache and to etcd.
         page_size = PAGE_SIZE if version in ("", "0") or self._is_paginated else None
-        return await self._source.list(resource_version=version, page_size=page_size, report=self._leave_out)
+        return await self._source.list(resource_version=version, page_size=page_size, report=self._report_undecodable)
 
     def _listed(self, objects: Sequence[T], version: str) -> None:
         self._has_listed = True
-        self._is_unavailable = self._may_be_another_server = False
-        self._streams_cut = 0
+        self._is_unavailable = self._must_check_version = False
+        self._watch_lists_cut_short = 0
         self._resource_version = version
-        self._journal.listed()
-        self._sink.replace(objects, version, unreadable=frozenset(self._intake.unreadable))
+        self._status.record_list()
+        self._sink.replace(objects, version, undecodable=frozenset(self._collector.undecodable))
 
     async def _read_initial(self, source: EventSource[T]) -> bool:
         """Read a streamed list; say whether its end has come in time.
@@ -251,19 +251,20 @@ class Reflector(Generic[T]):
         Raises:
             trio.EndOfChannel: The stream has ended before.
         """
-        self._journal.phase, self._journal.last_contact = "streaming", trio.current_time()
-        self._intake.begin()
-        listing = await read_streamed_list(source, self._intake.take, self._journal.came)
+        self._status.record_phase(InformerPhase.READING_WATCH_LIST)
+        self._status.last_contact = trio.current_time()
+        self._collector.begin()
+        listing = await read_watch_list(source, self._collector.take, self._status.record_events)
         if listing is None:
             return False
         # no checkpoint between the end of the list and what came with it
         self._listed(listing.objects, listing.resource_version)
         self._is_ordered = True
-        self._intake.raise_failed()
+        self._collector.raise_failed()
         self._write(listing.rest)
         return True
 
-    def _is_without_streams(self, error: StatusError | UnexpectedAnswerError | DecodeError) -> bool:
+    def _must_list_at_once(self, error: StatusError | UnexpectedResponseError | DecodeError) -> bool:
         """Whether an error of a streamed list means to list plainly at once; if not, to stream again at once.
 
         Raises:
@@ -271,20 +272,20 @@ class Reflector(Generic[T]):
         """
         if isinstance(error, BadRequestError | InvalidError):
             logger.info("%s: no streamed lists here, listing plainly from now on: %s", self._source.name, error)
-            self._streams_lists = False
+            self._uses_watch_list = False
             return True
-        verdict = verdict_on(error)
-        if verdict is Verdict.EXPIRED and not self._is_unavailable:
+        verdict = classify_error(error)
+        if verdict is ErrorClass.EXPIRED and not self._is_unavailable:
             self._is_unavailable = True
             return False
-        self._lists_next = verdict is not Verdict.HOPELESS
+        self._must_list_plainly = verdict is not ErrorClass.PERMANENT
         raise error
 
     # --- watching ---
 
     async def _watch(self) -> bool:
         """Watch once, with a streamed list first if nothing has been listed; say whether the next list may be one."""
-        pacing, events = self._pacing, self._journal.events
+        pacing, events = self._pacing, self._status.events
         pacing.began()
         has_ended = gave_up = is_reported = is_overload = False
         at_least = 0.0
@@ -294,27 +295,27 @@ class Reflector(Generic[T]):
             has_ended = True
         except (ConnectionFailedError, TooManyRequestsError) as error:
             is_reported = True
-            self._may_be_another_server = True
+            self._must_check_version = True
             is_overload = isinstance(error, TooManyRequestsError)
-            self._journal.failed(error)
+            self._status.record_failure(error)
             at_least = retry_after(error, self._random)
-        except (StatusError, UnexpectedAnswerError, DecodeError) as error:
+        except (StatusError, UnexpectedResponseError, DecodeError) as error:
             if not self._has_listed:
-                return not self._is_without_streams(error)
+                return not self._must_list_at_once(error)
             if not (pacing.is_accepted and self._is_passing(error)):
                 raise
             is_reported = True
         finally:
             accepted, lived = pacing.is_accepted, pacing.lived
             pacing.ended()
-        self._journal.phase = "connecting"
+        self._status.record_phase(InformerPhase.CONNECTING)
         if accepted and not self._has_listed and not is_overload:
             # A busy server that does not know streamed lists keeps the deadline moving until the watch's own end.
-            if self._stream_was_cut(gave_up or (has_ended and lived >= FIRST_EVENT_PATIENCE), lived):
+            if self._watch_list_was_cut_short(gave_up or (has_ended and lived >= FIRST_EVENT_PATIENCE), lived):
                 return False
-        elif accepted and pacing.was_refused_in_all_but_name and self._journal.events == events and not is_reported:
+        elif accepted and pacing.is_very_short and self._status.events == events and not is_reported:
             raise ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
-        if not accepted or pacing.was_refused_in_all_but_name or is_overload:
+        if not accepted or pacing.is_very_short or is_overload:
             await self._back_off(at_least)
         else:
             pacing.pause()
@@ -328,21 +329,21 @@ class Reflector(Generic[T]):
             trio.EndOfChannel: It has ended in the middle of a streamed list.
         """
         is_initial = not self._has_listed
-        self._journal.phase = "connecting"
+        self._status.record_phase(InformerPhase.CONNECTING)
         timeout, allowed = self._limits(is_initial)
         version = "" if is_initial and self._is_unavailable else self._resource_version
-        if self._may_be_another_server and not is_initial:
+        if self._must_check_version and not is_initial:
             await self._check(version)
         with trio.CancelScope(deadline=trio.current_time() + LONGEST_SILENCE) as opening:
             async with self._source.watch(
                 resource_version=version,
                 timeout_seconds=timeout,
                 send_initial_events=is_initial,
-                report=self._leave_out,
+                report=self._report_undecodable,
             ) as source:
                 opening.deadline = math.inf
                 self._pacing.accepted()
-                self._journal.watches += 1
+                self._status.watches += 1
                 # A watch from no particular version begins with the present state, in no order of versions.
                 self._is_ordered = version not in ("", "0")
                 if is_initial and not await self._read_initial(source):
@@ -356,9 +357,9 @@ class Reflector(Generic[T]):
         try:
             await self._source.check(resource_version=version)
         except StatusError as error:
-            self._is_unavailable = verdict_on(error) is Verdict.EXPIRED
+            self._is_unavailable = classify_error(error) is ErrorClass.EXPIRED
             raise
-        self._may_be_another_server = False
+        self._must_check_version = False
 
     def _limits(self, is_initial: bool) -> tuple[int, float]:
         """The ``timeoutSeconds`` of the next watch, and how long it may be silent before its first bookmark."""
@@ -381,8 +382,8 @@ class Reflector(Generic[T]):
 
     async def _read(self, source: EventSource[T], *, allowed: float) -> None:
         """Pass events on until the stream ends, or is silent for longer than ``allowed`` seconds."""
-        sink, journal = self._sink, self._journal
-        journal.opened()
+        sink, status = self._sink, self._status
+        status.record_watch_opened()
         try:
             with trio.CancelScope(deadline=trio.current_time() + allowed) as guard:
                 while True:
@@ -394,28 +395,28 @@ class Reflector(Generic[T]):
                     if self._write(batch):
                         self._knows_bookmarks = True
                         allowed = self._options.max_silence
-                    journal.events += len(batch)
-                    if journal.failures:
-                        journal.succeeded()
+                    status.events += len(batch)
+                    if status.failures:
+                        status.record_success()
                     if not sink.has_room:
                         guard.deadline = math.inf  # a slow reader behind the sink is not the server's silence
-                        journal.behind_since = trio.current_time()
+                        status.behind_since = trio.current_time()
                         await sink.wait_for_room()
-                        journal.behind_since = math.inf
-                    journal.last_contact = now = trio.current_time()
+                        status.behind_since = math.inf
+                    status.last_contact = now = trio.current_time()
                     if guard.deadline > now + allowed or guard.deadline < now + allowed - DEADLINE_STEP:
                         guard.deadline = now + allowed
         finally:
-            journal.closed()
+            status.record_watch_closed()
         if guard.cancelled_caught:
-            self._may_be_another_server = True
+            self._must_check_version = True
             # Below the time between two bookmarks silence is what was asked for.
             level = logging.WARNING if self._options.max_silence == LONGEST_SILENCE else logging.DEBUG
             logger.log(level, "watch of %s was silent for %g s; watching again", self._source.name, allowed)
 
     def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         """Write events to the sink; say whether there was a bookmark among them."""
-        take, writers = self._arrivals.take, self._writers
+        take, writers = self._transformer.take, self._writers
         has_bookmark = False
         for kind, obj in batch:
             if kind == "BOOKMARK":
@@ -426,7 +427,7 @@ class Reflector(Generic[T]):
                 write = writers.get(kind)
                 if taken is None or write is None:
                     if taken is not None:
-                        self._arrivals.refuse_event(kind, taken)
+                        self._transformer.refuse_event(kind, taken)
                     continue
                 write(taken)
             self._is_ordered = self._is_ordered or kind != "ADDED"
@@ -434,35 +435,36 @@ class Reflector(Generic[T]):
                 self._resource_version = obj.resource_version or self._resource_version
         return has_bookmark
 
-    def _stream_was_cut(self, has_no_end: bool, lived: float) -> bool:
+    def _watch_list_was_cut_short(self, has_no_end: bool, lived: float) -> bool:
         """Note that a streamed list has not come to its end; say whether to list plainly instead, from now on."""
-        self._streams_cut += 1
-        if has_no_end or self._streams_cut > 1:
+        self._watch_lists_cut_short += 1
+        if has_no_end or self._watch_lists_cut_short > 1:
             logger.warning(
                 "%s: a streamed list had no end after %.0f s; listing plainly from now on", self._source.name, lived
             )
-            self._streams_lists = False
-        return not self._streams_lists
+            self._uses_watch_list = False
+        return not self._uses_watch_list
 
     # --- success and failure ---
 
-    def _leave_out(self, lost: Undecodable) -> None:
+    def _report_undecodable(self, lost: Undecodable) -> None:
         """Count and report an object that cannot be taken; what is known of it stays as it is.
 
         Raises:
             DecodeError: It was deleted, and only a list can tell which one it was.
         """
         if not self._has_listed:
-            self._intake.unreadable.add(lost.key)
-        self.leave_out(lost)
+            self._collector.undecodable.add(lost.key)
+        self.report_undecodable(lost)
         if lost.event_type == "DELETED":
             raise DecodeError(f"a deletion of {lost.key or 'an unknown object'} does not decode; listing again")
 
     async def _back_off(self, at_least: float) -> None:
-        journal = self._journal
+        status = self._status
         self._pacing.back_off(at_least)
-        journal.phase, journal.retry_at = "backing off", self._pacing.resume_at
-        if journal.fatal_since is not None:
-            journal.retry_at = min(journal.retry_at, journal.fatal_since + self._options.grace_period)
-        await trio.sleep_until(journal.retry_at)
-        journal.retry_at = math.inf
+        status.record_phase(InformerPhase.BACKING_OFF)
+        status.retry_at = self._pacing.resume_at
+        if status.fatal_since is not None:
+            status.retry_at = min(status.retry_at, status.fatal_since + self._options.grace_period)
+        await trio.sleep_until(status.retry_at)
+        status.retry_at = math.inf

@@ -26,14 +26,14 @@ class Sink(Protocol[T_contra]):
         """Take a BOOKMARK event's resourceVersion."""
 
     def replace(
-        self, objects: Sequence[T_contra], resource_version: str, *, unreadable: frozenset[str] = frozenset()
+        self, objects: Sequence[T_contra], resource_version: str, *, undecodable: frozenset[str] = frozenset()
     ) -> None:
         """Take a list's whole answer.
 
         Args:
             objects: What was listed.
             resource_version: The list's.
-            unreadable: Keys of objects that exist and are not among ``objects``, because they do not decode.
+            undecodable: Keys of objects that exist and are not among ``objects``, because they do not decode.
         """
 
     @property

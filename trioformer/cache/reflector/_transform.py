@@ -23,7 +23,7 @@ What it leaves out is gone: the cache keeps nothing of the object that came.
 
 @final
 @attrs.define(eq=False)
-class Arrivals(Generic[T]):
+class ObjectTransformer(Generic[T]):
     """Objects on their way from the server to the sink.
 
     client-go applies a transform when an object is queued, and, of a streamed initial list, twice; here it is once,
@@ -109,7 +109,7 @@ E = TypeVar("E", TransformError, IndexerError)
 
 @final
 @attrs.define(eq=False)
-class ListIntake(Generic[T]):
+class ListCollector(Generic[T]):
     """One list after another on its way to the sink, plain or streamed.
 
     Args:
@@ -117,15 +117,15 @@ class ListIntake(Generic[T]):
         is_final: Whether a failed transform is the end of everything, as it is by default before the first list.
     """
 
-    _arrivals: Arrivals[T]
+    _arrivals: ObjectTransformer[T]
     _is_final: Callable[[TransformError], bool]
-    unreadable: set[str] = attrs.field(factory=set, init=False)
+    undecodable: set[str] = attrs.field(factory=set, init=False)
     """The keys of what is there, in some state that could not be taken."""
     _failed: list[TransformError] = attrs.field(factory=list, init=False)
 
     def begin(self) -> None:
         """Forget what the last list lacked."""
-        self.unreadable.clear()
+        self.undecodable.clear()
         self._failed.clear()
 
     def take(self, obj: T) -> T | None:
@@ -140,10 +140,10 @@ class ListIntake(Generic[T]):
             if self._is_final(error):
                 raise
             self._failed.append(error)
-            self.unreadable.add(error.key)
+            self.undecodable.add(error.key)
             return None
         if taken is not None:
-            self.unreadable.discard(key_of(taken))
+            self.undecodable.discard(key_of(taken))
         return taken
 
     async def take_all(self, objects: Iterable[T]) -> tuple[T, ...]:

@@ -37,7 +37,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 @final
 @attrs.frozen
-class StreamedList(Generic[T]):
+class WatchList(Generic[T]):
     """What a stream had brought when its end bookmark came."""
 
     objects: tuple[T, ...]
@@ -48,9 +48,9 @@ class StreamedList(Generic[T]):
     """Events that arrived together with the bookmark, and belong after the list."""
 
 
-async def read_streamed_list(
+async def read_watch_list(
     source: EventSource[T], take: Callable[[T], T | None], progress: Callable[[int], None]
-) -> StreamedList[T] | None:
+) -> WatchList[T] | None:
     """Gather a streamed list up to its end bookmark.
 
     Args:
@@ -75,7 +75,7 @@ async def read_streamed_list(
             for index, (kind, obj) in enumerate(batch):
                 if kind == "BOOKMARK":
                     if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
-                        return StreamedList(tuple(gathered.values()), obj.resource_version, batch[index + 1 :])
+                        return WatchList(tuple(gathered.values()), obj.resource_version, batch[index + 1 :])
                     continue
                 taken = take(obj)
                 if taken is None:

@@ -10,8 +10,8 @@ Three kinds of batch exist, and their order is the order in which they were writ
 - :class:`Sync`: repeat every object to the handlers that are due.  It carries no objects: they are read from the
   indexer when it is applied, so a resync can never overtake a newer change.
 
-Several reflectors may write to one queue, each the objects of a namespace of its own, its *scope*: a list then replaces
-what its scope holds and nothing else.
+Several reflectors may write to one queue, each the objects of a namespace of its own, its *namespace*: a list then replaces
+what its namespace holds and nothing else.
 
 This is client-go's ``DeltaFIFO`` (``tools/cache/delta_fifo.go``, 1.19: Added, Updated, Deleted, Replaced, Sync) with
 what came later: relist and resync are one item each (``AtomicFIFO``).
@@ -60,7 +60,7 @@ class Deltas(Generic[T]):
     by_key: dict[str, list[Delta[T]]]
     """The pending changes of each key, oldest first."""
     reached: dict[str, str] = attrs.field(factory=dict)
-    """The resourceVersion that a scope has reached after them: the last change's, or that of a bookmark after it."""
+    """The resourceVersion that a namespace has reached after them: the last change's, or that of a bookmark after it."""
 
     def __len__(self) -> int:
         return sum(map(len, self.by_key.values()))
@@ -75,9 +75,9 @@ class Replaced(Generic[T]):
     """Everything that exists, in the list's order."""
     resource_version: str
     """The list's resourceVersion."""
-    scope: str = ""
+    namespace: str = ""
     """The namespace that was listed, where a cache is made of several; otherwise empty."""
-    unreadable: frozenset[str] = frozenset()
+    undecodable: frozenset[str] = frozenset()
     """Keys of objects that exist, although they are not among ``objects``: they do not decode."""
 
 
@@ -134,12 +134,12 @@ class DeltaFIFO(Generic[T]):
         if pending is None or pending[-1].type is not DELETED:
             self._append(key, Delta(DELETED, obj))
 
-    def bookmark(self, resource_version: str, *, scope: str = "") -> None:
+    def bookmark(self, resource_version: str, *, namespace: str = "") -> None:
         """Note, after what is pending, that nothing else has happened up to ``resource_version``; atomic."""
         self._refuse_if_closed()
         if resource_version:
             self._newest = None
-            self._reached[scope] = resource_version
+            self._reached[namespace] = resource_version
             self._ready.set()
 
     def _append(self, key: str, delta: Delta[T]) -> None:
@@ -154,28 +154,28 @@ class DeltaFIFO(Generic[T]):
         self._ready.set()
 
     def replace(
-        self, objects: Sequence[T], resource_version: str, *, unreadable: frozenset[str] = frozenset(), scope: str = ""
+        self, objects: Sequence[T], resource_version: str, *, undecodable: frozenset[str] = frozenset(), namespace: str = ""
     ) -> None:
         """Queue a list's whole answer, after everything that is pending; atomic.
 
-        A list of the same scope that is still pending, and what came after it, is dropped: the new one says all that is
+        A list of the same namespace that is still pending, and what came after it, is dropped: the new one says all that is
         needed.
-        So at most one whole list of a scope ever waits, however long the reader is held up.
+        So at most one whole list of a namespace ever waits, however long the reader is held up.
         """
         self._refuse_if_closed()
         self._seal_open()
         wants_sync = False
-        if any(isinstance(batch, Replaced) and batch.scope == scope for batch in self._sealed):
-            wants_sync, dropped = self._drop_since_list(scope)
-            # What had come before of an object that has become unreadable must not go with the dropped list.
-            if unreadable and (carried := _last_states(dropped, unreadable)):
-                objects, unreadable = (*objects, *carried.values()), unreadable - carried.keys()
-        self._seal(Replaced(objects, resource_version, scope, unreadable))
+        if any(isinstance(batch, Replaced) and batch.namespace == namespace for batch in self._sealed):
+            wants_sync, dropped = self._drop_since_list(namespace)
+            # What had come before of an object that has become undecodable must not go with the dropped list.
+            if undecodable and (carried := _last_states(dropped, undecodable)):
+                objects, undecodable = (*objects, *carried.values()), undecodable - carried.keys()
+        self._seal(Replaced(objects, resource_version, namespace, undecodable))
         if wants_sync:
             self._seal(Sync())
 
-    def _drop_since_list(self, scope: str) -> tuple[bool, list[Deltas[T] | Replaced[T]]]:
-        """Drop the pending list of a scope and what of this scope follows it.
+    def _drop_since_list(self, namespace: str) -> tuple[bool, list[Deltas[T] | Replaced[T]]]:
+        """Drop the pending list of a namespace and what of this namespace follows it.
 
         Returns:
             Whether a resync was among that, and what was dropped, oldest first.
@@ -189,12 +189,12 @@ class DeltaFIFO(Generic[T]):
             if isinstance(batch, Sync):
                 wants_sync = True
                 continue
-            if isinstance(batch, Replaced) and batch.scope == scope:
+            if isinstance(batch, Replaced) and batch.namespace == namespace:
                 dropped.append(batch)
                 break
             if isinstance(batch, Deltas):
                 dropped.append(batch)
-            if (rest := _without(batch, scope)) is not None:
+            if (rest := _without(batch, namespace)) is not None:
                 kept.appendleft(rest)
         self._sealed += kept
         self._pending += sum(map(_size, kept))
@@ -269,15 +269,15 @@ class DeltaFIFO(Generic[T]):
             raise trio.ClosedResourceError("this queue has been closed")
 
 
-def _without(batch: Deltas[T] | Replaced[T], scope: str) -> Deltas[T] | Replaced[T] | None:
-    """What is left of a batch without the changes of a scope."""
+def _without(batch: Deltas[T] | Replaced[T], namespace: str) -> Deltas[T] | Replaced[T] | None:
+    """What is left of a batch without the changes of a namespace."""
     if isinstance(batch, Replaced):
         return batch
-    if not scope:
+    if not namespace:
         return None
-    begin = f"{scope}/"
+    begin = f"{namespace}/"
     by_key = {key: deltas for key, deltas in batch.by_key.items() if not key.startswith(begin)}
-    reached = {of: version for of, version in batch.reached.items() if of != scope}
+    reached = {of: version for of, version in batch.reached.items() if of != namespace}
     return Deltas(by_key, reached) if by_key or reached else None
 
 
@@ -303,34 +303,34 @@ def _size(batch: Batch[T]) -> int:
 
 @final
 @attrs.frozen(eq=False)
-class ScopedSink(Generic[T]):
+class NamespacedSink(Generic[T]):
     """The queue as the reflector of one namespace sees it: its lists and bookmarks speak for this namespace only."""
 
     _fifo: DeltaFIFO[T]
-    _scope: str
+    _namespace: str
 
     def add(self, obj: T) -> None:
         """Take an ADDED event."""
         self._fifo.add(obj)
-        self._fifo.bookmark(obj.resource_version, scope=self._scope)
+        self._fifo.bookmark(obj.resource_version, namespace=self._namespace)
 
     def update(self, obj: T) -> None:
         """Take a MODIFIED event."""
         self._fifo.update(obj)
-        self._fifo.bookmark(obj.resource_version, scope=self._scope)
+        self._fifo.bookmark(obj.resource_version, namespace=self._namespace)
 
     def delete(self, obj: T) -> None:
         """Take a DELETED event."""
         self._fifo.delete(obj)
-        self._fifo.bookmark(obj.resource_version, scope=self._scope)
+        self._fifo.bookmark(obj.resource_version, namespace=self._namespace)
 
     def bookmark(self, resource_version: str) -> None:
         """Take a bookmark of this namespace's watch."""
-        self._fifo.bookmark(resource_version, scope=self._scope)
+        self._fifo.bookmark(resource_version, namespace=self._namespace)
 
-    def replace(self, objects: Sequence[T], resource_version: str, *, unreadable: frozenset[str] = frozenset()) -> None:
+    def replace(self, objects: Sequence[T], resource_version: str, *, undecodable: frozenset[str] = frozenset()) -> None:
         """Take everything that there is in this namespace."""
-        self._fifo.replace(objects, resource_version, unreadable=unreadable, scope=self._scope)
+        self._fifo.replace(objects, resource_version, undecodable=undecodable, namespace=self._namespace)
 
     @property
     def has_room(self) -> bool:

@@ -10,7 +10,7 @@ import attrs
 
 from ..._util import NoPublicConstructor
 from ...errors import CacheNotSyncedError, NotFoundError
-from ...models import FieldMatcher, KubernetesObject, LabelMatcher
+from ...models import FieldSelector, KubernetesObject, LabelSelector
 from ._indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -74,8 +74,8 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     def list(
         self,
         *,
-        selector: LabelMatcher | Mapping[str, str] | str | None = None,
-        field_selector: FieldMatcher | Mapping[str, str] | str | None = None,
+        selector: LabelSelector | Mapping[str, str] | str | None = None,
+        field_selector: FieldSelector | Mapping[str, str] | str | None = None,
         namespace: str | None = None,
     ) -> tuple[T, ...]:
         """The objects of a namespace (default: of all) whose labels and fields match, as the API server would say.
@@ -93,15 +93,15 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
                 compared then.
         """
         indexer = self._synced()
-        labels, fields = LabelMatcher.of(selector), FieldMatcher.of(field_selector)
+        labels, fields = LabelSelector.of(selector), FieldSelector.of(field_selector)
         objects = _all(indexer, namespace) if fields.is_empty else self._with_fields(indexer, fields, namespace)
         return objects if labels.is_empty else tuple([obj for obj in objects if labels.matches(obj.metadata.labels)])
 
-    def _with_fields(self, indexer: Indexer[T], fields: FieldMatcher, namespace: str | None) -> tuple[T, ...]:
+    def _with_fields(self, indexer: Indexer[T], fields: FieldSelector, namespace: str | None) -> tuple[T, ...]:
         kind = self._kind or _kind_in(indexer)
         if kind is None:
             return ()
-        supported = FieldMatcher.selectable_fields(kind)
+        supported = FieldSelector.selectable_fields(kind)
         supported.check(requirement.path for requirement in fields.requirements)
         # What is looked up is compared as well: a selector may ask for two names, or one with a slash in it.
         equal = {path: value for path, operator, value in fields.requirements if operator == "="}

@@ -29,21 +29,21 @@ def as_number(resource_version: str) -> int:
 @final
 @attrs.define(eq=False)
 class Versions:
-    """The newest resourceVersion that a cache has taken in, by scope: one, or one for each of several namespaces."""
+    """The newest resourceVersion that a cache has taken in, by namespace: one, or one for each of several namespaces."""
 
     _reached: dict[str, str]
     _moved: trio.Event | None = attrs.field(default=None, init=False)
     _closed: bool = attrs.field(default=False, init=False)
 
     @property
-    def scopes(self) -> tuple[str, ...]:
+    def namespaces(self) -> tuple[str, ...]:
         """The namespaces that the cache is made of; one empty string when it is not made of several."""
         return tuple(self._reached)
 
-    def advance(self, scope: str, resource_version: str) -> None:
-        """Note that the cache holds the state of ``resource_version``; a scope that it does not have is ignored."""
-        if resource_version and scope in self._reached:
-            self._reached[scope] = resource_version
+    def advance(self, namespace: str, resource_version: str) -> None:
+        """Note that the cache holds the state of ``resource_version``; a namespace that it does not have is ignored."""
+        if resource_version and namespace in self._reached:
+            self._reached[namespace] = resource_version
             if self._moved is not None:
                 self._moved.set()
                 self._moved = None
@@ -54,24 +54,24 @@ class Versions:
         if self._moved is not None:
             self._moved.set()
 
-    def has_reached(self, wanted: int, scopes: Iterable[str]) -> bool:
+    def has_reached(self, wanted: int, namespaces: Iterable[str]) -> bool:
         """Whether the cache is at least as new as ``wanted``.
 
         Raises:
             ValueError: The cache's own version is no number.
         """
-        return all(version != "" and as_number(version) >= wanted for version in map(self._reached.__getitem__, scopes))
+        return all(version != "" and as_number(version) >= wanted for version in map(self._reached.__getitem__, namespaces))
 
-    async def wait_until_at_least(self, resource_version: str, scopes: Iterable[str]) -> None:
+    async def wait_until_at_least(self, resource_version: str, namespaces: Iterable[str]) -> None:
         """Wait until the cache is at least as new.
 
         Raises:
             ValueError: A version is no number.
             trio.ClosedResourceError: The cache stops before.
         """
-        wanted, scopes = as_number(resource_version), tuple(scopes)
+        wanted, namespaces = as_number(resource_version), tuple(namespaces)
         await trio.lowlevel.checkpoint()
-        while not self.has_reached(wanted, scopes):
+        while not self.has_reached(wanted, namespaces):
             if self._closed:
                 raise trio.ClosedResourceError(f"the cache stopped before it had reached {resource_version}")
             if self._moved is None:

@@ -17,20 +17,20 @@ The grammars are those of apimachinery's ``pkg/labels/selector.go`` and ``pkg/fi
 
 from __future__ import annotations
 
-from ._field_selector import FieldMatcher as FieldMatcher
 from ._field_selector import FieldOperator as FieldOperator
 from ._field_selector import FieldRequirement as FieldRequirement
+from ._field_selector import FieldSelector as FieldSelector
 from ._label_requirement import LabelOperator as LabelOperator
 from ._label_requirement import LabelRequirement as LabelRequirement
-from ._label_selector import LabelMatcher as LabelMatcher
+from ._label_selector import LabelSelector as LabelSelector
 from ._selectable_fields import SelectableFields as SelectableFields
 
 __all__ = [
-    "FieldMatcher",
     "FieldOperator",
     "FieldRequirement",
-    "LabelMatcher",
+    "FieldSelector",
     "LabelOperator",
     "LabelRequirement",
+    "LabelSelector",
     "SelectableFields",
 ]

@@ -67,7 +67,7 @@ def _is_path(text: str) -> bool:
 
 @final
 @attrs.frozen
-class FieldMatcher:
+class FieldSelector:
     """A parsed field selector.
 
     Any path will do here; which of them a kind can be selected by, :meth:`selectable_fields` says.
@@ -81,7 +81,7 @@ class FieldMatcher:
     """What must hold, all of it; sorted. Plain triples ``(path, operator, value)`` are accepted."""
 
     @classmethod
-    def parse(cls, text: str) -> FieldMatcher:
+    def parse(cls, text: str) -> FieldSelector:
         r"""Parse a field selector such as ``metadata.name=web-0,status.phase!=Running``.
 
         The operators are ``=``, ``==`` and ``!=``.
@@ -107,7 +107,7 @@ class FieldMatcher:
         return cls(requirements)
 
     @classmethod
-    def of(cls, selector: FieldMatcher | Mapping[str, str] | str | None) -> FieldMatcher:
+    def of(cls, selector: FieldSelector | Mapping[str, str] | str | None) -> FieldSelector:
         """Accept a selector in any of its forms: a matcher, its text, or a mapping of fields that must be equal.
 
         None, like the empty text and the empty mapping, matches everything.
@@ -115,7 +115,7 @@ class FieldMatcher:
         Raises:
             SelectorError: The text does not parse, or the mapping has an invalid path or value.
         """
-        if isinstance(selector, FieldMatcher):
+        if isinstance(selector, FieldSelector):
             return selector
         if selector is None or isinstance(selector, str):
             return cls.parse(selector or "")

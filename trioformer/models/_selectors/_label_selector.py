@@ -17,17 +17,17 @@ def _by_key(requirements: Iterable[LabelRequirement]) -> tuple[LabelRequirement,
     return tuple(sorted(requirements, key=lambda requirement: requirement.key))
 
 
-def _exact_of(matcher: LabelMatcher) -> tuple[tuple[str, str], ...]:
+def _exact_of(matcher: LabelSelector) -> tuple[tuple[str, str], ...]:
     return tuple((r.key, r.values[0]) for r in matcher.requirements if r.operator == "=")
 
 
-def _others_of(matcher: LabelMatcher) -> tuple[LabelRequirement, ...]:
+def _others_of(matcher: LabelSelector) -> tuple[LabelRequirement, ...]:
     return tuple(r for r in matcher.requirements if r.operator != "=")
 
 
 @final
 @attrs.frozen
-class LabelMatcher:
+class LabelSelector:
     """A parsed label selector.
 
     Requirements are ordered by key, those of one key as they were given, and ``str()`` renders them so, in a form that
@@ -44,7 +44,7 @@ class LabelMatcher:
     )
 
     @classmethod
-    def parse(cls, text: str) -> LabelMatcher:
+    def parse(cls, text: str) -> LabelSelector:
         """Parse a label selector such as ``app=web,tier in (back,front),!canary,shard>3``.
 
         Understood are ``key=value``, ``key==value``, ``key!=value``, ``key in (a,b)``, ``key notin (a,b)``, ``key``,
@@ -59,7 +59,7 @@ class LabelMatcher:
         return cls(_Parser(text).parse())
 
     @classmethod
-    def of(cls, selector: LabelMatcher | Mapping[str, str] | str | None) -> LabelMatcher:
+    def of(cls, selector: LabelSelector | Mapping[str, str] | str | None) -> LabelSelector:
         """Accept a selector in any of its forms: a matcher, its text, or a mapping of labels that must be equal.
 
         None, like the empty text and the empty mapping, matches everything.
@@ -67,7 +67,7 @@ class LabelMatcher:
         Raises:
             SelectorError: The text does not parse, or the mapping has an invalid key or value.
         """
-        if isinstance(selector, LabelMatcher):
+        if isinstance(selector, LabelSelector):
             return selector
         if selector is None or isinstance(selector, str):
             return cls.parse(selector or "")

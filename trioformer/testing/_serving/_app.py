@@ -22,8 +22,8 @@ from .._storage._status import RefusedError, refusal
 from . import _discovery
 from ._faults import Faults
 from ._requests import RequestRecord, read_request
-from ._resources import Asked, Resources
-from ._responses import Answer, refused_answer
+from ._resources import ResourceRequest, Resources
+from ._responses import Response, refused_answer
 from ._watching import Watch, Watches
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -79,16 +79,16 @@ class Application:
             if body is None:
                 return
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            asked = Asked(record, headers.get("accept", ""), content_type, body)
+            asked = ResourceRequest(record, headers.get("accept", ""), content_type, body)
             result, served = self._answer(asked, headers.get("host", ""))
         except RefusedError as refused:
             result, served = refused_answer(refused), None
         if isinstance(result, Watch) and served is not None:
             await self._watch(result, served, receive, send)
-        elif isinstance(result, Answer):
+        elif isinstance(result, Response):
             await _send_answer(result, send)
 
-    def _answer(self, asked: Asked, host: str) -> tuple[Answer | Watch, Served | None]:
+    def _answer(self, asked: ResourceRequest, host: str) -> tuple[Response | Watch, Served | None]:
         self._faults.check(asked.record)
         if asked.record.is_resource:
             return self._resources.answer(asked)
@@ -138,7 +138,7 @@ def _start(code: int, content_type: bytes, *headers: tuple[bytes, bytes]) -> Mes
     return {"type": "http.response.start", "status": code, "headers": all_headers}
 
 
-async def _send_answer(answer: Answer, send: Send) -> None:
+async def _send_answer(answer: Response, send: Send) -> None:
     chunks: Iterator[bytes] = iter(answer.chunks)
     first = list(islice(chunks, 2))
     headers = [(name.encode(), value.encode()) for name, value in answer.headers]

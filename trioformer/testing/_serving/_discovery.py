@@ -17,7 +17,7 @@ from .._storage._status import refusal
 from .._storage._storage import JSONObject
 from ._rendering import clauses_of
 from ._requests import RequestRecord
-from ._responses import Answer, json_answer, text_answer
+from ._responses import Response, json_answer, text_answer
 
 VERSION: JSONObject = {
     "major": "1",
@@ -37,8 +37,8 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 
 
-def answer(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Answer:
-    """Answer a request for a path that is no resource.
+def answer(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Response:
+    """Response a request for a path that is no resource.
 
     Raises:
         RefusedError: 404 or 405.
@@ -52,7 +52,7 @@ def answer(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Answe
     return found
 
 
-def _find(kinds: Kinds, parts: list[str], accept: str, host: str) -> Answer | None:
+def _find(kinds: Kinds, parts: list[str], accept: str, host: str) -> Response | None:
     match parts:
         case []:
             return json_answer({"paths": _paths(kinds)})
@@ -135,7 +135,7 @@ def _subresources(served: Served) -> Iterable[str]:
     return (name for name in served.info.subresources if name in ("binding", "eviction", "scale", "status"))
 
 
-def _resource_list(kinds: Kinds, group: str, version: str) -> Answer | None:
+def _resource_list(kinds: Kinds, group: str, version: str) -> Response | None:
     found = _in(kinds, group, version)
     if not found:
         return None
@@ -162,7 +162,7 @@ def _resource_list(kinds: Kinds, group: str, version: str) -> Answer | None:
     return json_answer(listed)
 
 
-def _aggregated(kinds: Kinds, groups: list[str]) -> Answer:
+def _aggregated(kinds: Kinds, groups: list[str]) -> Response:
     items: list[JSONObject] = []
     for group in groups:
         versions = []

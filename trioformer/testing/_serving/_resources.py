@@ -24,7 +24,7 @@ from . import _subresources
 from ._listing import ListOptions, list_page, minimum_revision
 from ._rendering import Rendering
 from ._requests import RequestRecord
-from ._responses import Answer, json_answer
+from ._responses import Response, json_answer
 from ._watching import Watch, WatchSettings
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: application/json"
@@ -32,7 +32,7 @@ _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted m
 
 @final
 @attrs.frozen
-class Asked:
+class ResourceRequest:
     """A request for a kind, with what of its headers and body matters."""
 
     record: RequestRecord
@@ -67,7 +67,7 @@ class Asked:
         return value == "All"
 
 
-def read_object(asked: Asked, served: Served, types: Sequence[str] = ("", "application/json")) -> JSONObject:
+def read_object(asked: ResourceRequest, served: Served, types: Sequence[str] = ("", "application/json")) -> JSONObject:
     """Decode the object in a request's body, which has to be of one of the media types.
 
     Raises:
@@ -95,8 +95,8 @@ class Resources:
     _registry: Registry
     _settings: WatchSettings
 
-    def answer(self, asked: Asked) -> tuple[Answer | Watch, Served]:
-        """Answer a request.
+    def answer(self, asked: ResourceRequest) -> tuple[Response | Watch, Served]:
+        """Response a request.
 
         Raises:
             RefusedError: The answer is a Status.
@@ -117,17 +117,17 @@ class Resources:
             return self._watch(asked, served), served
         return self._act(asked, served), served
 
-    def _rendering(self, asked: Asked, *, is_list: bool = False) -> Rendering:
+    def _rendering(self, asked: ResourceRequest, *, is_list: bool = False) -> Rendering:
         include = asked.record.query.get("includeObject", "")
         return Rendering.negotiate(asked.accept, self._registry.clock, include, is_list=is_list)
 
-    def _watch(self, asked: Asked, served: Served) -> Watch:
+    def _watch(self, asked: ResourceRequest, served: Served) -> Watch:
         rendering = self._rendering(asked)
         options = ListOptions.parse(served, asked.record.query)
         prefix = f"{asked.namespace}/" if asked.namespace else ""
         return Watch(self._registry.storage, served, prefix, options, rendering, self._settings)
 
-    def _act(self, asked: Asked, served: Served) -> Answer:
+    def _act(self, asked: ResourceRequest, served: Served) -> Response:
         record = asked.record
         if record.subresource is None and record.verb not in served.info.verbs:
             raise refusal(405, details={})
@@ -154,30 +154,30 @@ class Resources:
             case _:
                 raise refusal(405, details={})
 
-    def _list(self, asked: Asked, served: Served) -> Answer:
+    def _list(self, asked: ResourceRequest, served: Served) -> Response:
         rendering = self._rendering(asked, is_list=True)
         options = ListOptions.parse(served, asked.record.query)
         page = list_page(self._registry.storage, served, asked.namespace, options)
-        return Answer(chunks=rendering.page(served, page))
+        return Response(chunks=rendering.page(served, page))
 
-    def _get(self, asked: Asked, served: Served) -> Answer:
+    def _get(self, asked: ResourceRequest, served: Served) -> Response:
         rendering = self._rendering(asked)
         minimum_revision(self._registry.storage, asked.record.query.get("resourceVersion", ""))
         return _one(rendering, served, self._registry.get(served, asked.namespace, asked.name))
 
-    def _create(self, asked: Asked, served: Served) -> Answer:
+    def _create(self, asked: ResourceRequest, served: Served) -> Response:
         rendering = self._rendering(asked)
         obj = read_object(asked, served)
         stored = self._registry.create(served, asked.namespace, obj, dry_run=asked.dry_run)
         return _one(rendering, served, stored, code=201)
 
-    def _update(self, asked: Asked, served: Served, change: Change) -> Answer:
+    def _update(self, asked: ResourceRequest, served: Served, change: Change) -> Response:
         rendering = self._rendering(asked)
         part: Part = "status" if asked.record.subresource == "status" else "main"
         stored = self._registry.update(served, asked.namespace, asked.name, change, part=part, dry_run=asked.dry_run)
         return _one(rendering, served, stored)
 
-    def _delete(self, asked: Asked, served: Served) -> Answer:
+    def _delete(self, asked: ResourceRequest, served: Served) -> Response:
         rendering = self._rendering(asked)
         options = _delete_options(asked)
         wanted = options.get("preconditions") or {}
@@ -191,20 +191,20 @@ class Resources:
             return json_answer(deleted(served.info, asked.name, uid))
         return _one(rendering, served, deletion.last)
 
-    def _delete_collection(self, asked: Asked, served: Served) -> Answer:
+    def _delete_collection(self, asked: ResourceRequest, served: Served) -> Response:
         rendering = self._rendering(asked, is_list=True)
         options = ListOptions.parse(served, asked.record.query)
         dry_run = asked.dry_run or _delete_options(asked).get("dryRun") == ["All"]
         chosen = self._registry.delete_collection(served, asked.namespace, options.selection, dry_run=dry_run)
         page = attrs.evolve(list_page(self._registry.storage, served, "", ListOptions(options.selection)), items=chosen)
-        return Answer(chunks=rendering.page(served, page))
+        return Response(chunks=rendering.page(served, page))
 
 
-def _one(rendering: Rendering, served: Served, stored: Stored, *, code: int = 200) -> Answer:
-    return Answer(code=code, chunks=[rendering.one(served, stored) + b"\n"])
+def _one(rendering: Rendering, served: Served, stored: Stored, *, code: int = 200) -> Response:
+    return Response(code=code, chunks=[rendering.one(served, stored) + b"\n"])
 
 
-def _delete_options(asked: Asked) -> Mapping[str, Any]:
+def _delete_options(asked: ResourceRequest) -> Mapping[str, Any]:
     """Decode the DeleteOptions in a delete's body; an empty body has none."""
     if not asked.body.strip():
         return {}

@@ -16,7 +16,7 @@ JSON_TYPE = "application/json"
 
 @final
 @attrs.frozen(kw_only=True)
-class Answer:
+class Response:
     """A response."""
 
     code: int = 200
@@ -29,17 +29,17 @@ class Answer:
     """Other headers."""
 
 
-def json_answer(obj: JSONObject, *, code: int = 200, content_type: str = JSON_TYPE) -> Answer:
+def json_answer(obj: JSONObject, *, code: int = 200, content_type: str = JSON_TYPE) -> Response:
     """Answer with a JSON object."""
-    return Answer(code=code, chunks=[dumps(obj) + b"\n"], content_type=content_type)
+    return Response(code=code, chunks=[dumps(obj) + b"\n"], content_type=content_type)
 
 
-def text_answer(text: str, *, code: int = 200) -> Answer:
+def text_answer(text: str, *, code: int = 200) -> Response:
     """Answer with a text."""
-    return Answer(code=code, chunks=[text.encode()], content_type="text/plain; charset=utf-8")
+    return Response(code=code, chunks=[text.encode()], content_type="text/plain; charset=utf-8")
 
 
-def refused_answer(refused: RefusedError) -> Answer:
+def refused_answer(refused: RefusedError) -> Response:
     """Answer with a Status."""
     headers = () if refused.retry_after is None else (("retry-after", str(refused.retry_after)),)
-    return Answer(code=refused.code, chunks=[encode_status(refused.status)], headers=headers)
+    return Response(code=refused.code, chunks=[encode_status(refused.status)], headers=headers)

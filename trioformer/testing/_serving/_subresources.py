@@ -12,12 +12,12 @@ from .._storage._registry import Registry, decoded
 from .._storage._status import SUCCESS, bad_request, conflict, refusal
 from .._storage._storage import JSONObject, Stored
 from ._requests import RequestRecord
-from ._responses import Answer, json_answer
+from ._responses import Response, json_answer
 from ._tables import dig
 
 
-def answer(registry: Registry, served: Served, record: RequestRecord, body: Callable[[], JSONObject]) -> Answer:
-    """Answer a request for a subresource.
+def answer(registry: Registry, served: Served, record: RequestRecord, body: Callable[[], JSONObject]) -> Response:
+    """Response a request for a subresource.
 
     Raises:
         RefusedError: The answer is a Status; 404 for a subresource that this server does not have.
@@ -39,7 +39,7 @@ def answer(registry: Registry, served: Served, record: RequestRecord, body: Call
             raise refusal(404, details={})
 
 
-def _bind(registry: Registry, served: Served, namespace: str, name: str, binding: JSONObject) -> Answer:
+def _bind(registry: Registry, served: Served, namespace: str, name: str, binding: JSONObject) -> Response:
     node = dig(binding, "target", "name")
     if not isinstance(node, str) or not node:
         raise bad_request("a binding needs the name of a node in target.name")
@@ -67,7 +67,7 @@ def _scale(stored: Stored) -> JSONObject:
     }
 
 
-def _rescale(registry: Registry, served: Served, namespace: str, name: str, scale: JSONObject) -> Answer:
+def _rescale(registry: Registry, served: Served, namespace: str, name: str, scale: JSONObject) -> Response:
     """Take the replicas out of a Scale, or out of a merge patch of one."""
     replicas = dig(scale, "spec", "replicas")
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:

@@ -8,7 +8,7 @@ from typing import final
 import attrs
 
 from ...errors import SelectorError
-from ...models import FieldMatcher, LabelMatcher, Raw, decode, level_decoder
+from ...models import FieldSelector, LabelSelector, Raw, decode, level_decoder
 from ._kinds import Served
 from ._status import bad_request
 from ._storage import JSONObject, Stored
@@ -34,9 +34,9 @@ def _no_field(obj: object, path: str) -> str:
 class Selection:
     """What a list, a watch or a deletecollection is about, besides its namespace."""
 
-    labels: LabelMatcher = attrs.field(factory=LabelMatcher)
+    labels: LabelSelector = attrs.field(factory=LabelSelector)
     """Which labels."""
-    fields: FieldMatcher = attrs.field(factory=FieldMatcher)
+    fields: FieldSelector = attrs.field(factory=FieldSelector)
     """Which fields."""
     _read: Callable[[object, str], str] = attrs.field(default=_no_field, eq=False, repr=False)
 
@@ -48,10 +48,10 @@ class Selection:
             RefusedError: 400: one does not parse, or the kind cannot be selected by a field.
         """
         try:
-            labels, fields = LabelMatcher.parse(label_selector), FieldMatcher.parse(field_selector)
+            labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
         except SelectorError as exc:
             raise bad_request(f"unable to parse requirement: {exc}") from exc
-        known = FieldMatcher.selectable_fields(served.info)
+        known = FieldSelector.selectable_fields(served.info)
         for path, *_ in fields.requirements:
             if path in known:
                 continue

@@ -18,7 +18,7 @@ import trio
 
 from ...errors import TrioformerError
 from ._certificates import Certificates
-from ._watchdog import Guard, post_guard
+from ._watchdog import Guard, start_watchdog
 
 __all__ = ["ControlPlaneError", "Program", "flags", "free_ports", "start_on_free_ports"]
 
@@ -107,7 +107,7 @@ class Program:
                 env={"PATH": os.defpath},
             )
         try:
-            self._guard = await post_guard(self._process.pid)
+            self._guard = await start_watchdog(self._process.pid)
             await self.wait_ready()
         except BaseException:
             await self.kill()

@@ -10,7 +10,7 @@ from typing import final
 import attrs
 import trio
 
-__all__ = ["Guard", "post_guard"]
+__all__ = ["Guard", "start_watchdog"]
 
 SCRIPT = 'read -r line || kill -KILL "$1"'
 """A line is the order to go; the end of the input without one is that nobody is left to give it."""
@@ -40,7 +40,7 @@ class Guard:
             await self._shell.wait()
 
 
-async def post_guard(pid: int) -> Guard:
+async def start_watchdog(pid: int) -> Guard:
     """Start the guard of a process."""
     reading, writing = os.pipe()
     try:
