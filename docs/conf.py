@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 sys.path.insert(0, str(ROOT))
 
-from tests import parity  # noqa: E402  # the tool of our tests, which no package holds
+from tests.parity import table as parity  # noqa: E402  # the tool of our tests, which no package holds
 
 project = PROJECT["name"]
 release = version = runpy.run_path(str(ROOT / "trioformer" / "_version.py"))["__version__"]

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import attrs
 import trio
 
-from tests.processes import Program, running
+from tests.support.processes import Program, running
 
 Blow: TypeAlias = Literal["kill", "terminate", "freeze", "nap"]
 """What is done to the leader: SIGKILL; SIGTERM; SIGSTOP, and SIGCONT when another one leads; SIGSTOP, and SIGCONT about

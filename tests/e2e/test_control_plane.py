@@ -14,7 +14,7 @@ import pytest
 import trio
 import yaml
 
-from tests.processes import running
+from tests.support.processes import running
 from trioformer.testing.control_plane._control_plane import ControlPlane, ControlPlaneError
 
 NAMESPACES = "/api/v1/namespaces"

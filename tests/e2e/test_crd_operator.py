@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from examples.crd_operator import FINALIZER, LABEL, Website, WebsiteSpec
-from tests.processes import ROOT, Program, running
+from tests.support.processes import ROOT, Program, running
 from trioformer import Api, Client, StatusError, has_condition, load_config, open_client, wait_for
 from trioformer.controller import is_controlled_by
 from trioformer.models import ObjectMeta, from_dict

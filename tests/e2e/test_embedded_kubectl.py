@@ -13,7 +13,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.processes import running
+from tests.support.processes import running
 
 POD = """
 apiVersion: v1

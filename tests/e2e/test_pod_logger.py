@@ -12,7 +12,7 @@ import attrs
 import pytest
 import trio
 
-from tests.processes import POD_LOGGER, running
+from tests.support.processes import POD_LOGGER, running
 from trioformer import ConnectionFailedError, SharedInformerFactory, StatusError, load_config, open_client
 from trioformer.client import Api, Client
 from trioformer.models import ObjectMeta

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from tests.e2e.replicas import Blow, Entry, Replicas, end_of, late_writes, overlaps, takeover
-from tests.processes import ROOT
+from tests.support.processes import ROOT
 from trioformer import load_config, open_client
 from trioformer.client import Api
 from trioformer.models import ObjectMeta, from_dict

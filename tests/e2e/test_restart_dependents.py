@@ -21,7 +21,7 @@ from tests.e2e.workloads import (
     restart_container,
     stateful_set,
 )
-from tests.processes import ROOT, Program, running
+from tests.support.processes import ROOT, Program, running
 from trioformer import SharedInformer, SharedInformerFactory, open_client
 from trioformer.client import Client
 from trioformer.models.apps_v1 import Deployment, ReplicaSet, StatefulSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from tests.e2e.workloads import deployment, is_rolled_out, make_namespace, restart
-from tests.processes import ROOT, Program, running
+from tests.support.processes import ROOT, Program, running
 from trioformer import open_client
 from trioformer.client import Api
 from trioformer.models import ObjectMeta, key_of

@@ -10,8 +10,8 @@ Three kinds of batch exist, and their order is the order in which they were writ
 - :class:`Sync`: repeat every object to the handlers that are due.  It carries no objects: they are read from the
   indexer when it is applied, so a resync can never overtake a newer change.
 
-Several reflectors may write to one queue, each the objects of a namespace of its own, its *namespace*: a list then replaces
-what its namespace holds and nothing else.
+Several reflectors may write to one queue, each the objects of one namespace: a list then replaces what the queue holds
+of that namespace and nothing else.
 
 This is client-go's ``DeltaFIFO`` (``tools/cache/delta_fifo.go``, 1.19: Added, Updated, Deleted, Replaced, Sync) with
 what came later: relist and resync are one item each (``AtomicFIFO``).
@@ -60,7 +60,7 @@ class Deltas(Generic[T]):
     by_key: dict[str, list[Delta[T]]]
     """The pending changes of each key, oldest first."""
     reached: dict[str, str] = attrs.field(factory=dict)
-    """The resourceVersion that a namespace has reached after them: the last change's, or that of a bookmark after it."""
+    """For each namespace the resourceVersion after these changes: the last change's, or a later bookmark's."""
 
     def __len__(self) -> int:
         return sum(map(len, self.by_key.values()))
@@ -154,12 +154,17 @@ class DeltaFIFO(Generic[T]):
         self._ready.set()
 
     def replace(
-        self, objects: Sequence[T], resource_version: str, *, undecodable: frozenset[str] = frozenset(), namespace: str = ""
+        self,
+        objects: Sequence[T],
+        resource_version: str,
+        *,
+        undecodable: frozenset[str] = frozenset(),
+        namespace: str = "",
     ) -> None:
         """Queue a list's whole answer, after everything that is pending; atomic.
 
-        A list of the same namespace that is still pending, and what came after it, is dropped: the new one says all that is
-        needed.
+        A list of the same namespace that is still pending, and what came after it, is dropped: the new one supersedes
+        them.
         So at most one whole list of a namespace ever waits, however long the reader is held up.
         """
         self._refuse_if_closed()
@@ -328,7 +333,9 @@ class NamespacedSink(Generic[T]):
         """Take a bookmark of this namespace's watch."""
         self._fifo.bookmark(resource_version, namespace=self._namespace)
 
-    def replace(self, objects: Sequence[T], resource_version: str, *, undecodable: frozenset[str] = frozenset()) -> None:
+    def replace(
+        self, objects: Sequence[T], resource_version: str, *, undecodable: frozenset[str] = frozenset()
+    ) -> None:
         """Take everything that there is in this namespace."""
         self._fifo.replace(objects, resource_version, undecodable=undecodable, namespace=self._namespace)
 

@@ -29,7 +29,7 @@ def as_number(resource_version: str) -> int:
 @final
 @attrs.define(eq=False)
 class Versions:
-    """The newest resourceVersion that a cache has taken in, by namespace: one, or one for each of several namespaces."""
+    """The newest resourceVersion that a cache holds: one, or one for each of several namespaces."""
 
     _reached: dict[str, str]
     _moved: trio.Event | None = attrs.field(default=None, init=False)
@@ -60,7 +60,9 @@ class Versions:
         Raises:
             ValueError: The cache's own version is no number.
         """
-        return all(version != "" and as_number(version) >= wanted for version in map(self._reached.__getitem__, namespaces))
+        return all(
+            version != "" and as_number(version) >= wanted for version in map(self._reached.__getitem__, namespaces)
+        )
 
     async def wait_until_at_least(self, resource_version: str, namespaces: Iterable[str]) -> None:
         """Wait until the cache is at least as new.

@@ -1,0 +1,1153 @@
+"""The factory: which informers it makes and shares, when they stop, what it waits for and what it says of them."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_list_watch import Recorder
+from trioformer import CacheNotSyncedError, Client, ForbiddenError, ObjectMeta, SharedInformerFactory, field_index
+from trioformer.cache import ReflectorOptions, ResourceEventHandler, SharedInformer
+from trioformer.cache.factory._factory import FactoryStatistics
+from trioformer.cache.factory._requests import InformerKey
+from trioformer.errors import CacheSyncError, IndexerError, SelectorError
+from trioformer.models import (
+    FieldSelector,
+    KubernetesObject,
+    LabelSelector,
+    PartialObjectMetadata,
+    metadata_kind,
+    resource_of,
+    unstructured_kind,
+)
+from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret
+from trioformer.testing import APIServer
+
+K = TypeVar("K", bound=KubernetesObject)
+
+
+def pod(name: str, *, namespace: str = "default", **labels: str) -> Pod:
+    return Pod(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels))
+
+
+def namespaces(server: APIServer, *names: str) -> None:
+    for name in names:
+        server.create(Namespace(metadata=ObjectMeta(name=name)))
+
+
+def quiet(
+    client: Client, *, grace_period: float = 30, retry_forever: bool = False, **options: object
+) -> SharedInformerFactory:
+    """A factory that tells nobody of what it recovers from, and always lists by a list."""
+    reflector = ReflectorOptions(
+        watch_list=False,
+        watch_error_handler=lambda error: None,
+        grace_period=grace_period,
+        retry_forever=retry_forever,
+    )
+    return SharedInformerFactory(client, options=reflector, **options)  # type: ignore[arg-type]  # tested are the values
+
+
+def asked(server: APIServer, verb: str, resource: str) -> int:
+    """How often somebody listed or watched a resource."""
+    return sum(record.verb == verb and record.resource == resource for record in server.requests)
+
+
+def tasks() -> int:
+    """How many tasks there are, the server's included."""
+    return trio.lowlevel.current_statistics().tasks_living
+
+
+def below(nursery: trio.Nursery) -> list[str]:
+    """The names of the tasks in a nursery and in those inside it, sorted."""
+    names: list[str] = []
+    for task in nursery.child_tasks:
+        names.append(task.name)
+        for inner in task.child_nurseries:
+            names += below(inner)
+    return sorted(names)
+
+
+@asynccontextmanager
+async def run(factory: SharedInformerFactory) -> AsyncIterator[trio.Nursery]:
+    """Run a factory for the length of a block, in the nursery that the block is given."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        yield nursery
+        nursery.cancel_scope.cancel()
+
+
+@attrs.define(eq=False)
+class Busy(ResourceEventHandler[Pod]):
+    """A handler that does not return from an object before it is let."""
+
+    returned: trio.Event = attrs.field(factory=trio.Event)
+    called: trio.Event = attrs.field(factory=trio.Event)
+
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        self.called.set()
+        await self.returned.wait()
+
+
+class Failing(ResourceEventHandler[Pod]):
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        raise ZeroDivisionError(obj.name)
+
+
+# --- what is shared ---
+
+
+async def test_requests_that_mean_the_same_share_an_informer(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    first = factory.informer(Pod, label_selector="b in (y, x),a=1", field_selector="spec.nodeName=n,metadata.name!=x")
+    assert first is factory.informer(
+        Pod,
+        label_selector=LabelSelector.parse("a==1, b in (x,y), a=1"),
+        field_selector=FieldSelector.parse("metadata.name!=x,spec.nodeName==n,metadata.name!=x"),
+    )
+    assert factory.informer(Pod, label_selector={"a": "1"}) is factory.informer(Pod, label_selector="a = 1")
+    assert factory.informer(Pod, label_selector="a!=1,a!=2") is factory.informer(Pod, label_selector="a!=2,a!=1")
+    assert factory.informer(Pod, namespace="b") is factory.informer(Pod, namespace=["b"])
+    assert factory.informer(Pod, namespace=["b", "a", "b"]) is factory.informer(Pod, namespace=("a", "b"))
+    assert factory.informer(Pod) is factory.informer(Pod, namespace=None, label_selector=None, field_selector="")
+    assert len(factory.informers) == 6
+
+
+async def test_each_selection_is_listed_and_watched_once(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("web", app="web"))
+    api_server.create(pod("db", app="db"))
+    namespaces(api_server, "far")
+    api_server.create(pod("far", namespace="far", app="web"))
+    factory = SharedInformerFactory(client)
+    everything = factory.informer(Pod)
+    web = factory.informer(Pod, label_selector="app=web")
+    far = factory.informer(Pod, namespace="far")
+    named = factory.informer(Pod, field_selector={"metadata.name": "db"})
+    async with run(factory):
+        assert api_server.statistics().open_watches == 4
+        assert [sorted(each.name for each in one.lister) for one in (everything, web, far, named)] == [
+            ["db", "far", "web"],
+            ["far", "web"],
+            ["far"],
+            ["db"],
+        ]
+
+
+async def test_several_namespaces_are_one_informer(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    namespaces(api_server, *"abc")
+    for namespace in "abc":
+        api_server.create(pod("first", namespace=namespace))
+    factory = SharedInformerFactory(client, namespace=["b", "a"])
+    informer = factory.informer(Pod)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    async with run(factory):
+        assert api_server.statistics().open_watches == 2
+        api_server.create(pod("second", namespace="a"))
+        api_server.create(pod("third", namespace="c"))
+        await trio.sleep(1)
+        assert sorted(f"{each.namespace}/{each.name}" for each in informer.lister) == ["a/first", "a/second", "b/first"]
+    assert [key.namespaces for key in factory.informers] == [("a", "b")]
+    assert len(recorder.seen) == 3
+
+
+async def test_a_call_can_ask_for_more_than_the_factory_is_restricted_to(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    factory = SharedInformerFactory(
+        client, namespace="here", label_selector="app=web", field_selector="metadata.name=x"
+    )
+    factory.informer(Pod)
+    factory.informer(Pod, namespace=None, label_selector=None, field_selector=None)
+    factory.informer(Pod, namespace="there", label_selector="app=db")
+    assert list(factory.informers) == [
+        InformerKey(Pod, ("here",), "app=web", "metadata.name=x"),
+        InformerKey(Pod),
+        InformerKey(Pod, ("there",), "app=db", "metadata.name=x"),
+    ]
+
+
+async def test_a_kind_without_namespaces_ignores_the_factorys_and_refuses_one_of_its_own(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    factory = SharedInformerFactory(client, namespace="default")
+    assert factory.informer(Node) is factory.informer(Node, namespace=None)
+    with pytest.raises(ValueError, match="nodes belong to no namespace, so there are none in a, default"):
+        factory.informer(Node, namespace=["default", "a"])
+    assert list(factory.informers) == [InformerKey(Node)]
+
+
+@pytest.mark.parametrize("namespace", ["", [], ["a", ""]])
+async def test_an_empty_namespace_is_refused(
+    autojump_clock: trio.testing.MockClock, client: Client, namespace: str | list[str]
+) -> None:
+    with pytest.raises(ValueError, match="a namespace must not be empty, nor a sequence of them; None stands for all"):
+        SharedInformerFactory(client, namespace=namespace)
+    with pytest.raises(ValueError, match="a namespace must not be empty"):
+        SharedInformerFactory(client).informer(Pod, namespace=namespace)
+
+
+async def test_what_cannot_be_asked_for_is_refused_at_once(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    with pytest.raises(SelectorError):
+        SharedInformerFactory(client, label_selector="a in b")
+    factory = SharedInformerFactory(client)
+    with pytest.raises(SelectorError):
+        factory.informer(Pod, field_selector="metadata.name")
+    with pytest.raises(TypeError, match="ObjectMeta is not a kind"):
+        factory.informer(ObjectMeta)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]  # a mistake
+    assert factory.informers == {}
+
+
+async def test_a_contradiction_says_what_is_in_force(autojump_clock: trio.testing.MockClock, client: Client) -> None:
+    def smaller(obj: Pod) -> Pod:
+        return obj
+
+    factory = SharedInformerFactory(client, resync_period=60)
+    first = factory.informer(Pod, label_selector="app=web", transform=smaller)
+    assert factory.informer(Pod, label_selector="app=web", resync_period=60, transform=smaller) is first
+    assert factory.informer(Pod, label_selector="app=web") is first
+    with pytest.raises(ValueError, match="the informer of Pod where app=web is shared and has a resync period of 60 s"):
+        factory.informer(Pod, label_selector="app=web", resync_period=30)
+    with pytest.raises(ValueError, match=r"is shared and has the transform \S+smaller, not none; ask for it without"):
+        factory.informer(Pod, label_selector="app=web", transform=None)
+    factory.informer(Pod)
+    with pytest.raises(ValueError, match=r"the informer of Pod is shared and has no transform, not \S+smaller"):
+        factory.informer(Pod, transform=smaller)
+
+
+async def test_indexers_of_further_requests_are_added_and_shared_ones_are_no_conflict(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    by_node = field_index("spec.node_name")
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod, indexers={"node": by_node})
+    both = {"node": by_node, "phase": field_index("status.phase")}
+    informer = factory.informer(Pod, indexers=both)
+    assert factory.informer(Pod, indexers=both) is informer
+    with pytest.raises(IndexerError, match="index 'node' exists already"):
+        factory.informer(Pod, indexers={"node": field_index("spec.node_name"), "name": lambda each: [each.name]})
+    async with run(factory):
+        assert informer.lister.by_index("node", "a") == informer.lister.by_index("phase", "b") == ()
+        factory.informer(Pod, indexers={"late": lambda each: [each.name]})
+        assert informer.lister.by_index("late", "a") == ()
+
+
+async def test_a_transform_for_all_holds_where_a_call_brings_none(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    def without_labels(obj: K) -> K:
+        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels={}))
+
+    def named(obj: Pod) -> Pod:
+        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels={"own": "yes"}))
+
+    api_server.create(pod("a", app="web"))
+    api_server.create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default", labels={"app": "web"})))
+    factory = SharedInformerFactory(client, transform=without_labels)
+    pods, maps = factory.informer(Pod), factory.informer(ConfigMap)
+    own = factory.informer(Pod, label_selector="app", transform=named)
+    whole = factory.informer(Pod, label_selector="app=web", transform=None)
+    async with run(factory):
+        labels = [dict(next(iter(one.lister)).metadata.labels) for one in (pods, maps, own, whole)]
+    assert labels == [{}, {}, {"own": "yes"}, {"app": "web"}]
+
+
+async def test_resync_periods_are_the_calls_then_the_kinds_then_the_factorys(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    factory = SharedInformerFactory(client, resync_period=60, resync_periods={Pod: 30, Node: 0})
+    periods = [
+        factory.informer(kind, label_selector=selector, resync_period=period)
+        .add_event_handler(ResourceEventHandler())
+        .resync_period
+        for kind, selector, period in (
+            (ConfigMap, "", None),
+            (Pod, "", None),
+            (Node, "", None),
+            (Pod, "a=1", 10.0),
+            (Node, "a=1", 20.0),
+        )
+    ]
+    assert periods == [60, 30, 0, 10, 20]
+
+
+async def test_the_reflector_options_of_a_factory_apply_to_its_informers(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1_000, resource="pods", status=403)
+    errors: list[Exception] = []
+    options = ReflectorOptions(grace_period=5, watch_list=False, watch_error_handler=errors.append)
+    factory = SharedInformerFactory(client, options=options)
+    factory.informer(Pod)
+    with pytest.RaisesGroup(pytest.RaisesGroup(ForbiddenError)):
+        await factory.run()
+    assert trio.current_time() == pytest.approx(5, abs=0.01)
+    assert errors
+    assert asked(api_server, "watch", "pods") == 0, "a watch-list would have been a watch"
+
+
+async def test_an_informer_of_metadata_alone_is_another_one_and_small(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("a", app="web"))
+    factory = SharedInformerFactory(client, namespace="default", resync_periods={Pod: 30})
+    whole, small = factory.informer(Pod), factory.informer(metadata_kind(Pod))
+    assert factory.informer(metadata_kind(Pod)) is small
+    assert small.add_event_handler(ResourceEventHandler()).resync_period == 30
+    assert [(str(key), key.metadata_only) for key in factory.informers] == [
+        ("Pod in namespace default", False),
+        ("metadata of Pod in namespace default", True),
+    ]
+    async with run(factory):
+        found = small.lister["default/a"]
+        assert isinstance(found, PartialObjectMetadata)
+        assert found.metadata.labels == {"app": "web"}
+        assert api_server.statistics().open_watches == 2
+        async with factory.open_informer(metadata_kind(Node)) as nodes:
+            await nodes.wait_until_synced()
+            assert list(nodes.lister) == []
+        assert whole.has_synced
+
+
+async def test_kinds_that_have_no_class_of_their_own_are_kinds_like_any_other(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("a"))
+    dynamic = unstructured_kind(resource_of(Pod))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(dynamic)
+    assert factory.informer(dynamic) is informer
+    assert factory.informer(Pod) is not informer
+    async with run(factory):
+        assert informer.lister["default/a"]["metadata"]["name"] == "a"
+
+
+# --- one informer for the length of a block ---
+
+
+async def test_the_last_block_to_be_left_stops_the_informer_and_no_other(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    other = factory.informer(Node)
+    async with run(factory) as nursery:
+        await trio.testing.wait_all_tasks_blocked()
+        before = below(nursery)
+        async with factory.open_informer(Pod) as first:
+            async with factory.open_informer(Pod) as second:
+                assert second is first
+                await first.wait_until_synced()
+                assert api_server.statistics().open_watches == 2
+            assert first.has_synced
+            assert len(below(nursery)) > len(before)
+            assert asked(api_server, "watch", "pods") == 1
+        assert below(nursery) == before, "not a checkpoint has passed"
+        assert str(first.state) == "stopped"
+        assert not first.has_synced
+        assert list(factory.informers) == [InformerKey(Node)]
+        await trio.testing.wait_all_tasks_blocked()
+        assert api_server.statistics().open_watches == 1
+        assert other.has_synced
+        assert asked(api_server, "list", "nodes") + asked(api_server, "watch", "nodes") <= 2
+        assert factory.is_healthy
+
+
+async def test_an_informer_asked_for_after_its_last_user_left_is_a_fresh_one(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("a"))
+    factory = SharedInformerFactory(client)
+    async with run(factory):
+        async with factory.open_informer(Pod) as first:
+            await first.wait_until_synced()
+        api_server.create(pod("b"))
+        async with factory.open_informer(Pod, resync_period=5) as second:
+            assert second is not first
+            with pytest.raises(CacheNotSyncedError):
+                second.lister.list()
+            await second.wait_until_synced()
+            assert sorted(each.name for each in second.lister) == ["a", "b"]
+        assert [each.name for each in first.lister] == ["a"], "what was read stays readable"
+        with pytest.raises(RuntimeError, match="the informer of Pod has stopped"):
+            first.add_event_handler(Recorder())
+
+
+async def test_an_informer_that_was_asked_for_without_a_block_stays(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    async with run(factory):
+        async with factory.open_informer(Pod) as informer:
+            assert factory.informer(Pod) is informer
+        await informer.wait_until_synced()
+        assert informer.has_synced
+        async with factory.open_informer(Pod):
+            pass
+        assert informer.has_synced
+        assert asked(api_server, "watch", "pods") == 1
+
+
+async def test_a_handler_goes_with_the_informer_and_not_with_the_block(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    recorder = Recorder()
+    async with run(factory):
+        async with factory.open_informer(Pod):
+            async with factory.open_informer(Pod) as informer:
+                informer.add_event_handler(recorder)
+                await informer.wait_until_synced()
+            api_server.create(pod("a"))
+            await trio.sleep(1)
+        api_server.create(pod("b"))
+        await trio.sleep(1)
+    assert len(recorder.seen) == 1
+
+
+async def test_a_block_can_be_entered_before_the_factory_runs(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    async with factory.open_informer(Pod) as informer, run(factory):
+        assert informer.has_synced
+    assert str(informer.state) == "stopped"
+
+
+async def test_an_informer_that_is_left_before_the_factory_runs_never_asks_the_server(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    async with trio.open_nursery() as nursery, factory.open_informer(Pod) as informer:
+        registration = informer.add_event_handler(Recorder())
+
+        async def wait() -> None:
+            with pytest.raises(trio.ClosedResourceError):
+                await registration.wait_until_synced()
+
+        nursery.start_soon(wait)
+        nursery.start_soon(wait)
+        await trio.testing.wait_all_tasks_blocked()
+    assert str(informer.state) == "stopped"
+    async with run(factory):
+        await trio.sleep(10)
+    assert api_server.statistics().requests_served == 0
+
+
+async def test_leaving_while_the_factory_starts_does_not_hold_it_up(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1_000, resource="pods", status=500)
+    factory = quiet(client)
+    async with trio.open_nursery() as nursery:
+        async with factory.open_informer(Pod):
+            nursery.start_soon(nursery.start, factory.run)
+            await trio.sleep(5)
+            assert not factory.has_synced
+        await trio.testing.wait_all_tasks_blocked()
+        assert factory.has_synced, "there is nothing left to be filled"
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_cancelled_user_leaves_like_any_other(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    async with run(factory) as nursery:
+        await trio.testing.wait_all_tasks_blocked()
+        before = below(nursery)
+        async with factory.open_informer(Pod) as informer:
+            with trio.CancelScope() as scope:
+                async with factory.open_informer(Pod):
+                    scope.cancel()
+                    await trio.sleep_forever()
+            await informer.wait_until_synced()
+            assert informer.has_synced
+        with trio.CancelScope() as scope:
+            async with factory.open_informer(Pod) as informer:
+                await informer.wait_until_synced()
+                scope.cancel()
+                await trio.sleep_forever()
+        assert scope.cancelled_caught
+        assert below(nursery) == before, "not a checkpoint has passed"
+        assert factory.informers == {}
+
+
+async def test_a_user_that_is_cancelled_before_it_enters_leaves_nothing_behind(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        async with factory.open_informer(Pod):
+            pytest.fail("it was cancelled before")
+    assert factory.informers == {}
+
+
+async def test_an_error_in_the_block_leaves_it_as_it_is(autojump_clock: trio.testing.MockClock, client: Client) -> None:
+    factory = SharedInformerFactory(client)
+    async with run(factory):
+        with pytest.raises(KeyError, match="mine"):
+            async with factory.open_informer(Pod):
+                raise KeyError("mine")
+
+
+async def test_leaving_waits_for_a_handler_that_cleans_up_and_newcomers_get_a_fresh_informer(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    class Slow(ResourceEventHandler[Pod]):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await trio.sleep(100)
+
+    api_server.create(pod("a"))
+    factory = SharedInformerFactory(client)
+    came: list[float] = []
+
+    async def come() -> None:
+        await trio.sleep(2)
+        async with factory.open_informer(Pod) as newcomer:
+            await newcomer.wait_until_synced()
+            came.append(trio.current_time())
+
+    async with run(factory), trio.open_nursery() as nursery:
+        nursery.start_soon(come)
+        with trio.move_on_after(1):
+            async with factory.open_informer(Pod) as informer:
+                informer.add_event_handler(Slow())
+                await trio.sleep_forever()
+        assert trio.current_time() == pytest.approx(101, abs=0.1)
+        assert came == [pytest.approx(2, abs=0.1)]
+
+
+async def test_handlers_that_use_informers_never_wait_for_themselves_or_each_other(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    """Both are cancelled together, and each is the last user of the other's informer."""
+    factory = SharedInformerFactory(client)
+
+    @attrs.define(eq=False)
+    class Using(ResourceEventHandler[KubernetesObject]):
+        other: type[KubernetesObject]
+        entered: trio.Event = attrs.field(factory=trio.Event)
+
+        async def on_add(self, obj: KubernetesObject, *, is_initial: bool) -> None:
+            async with factory.open_informer(self.other):
+                self.entered.set()
+                await trio.sleep_forever()
+
+    api_server.create(pod("a"))
+    api_server.create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default")))
+    of_pods, of_maps, of_itself = Using(ConfigMap), Using(Pod), Using(Pod)
+    with trio.fail_after(60):
+        async with run(factory):
+            async with factory.open_informer(Pod) as pods, factory.open_informer(ConfigMap) as maps:
+                pods.add_event_handler(of_pods)
+                maps.add_event_handler(of_maps)
+                await of_pods.entered.wait()
+                await of_maps.entered.wait()
+            await trio.sleep(1)
+            assert pods.has_synced, "a handler of the other uses it"
+        async with run(factory := SharedInformerFactory(client)):
+            async with factory.open_informer(Pod) as pods:
+                pods.add_event_handler(of_itself)
+                await of_itself.entered.wait()
+            await trio.sleep(1)
+            assert pods.has_synced, "its own handler uses it"
+    assert str(pods.state) == "stopped"
+
+
+async def test_a_stopped_factory_gives_what_it_has_and_starts_nothing(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    async with run(factory):
+        pass
+    async with factory.open_informer(Pod) as again:
+        assert again is informer
+    with pytest.raises(RuntimeError, match="this factory has stopped and starts no informer of ConfigMap; make a new"):
+        async with factory.open_informer(ConfigMap):
+            pytest.fail("there is none")
+    assert not factory.has_synced
+    assert not factory.is_healthy
+    assert factory.problems() == {InformerKey(Pod): "stopped"}
+
+
+async def test_a_factory_that_is_cancelled_before_its_first_step_ends_its_informers(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await factory.run()
+    with pytest.raises(trio.ClosedResourceError):
+        await informer.wait_until_synced()
+    assert str(informer.state) == "stopped"
+    assert api_server.statistics().requests_served == 0
+
+
+async def test_an_informer_that_is_asked_for_while_the_factory_ends_is_ended_too(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    class Asking(ResourceEventHandler[Pod]):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                asked_for.append(factory.informer(ConfigMap))
+
+    asked_for: list[SharedInformer[ConfigMap]] = []
+    api_server.create(pod("a"))
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod).add_event_handler(Asking())
+    async with run(factory):
+        await trio.sleep(1)
+    (informer,) = asked_for
+    with pytest.raises(trio.ClosedResourceError):
+        await informer.wait_until_synced()
+    assert asked(api_server, "list", "configmaps") + asked(api_server, "watch", "configmaps") == 0
+
+
+async def test_no_task_and_no_watch_is_left_of_a_factory(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    before = tasks()
+    factory = SharedInformerFactory(client)
+    for kind in (Pod, Node, ConfigMap):
+        factory.informer(kind).add_event_handler(ResourceEventHandler())
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        assert api_server.statistics().open_watches == 3
+        async with factory.open_informer(Secret, namespace=["a", "b"]):
+            nursery.cancel_scope.cancel()
+    await trio.testing.wait_all_tasks_blocked()
+    assert tasks() == before
+    assert api_server.statistics().open_watches == 0
+
+
+# --- waiting ---
+
+
+async def test_waiting_for_caches_ends_when_all_are_filled(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    """client-go: TestWaitFor."""
+    api_server.fail_next(2, resource="configmaps", status=500)
+    factory = quiet(client)
+    maps = factory.informer(ConfigMap)
+    factory.informer(Pod)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.run)
+        await factory.wait_for_cache_sync(deadline=60)
+        assert factory.has_synced
+        assert maps.has_synced
+        assert 0 < trio.current_time() < 10
+        with trio.testing.assert_checkpoints():
+            await factory.wait_for_cache_sync(deadline=-math.inf)
+        late = factory.informer(Secret)
+        await factory.wait_for_cache_sync()
+        assert late.has_synced
+        nursery.cancel_scope.cancel()
+
+
+async def test_waiting_for_no_cache_at_all_is_a_checkpoint(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    with trio.testing.assert_checkpoints():
+        await SharedInformerFactory(client).wait_for_cache_sync()
+
+
+async def test_the_deadline_names_every_cache_and_handler_that_is_late_and_why(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    """client-go: TestWaitFor, TestSyncResult."""
+    api_server.create(pod("a"))
+    api_server.fail_next(1_000, resource="configmaps", status=503)
+    factory = quiet(client, retry_forever=True)
+    factory.informer(ConfigMap, namespace="x", label_selector="app=web")
+    factory.informer(Node)
+    pods = factory.informer(Pod)
+    busy, idle = pods.add_event_handler(Busy(), name="busy"), pods.add_event_handler(Recorder())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.run)
+        with pytest.raises(CacheSyncError) as caught:
+            await factory.wait_for_cache_sync(busy, idle, deadline=trio.current_time() + 20)
+        assert trio.current_time() == pytest.approx(20)
+        maps, handler = caught.value.not_synced
+        assert (maps.name, maps.phase, maps.since) == ("ConfigMap in namespace x where app=web", "backing off", 0)
+        assert "503" in str(maps.error)
+        assert (handler.name, handler.phase, handler.error) == ("handler busy of informer Pod", "in a call", None)
+        assert handler.since == pytest.approx(0, abs=0.1)
+        assert str(caught.value).startswith(
+            "not synced: ConfigMap in namespace x where app=web: backing off after list configmaps in namespace x: "
+        )
+        assert str(caught.value).endswith(", for 20 s; handler busy of informer Pod: in a call, for 20 s")
+        assert "Node" not in str(caught.value)
+        assert "Recorder" not in str(caught.value)
+        nursery.cancel_scope.cancel()
+
+
+async def test_caches_can_be_waited_for_before_the_factory_runs(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    registration = factory.informer(Pod).add_event_handler(Recorder())
+    with pytest.raises(
+        CacheSyncError, match=r"^not synced: Pod: not started; handler Recorder of informer Pod: waiting$"
+    ):
+        await factory.wait_for_cache_sync(registration, deadline=5)
+    assert trio.current_time() == 5
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.wait_for_cache_sync, registration)
+        await trio.testing.wait_all_tasks_blocked()
+        await nursery.start(factory.run)
+        await trio.sleep(1)
+        assert registration.has_synced
+        assert len(nursery.child_tasks) == 1, "the wait is over"
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_informer_that_fails_ends_the_wait_at_once(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1_000, resource="nodes", status=403)
+    api_server.fail_next(1_000, resource="pods", status=500)
+    factory = quiet(client, supervise=True, grace_period=7)
+    factory.informer(Pod)
+    factory.informer(Node)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.run)
+        with pytest.raises(CacheSyncError) as caught:
+            await factory.wait_for_cache_sync(deadline=1_000)
+        assert trio.current_time() == pytest.approx(7, abs=0.01)
+        pods, nodes = caught.value.not_synced
+        assert (pods.name, nodes.name, nodes.phase) == ("Pod", "Node", "failed")
+        assert isinstance(nodes.error, ForbiddenError)
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_informer_that_had_synced_and_failed_is_not_taken_for_filled(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client, supervise=True)
+    registration = factory.informer(Pod).add_event_handler(Failing())
+    factory.informer(Node)
+    async with run(factory):
+        await factory.wait_for_cache_sync(registration)
+        api_server.create(pod("a"))
+        await trio.sleep(1)
+        with pytest.raises(CacheSyncError, match="not synced: Pod: failed after a, for 1 s"):
+            await factory.wait_for_cache_sync()
+
+
+async def test_one_that_fails_while_others_are_waited_for_is_named_beside_them(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1_000, resource="nodes", status=500)
+    factory = quiet(client, supervise=True)
+    factory.informer(Pod).add_event_handler(Failing())
+    factory.informer(Node)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.run)
+        await factory.informer(Pod).wait_until_synced()
+
+        async def wait() -> None:
+            with pytest.raises(
+                CacheSyncError, match="not synced: Pod: failed after a, for 1 s; Node: backing off after"
+            ):
+                await factory.wait_for_cache_sync()
+            assert trio.current_time() < 2
+
+        nursery.start_soon(wait)
+        await trio.sleep(1)
+        api_server.create(pod("a"))
+        await trio.sleep(5)
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_end_of_the_factory_ends_the_wait(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1_000, resource="pods", status=500)
+    factory = quiet(client)
+    factory.informer(Pod)
+    async with trio.open_nursery() as nursery:
+
+        async def wait() -> None:
+            with pytest.raises(CacheSyncError, match="not synced: Pod: stopped"):
+                await factory.wait_for_cache_sync()
+
+        nursery.start_soon(wait)
+        with trio.move_on_after(3):
+            await factory.run()
+    assert trio.current_time() == pytest.approx(3)
+    with pytest.raises(CacheSyncError, match="not synced: Pod: stopped"):
+        await factory.wait_for_cache_sync()
+
+
+async def test_a_handler_that_is_removed_ends_the_wait(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("a"))
+    factory = SharedInformerFactory(client)
+    registration = factory.informer(Pod).add_event_handler(Busy())
+    async with run(factory), trio.open_nursery() as nursery:
+
+        async def wait() -> None:
+            with pytest.raises(CacheSyncError, match=r"^not synced: handler Busy of informer Pod: removed, for \d s$"):
+                await factory.wait_for_cache_sync(registration)
+
+        nursery.start_soon(wait)
+        await trio.sleep(1)
+        registration.remove()
+        await trio.testing.wait_all_tasks_blocked()
+        assert not nursery.child_tasks
+
+
+async def test_an_informer_whose_users_leave_is_not_waited_for_any_more(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1_000, resource="pods", status=500)
+    factory = quiet(client)
+    factory.informer(Node)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.run)
+        async with factory.open_informer(Pod):
+            nursery.start_soon(factory.wait_for_cache_sync)
+            await trio.sleep(1)
+            assert len(nursery.child_tasks) == 2
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(nursery.child_tasks) == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_cancelled_wait_leaves_nothing_behind(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod)
+    before = tasks()
+    with trio.move_on_after(1) as scope:
+        await factory.wait_for_cache_sync()
+    assert scope.cancelled_caught
+    assert tasks() == before
+
+
+@pytest.mark.parametrize("in_a_nursery", [False, True])
+async def test_a_handler_that_waits_for_caches_inside_a_call_is_told(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, in_a_nursery: bool
+) -> None:
+    factory = SharedInformerFactory(client)
+    told: list[BaseException] = []
+
+    async def wait() -> None:
+        with pytest.raises(
+            RuntimeError, match="a handler of the informer of Pod waits for caches inside a call"
+        ) as found:
+            await factory.wait_for_cache_sync()
+        told.append(found.value)
+
+    class Waiting(ResourceEventHandler[Pod]):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            if in_a_nursery:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(wait)
+            else:
+                await wait()
+
+    api_server.create(pod("a"))
+    registration = factory.informer(Pod).add_event_handler(Waiting())
+    async with run(factory):
+        await factory.wait_for_cache_sync(registration)
+    assert len(told) == 1
+
+
+async def test_a_task_that_a_handler_starts_elsewhere_may_wait_for_caches(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    """It inherits the handler's context, but no call waits for it."""
+    factory = SharedInformerFactory(client)
+    api_server.create(pod("a"))
+    async with trio.open_nursery() as nursery:
+
+        class Starting(ResourceEventHandler[Pod]):
+            async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+                nursery.start_soon(factory.wait_for_cache_sync)
+
+        registration = factory.informer(Pod).add_event_handler(Starting())
+        await nursery.start(factory.run)
+        await registration.wait_until_synced()
+        await trio.sleep(1)
+        assert len(nursery.child_tasks) == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_handlers_that_join_while_the_factory_starts_miss_nothing(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    """client-go: TestSharedInformerInitializationRace."""
+    for name in "abc":
+        api_server.create(pod(name))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    recorders: list[Recorder] = []
+
+    async def join(nursery: trio.Nursery) -> None:
+        while not informer.has_synced:
+            recorders.append(Recorder())
+            registration = informer.add_event_handler(recorders[-1])
+            nursery.start_soon(registration.wait_until_synced)
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.run)
+        async with trio.open_nursery() as waiting:
+            await join(waiting)
+        assert len(recorders) > 5
+        assert {tuple(recorder.seen) for recorder in recorders} == {tuple(recorders[0].seen)}
+        assert len(recorders[0].seen) == 3
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_late_handler_is_waited_for_until_its_calls_have_returned(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    """client-go: TestAddWhileActive."""
+    api_server.create(pod("a"))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    early = informer.add_event_handler(Recorder())
+    assert not early.has_synced
+    async with run(factory):
+        await factory.wait_for_cache_sync(early, deadline=1)
+        handler = Busy()
+        late = informer.add_event_handler(handler)
+        await handler.called.wait()
+        assert not late.has_synced
+        with pytest.raises(CacheSyncError, match="not synced: handler Busy of informer Pod: in a call, for 5 s"):
+            await factory.wait_for_cache_sync(early, late, deadline=trio.current_time() + 5)
+        handler.returned.set()
+        await factory.wait_for_cache_sync(early, late)
+        assert late.has_synced
+
+
+# --- failures ---
+
+
+async def test_a_supervised_informer_that_fails_ends_no_other(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    api_server.fail_next(1_000, resource="secrets", status=403)
+    factory = quiet(client, supervise=True)
+    pods = factory.informer(Pod)
+    secrets = factory.informer(Secret, namespace="x")
+    with caplog.at_level(logging.ERROR, "trioformer.cache"):
+        async with run(factory):
+            assert trio.current_time() == pytest.approx(30, abs=0.01), "it has started when the last one has failed"
+            key = InformerKey(Secret, ("x",))
+            (record,) = caplog.records
+            assert record.getMessage() == "the informer of Secret in namespace x has failed; the others go on"
+            assert record.exc_info is not None
+            assert list(factory.failures) == [key]
+            assert pytest.RaisesGroup(ForbiddenError).matches(factory.failures[key])
+            assert secrets.state.phase == "failed"
+            assert not secrets.has_synced
+            assert not factory.has_synced
+            assert not factory.is_healthy
+            assert list(factory.problems()) == [key]
+            assert factory.problems()[key].startswith("failed after list secrets in namespace x: forbidden")
+            assert factory.informer(Secret, namespace="x") is secrets
+            await trio.sleep(1_000)
+            api_server.create(pod("a"))
+            await trio.sleep(1)
+            assert "default/a" in pods.lister
+            assert pods.statistics().reflector.lists == 1
+    assert len(caplog.records) == 1
+
+
+async def test_a_supervised_handlers_exception_ends_its_own_informer_alone(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    factory = SharedInformerFactory(client, supervise=True)
+    nodes = factory.informer(Node)
+    factory.informer(Pod).add_event_handler(Failing())
+    async with run(factory):
+        assert factory.is_healthy
+        api_server.create(pod("a"))
+        await trio.sleep(1)
+        (failure,) = factory.failures.values()
+        assert pytest.RaisesGroup(ZeroDivisionError).matches(failure)
+        assert nodes.has_synced
+        assert [str(key) for key in factory.problems()] == ["Pod"]
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
+        "the informer of Pod has failed; the others go on"
+    ]
+
+
+async def test_what_a_supervised_handler_raises_when_it_is_cancelled_does_not_leave_run(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Bad(ResourceEventHandler[Pod]):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ZeroDivisionError
+
+    api_server.create(pod("a"))
+    factory = SharedInformerFactory(client, supervise=True)
+    factory.informer(Pod).add_event_handler(Bad())
+    with trio.move_on_after(5) as scope:
+        await factory.run()
+    assert scope.cancelled_caught
+    assert list(factory.failures) == [InformerKey(Pod)]
+    assert "ZeroDivisionError" in caplog.text
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod).add_event_handler(Bad())
+    with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True), trio.move_on_after(5):
+        await factory.run()
+
+
+async def test_without_supervision_a_handlers_exception_leaves_run_and_ends_all(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod).add_event_handler(Failing())
+    nodes = factory.informer(Node)
+    before = tasks()
+    with pytest.RaisesGroup(pytest.RaisesGroup(pytest.RaisesGroup(ZeroDivisionError))) as caught:
+        async with run(factory):
+            api_server.create(pod("a"))
+            await trio.sleep_forever()
+    of_the_informer = caught.value.exceptions[0].exceptions[0]  # type: ignore[union-attr]  # a group in a group
+    assert of_the_informer.__notes__ == ["informer of Pod"]
+    assert str(nodes.state) == "stopped"
+    assert list(factory.failures) == [InformerKey(Pod)]
+    await trio.testing.wait_all_tasks_blocked()
+    assert tasks() == before
+
+
+async def test_a_failure_before_the_first_sync_is_raised_where_the_factory_is_started(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1_000, resource="nodes", status=403)
+    factory = quiet(client)
+    factory.informer(Pod)
+    factory.informer(Node)
+    with pytest.RaisesGroup(ForbiddenError, flatten_subgroups=True):
+        async with run(factory):
+            pytest.fail("it has not started")
+
+
+async def test_a_block_that_is_entered_after_a_failure_gets_a_fresh_informer(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1, resource="pods", status=403)
+    factory = quiet(client, supervise=True, grace_period=0)
+    async with run(factory), factory.open_informer(Pod) as first:
+        with pytest.raises(trio.ClosedResourceError):
+            await first.wait_until_synced()
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(factory.failures) == 1
+        async with factory.open_informer(Pod) as second:
+            await second.wait_until_synced()
+            assert factory.failures == {}
+        assert factory.informers == {}
+
+
+async def test_the_users_of_a_failed_informer_leave_the_fresh_one_alone(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1, resource="pods", status=403)
+    factory = quiet(client, supervise=True, grace_period=0)
+    async with run(factory):
+        async with factory.open_informer(Pod):
+            await trio.sleep(1)
+            assert len(factory.failures) == 1
+            fresh = factory.informer(Pod)
+            await fresh.wait_until_synced()
+        assert factory.informers == {InformerKey(Pod): fresh}
+        assert fresh.has_synced
+
+
+@pytest.mark.parametrize("supervise", [False, True])
+async def test_a_kind_that_becomes_forbidden_disturbs_no_other(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, supervise: bool
+) -> None:
+    factory = quiet(client, supervise=supervise, grace_period=0)
+    secrets, maps = factory.informer(Secret), factory.informer(ConfigMap)
+    recorder = Recorder()
+    maps.add_event_handler(recorder)
+    async with run(factory):
+        await trio.sleep(60)
+        watched = asked(api_server, "watch", "configmaps"), asked(api_server, "list", "configmaps")
+        api_server.fail_next(10_000, resource="secrets", status=403)
+        api_server.disconnect_watches(kind=Secret)
+        await trio.sleep(150)
+        assert not secrets.has_synced
+        assert not secrets.is_healthy
+        assert maps.has_synced
+        assert not factory.is_healthy
+        assert [str(key) for key in factory.problems()] == ["Secret"]
+        api_server.create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default")))
+        await trio.sleep(1)
+        assert len(recorder.seen) == 1
+        assert watched == (asked(api_server, "watch", "configmaps"), asked(api_server, "list", "configmaps"))
+        assert factory.failures == {}
+
+
+# --- what it says of itself ---
+
+
+async def test_a_factory_says_what_it_has_and_how_it_does(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("a"))
+    objects = 1 + len(api_server.list(Namespace))
+    factory = SharedInformerFactory(client)
+    assert repr(factory) == "<SharedInformerFactory of nothing yet>"
+    assert not factory.has_synced, "it does not run"
+    assert not factory.is_healthy
+    factory.informer(Pod, namespace=["b", "default"], label_selector="!x", field_selector="metadata.name!=y")
+    factory.informer(Namespace)
+    name = "Pod in namespaces b, default where !x and metadata.name!=y"
+    assert repr(factory) == f"<SharedInformerFactory of {name}; Namespace>"
+    assert {str(key): text for key, text in factory.problems().items()} == {
+        name: "not started",
+        "Namespace": "not started",
+    }
+    assert not factory.has_synced
+    assert not factory.is_healthy
+    async with run(factory):
+        assert factory.has_synced
+        assert factory.is_healthy
+        assert factory.problems() == {}
+        assert factory.statistics() == FactoryStatistics(
+            has_synced=True,
+            is_healthy=True,
+            objects=objects,
+            pending=0,
+            informers={key: informer.statistics() for key, informer in factory.informers.items()},
+        )
+    assert not factory.has_synced
+    assert not factory.statistics().is_healthy

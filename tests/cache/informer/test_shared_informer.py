@@ -1,0 +1,659 @@
+"""The informer as a whole over a scripted list and watch, in virtual time.
+
+Against client-go's ``shared_informer_test.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_list_watch import (
+    Recorder,
+    ScriptedListWatch,
+    added,
+    bookmark,
+    deleted,
+    listing,
+    modified,
+    pod,
+    words,
+)
+from trioformer.cache import Deleted, ReflectorOptions, ResourceEventHandler, SharedInformer, Updated, field_index
+from trioformer.errors import (
+    CacheNotSyncedError,
+    ExpiredError,
+    ForbiddenError,
+    HandlerOverflowError,
+    IndexerError,
+    InternalServerError,
+)
+from trioformer.models.core_v1 import Pod
+
+EXPIRED = ExpiredError("too old", code=410, reason="Expired")
+
+
+async def started(nursery: trio.Nursery, source: ScriptedListWatch, **options: float) -> SharedInformer[Pod]:
+    informer = SharedInformer(source, **options)  # type: ignore[arg-type]  # options by name
+    await nursery.start(informer.run)
+    return informer
+
+
+async def test_handlers_and_lister_see_what_the_server_tells(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestNameForHandler"""
+    source = ScriptedListWatch(
+        [listing(pod("a", 1), version=1)],
+        [[1.0, added(pod("b", 2)), modified(pod("a", 3)), deleted(pod("b", 4)), None]],
+    )
+    informer = SharedInformer(source)
+    recorder = Recorder()
+    registration = informer.add_event_handler(recorder)
+    assert not informer.has_synced
+    assert not registration.has_synced
+    with pytest.raises(CacheNotSyncedError):
+        informer.lister.list()
+    await nursery.start(informer.run)
+    assert informer.has_synced
+    assert [obj.name for obj in informer.lister.list()] == ["a"]
+    await registration.wait_until_synced()
+    assert recorder.seen == ["+a@1*"]
+    await trio.sleep(10)
+    assert recorder.seen == ["+a@1*", "+b@2", "a@1→3", "-b@4"]
+    assert informer.lister["default/a"].resource_version == "3"
+    assert informer.lister.resource_version == "4"
+    statistics = informer.statistics()
+    assert (statistics.objects, statistics.pending, statistics.handlers_and_subscriptions) == (1, 0, 1)
+    assert registration.statistics().buffer.delivered == 4
+    assert repr(registration) == "<HandlerRegistration of handler Recorder of informer Pod>"
+    assert repr(informer) == "<SharedInformer of Pod: 1 objects, watching>"
+
+
+async def test_what_happens_depends_on_the_store_not_on_the_events_type(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch(
+        [listing(pod("a", 1))], [[1.0, modified(pod("b", 2)), added(pod("a", 3)), added(pod("a", 3)), None]]
+    )
+    informer = await started(nursery, source)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await trio.sleep(10)
+    assert recorder.seen == ["+a@1*", "+b@2", "a@1→3"]
+
+
+async def test_a_relist_tells_what_was_missed_deletions_first(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    first = listing(pod("a", 1), pod("b", 2), pod("c", 3), version=3)
+    second = listing(pod("d", 9), pod("c", 3), pod("b", 8), version=9)
+    source = ScriptedListWatch([first, second], [[1.0, EXPIRED]])
+    informer = await started(nursery, source)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    before = informer.lister["default/c"]
+    await trio.sleep(30)
+    assert recorder.seen[3:] == ["-a@1?", "+d@9", "b@2→8"]
+    assert [obj.name for obj in informer.lister.list()] == ["d", "c", "b"]
+    assert informer.lister["default/c"] is before, "an unchanged object keeps what was decoded of it"
+
+
+async def test_handlers_see_the_whole_new_store_when_they_are_told_of_a_relist(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(pod("a", 1)), listing(pod("b", 2))], [[1.0, EXPIRED]])
+    informer = SharedInformer(source)
+    stores: list[list[str]] = []
+
+    class Looker(ResourceEventHandler[Pod]):
+        async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
+            stores.append([other.name for other in informer.lister.list()])
+
+    informer.add_event_handler(Looker())
+    await nursery.start(informer.run)
+    await trio.sleep(30)
+    assert stores == [["b"]]
+
+
+@pytest.mark.parametrize("by_relist", [False, True])
+async def test_another_uid_under_the_same_name_is_a_deletion_and_an_addition(
+    by_relist: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    reborn = pod("a", 5, uid="another")
+    source = ScriptedListWatch(
+        [listing(pod("a", 1)), listing(reborn)], [[1.0, EXPIRED] if by_relist else [1.0, modified(reborn), None]]
+    )
+    informer = await started(nursery, source)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await trio.sleep(30)
+    assert recorder.seen == ["+a@1*", "-a@1?", "+a@5"]
+
+
+async def test_a_late_handler_is_told_of_the_cache_first(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(pod("a", 1))], [[10.0, added(pod("b", 2)), 10.0, added(pod("c", 3)), None]])
+    informer = await started(nursery, source)
+    await trio.sleep(15)
+    recorder = Recorder()
+    registration = informer.add_event_handler(recorder)
+    assert not registration.has_synced
+    await registration.wait_until_synced()
+    assert recorder.seen == ["+a@1*", "+b@2*"]
+    await trio.sleep(15)
+    assert recorder.seen == ["+a@1*", "+b@2*", "+c@3"]
+
+
+async def test_has_synced_waits_for_the_handlers_last_initial_call(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    class Slow(ResourceEventHandler[Pod]):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            await trio.sleep(5)
+
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
+    registration = informer.add_event_handler(Slow())
+    await nursery.start(informer.run)
+    assert not registration.has_synced
+    await registration.wait_until_synced()
+    assert trio.current_time() == 10
+    assert registration.statistics().slowest_call == 5
+
+
+async def test_the_same_handler_twice_is_two_registrations(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestSharedInformerMultipleRegistration"""
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[5.0, modified(pod("a", 2)), None]]))
+    recorder = Recorder()
+    first, second = informer.add_event_handler(recorder), informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    first.remove()
+    await trio.sleep(10)
+    assert recorder.seen == ["+a@1*", "+a@1*", "a@1→2"]
+    second.remove()
+
+
+async def test_a_removed_handler_is_told_nothing_more_and_may_be_removed_twice(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestRemoveWhileActive, TestRemovingRemovedSharedInformer"""
+    informer = await started(nursery, ScriptedListWatch([listing(pod("a"))], [[10.0, modified(pod("a", 2)), None]]))
+    recorder = Recorder()
+    registration = informer.add_event_handler(recorder)
+    await trio.sleep(5)
+    registration.remove()
+    registration.remove()
+    await trio.sleep(10)
+    assert recorder.seen == ["+a@1*"]
+    assert informer.statistics().handlers_and_subscriptions == 0
+
+
+async def test_a_handler_may_remove_itself_and_its_call_goes_on_to_the_end(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
+    ended: list[str] = []
+
+    class Once(ResourceEventHandler[Pod]):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            registration.remove()
+            await trio.sleep(1)
+            ended.append(obj.name)
+
+    registration = informer.add_event_handler(Once())
+    await nursery.start(informer.run)
+    await trio.sleep(5)
+    assert ended == ["a"]
+
+
+async def test_the_default_handler_ignores_everything(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(pod("a"))], [[1.0, modified(pod("a", 2)), deleted(pod("a", 3)), None]])
+    informer = SharedInformer(source)
+    registration = informer.add_event_handler(ResourceEventHandler[Pod]())
+    await nursery.start(informer.run)
+    await trio.sleep(5)
+    assert registration.statistics().buffer.delivered == 3
+
+
+# --- resync ---
+
+
+async def test_each_handler_is_resynced_on_its_own_period(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestListenerResyncPeriods"""
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=10)
+    recorders = {period: Recorder() for period in (0.0, 1.0, 2.0, 3.0, None)}
+    registrations = {p: informer.add_event_handler(r, resync_period=p) for p, r in recorders.items()}
+    await nursery.start(informer.run)
+    await trio.sleep(6.5)
+    assert {period: [round(at) for at in recorder.at[1:]] for period, recorder in recorders.items()} == {
+        0.0: [],
+        1.0: [1, 2, 3, 4, 5, 6],
+        2.0: [2, 4, 6],
+        3.0: [3, 6],
+        None: [],
+    }
+    assert recorders[1.0].seen[1:] == ["a@1→1"] * 6
+    assert [registration.resync_period for registration in registrations.values()] == [0, 1, 2, 3, 10]
+
+
+async def test_ten_virtual_minutes_of_resync_are_ten_updates_of_each_object(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]), resync_period=60)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(10 * 60 + 1)
+    assert recorder.seen == ["+a@1*", "+b@1*"] + ["a@1→1", "b@1→1"] * 10
+    assert recorder.at[2::2] == pytest.approx([60 * minute for minute in range(1, 11)])
+
+
+async def test_resync_periods_obey_the_informers_check_period(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A floor of a second; lowered before the start, raised after it; none without one.
+
+    client-go: TestResyncCheckPeriod
+    """
+    daily = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=12 * 3_600)
+    recorders = {period: Recorder() for period in (0.0, 60.0, 55.0, 5.0)}
+    registrations = [daily.add_event_handler(r, resync_period=period) for period, r in recorders.items()]
+    assert [registration.resync_period for registration in registrations] == [0, 60, 55, 5]
+    await nursery.start(daily.run)
+    await trio.sleep(61)
+    assert [len(recorder.seen) - 1 for recorder in recorders.values()] == [0, 1, 1, 12]
+    informer = SharedInformer(ScriptedListWatch([listing()]), resync_period=30)
+    assert informer.add_event_handler(Recorder(), resync_period=0.01).resync_period == 1
+    other = SharedInformer(ScriptedListWatch([listing()]), resync_period=30)
+    await nursery.start(other.run)
+    assert other.add_event_handler(Recorder(), resync_period=5).resync_period == 30
+    without = SharedInformer(ScriptedListWatch([listing()]))
+    assert without.add_event_handler(Recorder(), resync_period=5).resync_period == 0
+    assert [record.getMessage() for record in caplog.records] == [
+        "handler Recorder of informer Pod: a resync period of 0.01 s is raised to 1 s",
+        "handler Recorder of informer Pod: a resync period of 5 s is raised to the running informer's 30 s",
+        "handler Recorder of informer Pod: no resync, since the informer was made without a resync period",
+    ]
+
+
+async def test_a_resync_is_marked_as_one(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    informer = SharedInformer(
+        ScriptedListWatch([listing(pod("a"))], [[90.0, modified(pod("a", 2)), None]]), resync_period=60
+    )
+    kinds: list[bool] = []
+
+    class Kinds(ResourceEventHandler[Pod]):
+        async def on_update(self, old: Pod, new: Pod) -> None:
+            kinds.append(Updated(old, new).is_resync)
+
+    informer.add_event_handler(Kinds())
+    await nursery.start(informer.run)
+    await trio.sleep(100)
+    assert kinds == [True, False]
+
+
+# --- subscriptions ---
+
+
+async def test_a_subscription_is_the_same_stream_in_the_readers_own_task(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(pod("a", 1))], [[1.0, modified(pod("a", 2)), deleted(pod("a", 3)), None]])
+    informer = SharedInformer(source)
+    seen: list[str] = []
+    with informer.subscribe() as notifications:
+        nursery.start_soon(informer.run)
+        async for notification in notifications:
+            seen.append(words(notification))
+            if isinstance(notification, Deleted):
+                break
+        assert notifications.has_synced
+        assert notifications.statistics().delivered == 3
+    assert seen == ["+a@1*", "a@1→2", "-a@3"]
+    assert informer.statistics().handlers_and_subscriptions == 0
+
+
+async def test_a_subscription_ends_when_the_informer_stops(autojump_clock: trio.testing.MockClock) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing()]))
+    with informer.subscribe() as notifications:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(informer.run)
+            nursery.cancel_scope.cancel()
+        assert [notification async for notification in notifications] == []
+    assert informer.state.phase == "stopped"
+    assert not informer.has_synced
+
+
+async def test_a_subscription_that_must_not_merge_breaks(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    changes = [modified(pod("a", n)) for n in range(2, 10)]
+    informer = await started(nursery, ScriptedListWatch([listing(pod("a"))], [[1.0, *changes, None]]))
+    with informer.subscribe(buffer_size=2, overflow="raise") as notifications:
+        await trio.sleep(5)
+        with pytest.raises(trio.BrokenResourceError, match="its buffer of 2 notifications is full"):
+            await notifications.__anext__()
+    assert informer.has_synced, "the informer goes on"
+
+
+# --- slow, failing and stuck handlers ---
+
+
+class Stuck(ResourceEventHandler[Pod]):
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        await trio.sleep_forever()
+
+
+async def test_a_stuck_handler_holds_up_neither_the_cache_nor_another_handler(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    changes = [modified(pod("a", n)) for n in range(2, 5_002)]
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[1.0, *changes, None]]))
+    stuck = informer.add_event_handler(Stuck(), buffer_size=16)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(10)
+    assert informer.lister["default/a"].resource_version == "5001"
+    assert recorder.seen[-1].endswith("→5001")
+    buffer = stuck.statistics().buffer
+    assert (buffer.buffered, buffer.pending_objects) == (16, 1)
+    assert buffer.high_water == 17
+
+
+async def test_a_blocking_handler_slows_the_watch_and_loses_nothing(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    changes = [modified(pod("a", n)) for n in range(2, 102)]
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[1.0, *changes, None]]))
+    seen: list[str] = []
+
+    class Slow(ResourceEventHandler[Pod]):
+        async def on_update(self, old: Pod, new: Pod) -> None:
+            await trio.sleep(1)
+            seen.append(new.resource_version)
+
+    informer.add_event_handler(Slow(), buffer_size=1, overflow="block")
+    await nursery.start(informer.run)
+    await trio.sleep(300)
+    assert seen == [str(n) for n in range(2, 102)]
+
+
+@pytest.mark.parametrize(
+    ("overflow", "message"),
+    [("raise", "buffer of 1 notifications is full"), ("block", "took no notification for 60 s")],
+)
+async def test_a_handler_that_may_not_merge_ends_its_informer_with_its_name(
+    overflow: str, message: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    changes = [modified(pod("a", n)) for n in range(2, 12)]
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[1.0, *changes, None]]))
+    informer.add_event_handler(Stuck(), buffer_size=1, overflow=overflow, name="auditor")  # type: ignore[arg-type]  # parametrised
+    with pytest.RaisesGroup(
+        pytest.RaisesExc(HandlerOverflowError, match=f"handler auditor of informer Pod fell behind: .*{message}")
+    ):
+        await informer.run()
+
+
+class Failing(ResourceEventHandler[Pod]):
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        raise KeyError(obj.name)
+
+
+async def test_an_exception_in_a_handler_ends_the_informer_with_a_note(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestPanicPropagated, TestEventPanics"""
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
+    informer.add_event_handler(Failing())
+    with pytest.RaisesGroup(KeyError) as caught:
+        await informer.run()
+    assert caught.value.exceptions[0].__notes__ == ["in handler Failing of informer Pod, on Added Pod default/a"]
+    assert informer.state.phase == "failed"
+
+
+async def test_on_error_takes_the_exception_and_the_object_counts_as_handled(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestEventPanics"""
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
+    errors: list[tuple[str, str]] = []
+
+    async def on_error(error: Exception, notification: object) -> None:
+        errors.append((repr(error), words(notification)))  # type: ignore[arg-type]  # a notification
+
+    registration = informer.add_event_handler(Failing(), on_error=on_error)
+    await nursery.start(informer.run)
+    await registration.wait_until_synced()
+    assert errors == [("KeyError('a')", "+a@1*"), ("KeyError('b')", "+b@1*")]
+
+
+async def test_an_index_function_that_fails_on_a_change_is_reported_and_lists_again(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestProcessDeltasInBatch"""
+
+    def picky(obj: Pod) -> list[str]:
+        if obj.resource_version == "2":
+            raise ValueError("no")
+        return []
+
+    told: list[Exception] = []
+    source = ScriptedListWatch(
+        [listing(pod("a")), listing(pod("a"), pod("b"), pod("bad", 3), version=3)],
+        [[1.0, added(pod("b")) + added(pod("bad", 2)) + added(pod("c")), None]],
+    )
+    informer = SharedInformer(source, indexers={"x": picky}, options=ReflectorOptions(watch_error_handler=told.append))
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(1.1)
+    assert str(told[0]).startswith("index function 'x' failed on Pod default/bad")
+    assert recorder.seen == ["+a@1*", "+b@1", "+c@1"], "what came with it is not lost"
+    assert informer.state.phase == "backing off"
+    assert informer.state.error is told[0]
+    await trio.sleep(60)
+    assert recorder.seen[3:] == ["-c@1?", "+bad@3"]
+    assert source.asked[-2:] == [("list", "1", "None"), ("watch", "3")]
+
+
+async def test_an_index_function_that_fails_on_the_first_list_ends_the_informer_and_names_the_object(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    def picky(obj: Pod) -> list[str]:
+        raise ValueError("no")
+
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), indexers={"x": picky})
+    with pytest.RaisesGroup(pytest.RaisesExc(IndexerError, match="index function 'x' failed on Pod default/a")):
+        await informer.run()
+    assert informer.state.phase == "failed"
+
+
+# --- before, while and after running ---
+
+
+async def test_a_hopeless_answer_before_the_first_sync_leaves_run(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([ForbiddenError("no", code=403, reason="Forbidden")])
+    informer = SharedInformer(source, options=ReflectorOptions(grace_period=0))
+    with pytest.RaisesGroup(ForbiddenError):
+        await informer.run()
+
+
+async def test_the_state_says_what_the_informer_is_doing(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestStateSharedInformer"""
+    source = ScriptedListWatch([InternalServerError("no", code=500), listing()])
+    informer = SharedInformer(source)
+    assert informer.state.phase == "not started"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(informer.run)
+        await trio.testing.wait_all_tasks_blocked()
+        assert informer.state.phase == "backing off"
+        await informer.wait_until_synced()
+        await trio.sleep(1)
+        assert informer.state.phase == "watching"
+        nursery.cancel_scope.cancel()
+    assert informer.state.phase == "stopped"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda informer: informer.add_event_handler(Recorder()),
+        lambda informer: informer.add_indexers({}),
+        lambda informer: informer.subscribe().__enter__(),
+    ],
+)
+async def test_a_stopped_informer_refuses_new_readers(
+    use: Callable[[SharedInformer[Pod]], object], autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestAddOnStoppedSharedInformer, TestRemoveOnStoppedSharedInformer"""
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
+    registration = informer.add_event_handler(Recorder())
+    with trio.move_on_after(1):
+        await informer.run()
+    with pytest.raises(RuntimeError, match="the informer of Pod has stopped; make a new one"):
+        use(informer)
+    registration.remove()
+    assert informer.lister.get("a", namespace="default") is not None, "what was known can still be read"
+
+
+async def test_an_informer_runs_once(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    informer = await started(nursery, ScriptedListWatch([listing()]))
+    with pytest.raises(RuntimeError, match="is running; an informer runs once"):
+        await informer.run()
+
+
+async def test_a_handler_removed_before_the_start_is_never_called(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
+    recorder = Recorder()
+    informer.add_event_handler(recorder).remove()
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    assert recorder.seen == []
+
+
+async def test_an_index_may_be_added_while_the_informer_runs(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestIndexer"""
+    informer = SharedInformer(
+        ScriptedListWatch([listing(pod("a", node="n"))], [[1.0, added(pod("b", 2, node="n")), None]])
+    )
+    informer.add_indexers({"before": field_index("spec.node_name")})
+    await nursery.start(informer.run)
+    informer.add_indexers({"while": field_index("spec.node_name")})
+    assert informer.lister.index_keys("while", "n") == ("default/a",)
+    await trio.sleep(5)
+    for index in ("before", "while"):
+        assert informer.lister.index_keys(index, "n") == ("default/a", "default/b")
+        assert informer.lister.index_values(index) == ("n",)
+    with pytest.raises(IndexerError, match="index 'while' exists already"):
+        informer.add_indexers({"while": field_index("spec.node_name")})
+
+
+async def test_a_deletion_that_comes_while_a_list_is_applied_is_not_lost(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The store does not know the object yet; it is just about to."""
+    many = [pod(f"p{n}", n + 1) for n in range(3_000)]
+    source = ScriptedListWatch([listing(*many, version=3_000)], [[deleted(pod("p42", 3_001)), None]])
+    informer = SharedInformer(source)
+    recorder = Recorder()
+    informer.add_event_handler(recorder, buffer_size=5_000)
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    assert "default/p42" not in informer.lister
+    assert recorder.seen[-1] == "-p42@3001"
+
+
+async def test_a_deletion_of_an_object_that_nobody_knows_is_told_to_nobody(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestDeltaFIFO_enqueueingNoLister"""
+    informer = SharedInformer(ScriptedListWatch([listing()], [[deleted(pod("a", 7)), None]]))
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    assert recorder.seen == []
+    assert informer.lister.resource_version == "7"
+
+
+async def test_a_bookmark_makes_the_cache_newer(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    informer = await started(nursery, ScriptedListWatch([listing(version=5)], [[bookmark(50), None]]))
+    await trio.sleep(1)
+    assert informer.lister.resource_version == "50"
+
+
+@pytest.mark.parametrize("beside_a_slow_one", [False, True])
+async def test_a_burst_does_not_outrun_a_reader_that_keeps_up(
+    beside_a_slow_one: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    burst = [event for n in range(2, 5_002) for event in modified(pod("a", n))]
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[1.0, burst, None]]))
+    fast = informer.add_event_handler(ResourceEventHandler[Pod](), overflow="raise")
+    merging = informer.add_event_handler(ResourceEventHandler[Pod]())
+    if beside_a_slow_one:
+
+        class Slow(ResourceEventHandler[Pod]):
+            async def on_update(self, old: Pod, new: Pod) -> None:
+                await trio.sleep(0.01)
+
+        informer.add_event_handler(Slow(), overflow="block", buffer_size=10)
+    await nursery.start(informer.run)
+    await trio.sleep(1_000)
+    assert fast.statistics().buffer.delivered == 5_001
+    assert merging.statistics().buffer.coalesced == 0
+
+
+async def test_a_reader_that_leaves_while_a_slow_one_is_waited_for_is_no_error(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    burst = [event for n in range(2, 12) for event in modified(pod("a", n))]
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[1.0, burst, None]]))
+
+    class Slow(ResourceEventHandler[Pod]):
+        async def on_update(self, old: Pod, new: Pod) -> None:
+            await trio.sleep(1)
+
+    informer.add_event_handler(Slow(), overflow="block", buffer_size=1)
+    await nursery.start(informer.run)
+    with informer.subscribe(overflow="raise", buffer_size=1) as notifications:
+        await trio.sleep(2)
+        with pytest.raises(trio.BrokenResourceError):
+            await notifications.__anext__()
+    await trio.sleep(60)
+    assert informer.has_synced
+
+
+async def test_an_error_of_on_error_says_where_it_was(autojump_clock: trio.testing.MockClock) -> None:
+    async def on_error(error: Exception, notification: object) -> None:
+        raise OSError("disk full")
+
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
+    informer.add_event_handler(Failing(), on_error=on_error)
+    with pytest.RaisesGroup(OSError) as caught:
+        await informer.run()
+    assert caught.value.exceptions[0].__notes__ == ["in handler Failing of informer Pod, on Added Pod default/a"]
+
+
+async def test_whoever_waits_for_a_sync_that_will_not_come_is_told(autojump_clock: trio.testing.MockClock) -> None:
+    informer = SharedInformer(ScriptedListWatch([InternalServerError("no", code=500)]))
+    registration = informer.add_event_handler(Recorder())
+    with trio.move_on_after(10):
+        await informer.run()
+    with pytest.raises(trio.ClosedResourceError, match="the informer of Pod stopped before it had synced"):
+        await informer.wait_until_synced()
+    with pytest.raises(trio.ClosedResourceError, match="before it had synced"):
+        await registration.wait_until_synced()

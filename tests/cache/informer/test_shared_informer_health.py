@@ -1,0 +1,368 @@
+"""Nothing says that it is in step, healthy or up to date when it is not; and nothing that is told makes no sense."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from tests.cache.reflector.test_reflector import Sink, play
+from tests.cache.reflector.test_watch_list import end, streaming
+from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, Step, added, bookmark, listing, modified, pod
+from trioformer.cache import IndexFunc, ReflectorOptions, SharedInformer, field_index
+from trioformer.client import Undecodable
+from trioformer.errors import ConnectionFailedError, ExpiredError, ServiceUnavailableError, TooManyRequestsError
+from trioformer.models import from_dict, make_object, to_dict
+from trioformer.models.core_v1 import Pod, Secret
+
+EXPIRED = ExpiredError("too old", code=410, reason="Expired")
+
+
+def picky(obj: Pod) -> list[str]:
+    if obj.name == "bad":
+        raise ValueError("secret text")
+    return [obj.name]
+
+
+async def test_one_object_that_an_index_function_fails_on_keeps_nothing_else_from_being_repaired(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    errors: list[Exception] = []
+    source = ScriptedListWatch(
+        [listing(pod("a"), pod("b")), listing(pod("a", 5), pod("bad"), pod("c"), version=5)],
+        [[1.0, added(pod("bad", 2)) + added(pod("bad", 3)), None]],
+    )
+    informer = SharedInformer(
+        source, indexers={"picky": picky}, options=ReflectorOptions(watch_error_handler=errors.append)
+    )
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(1.1)
+    assert [str(each) for each in errors] == [
+        "index function 'picky' failed on Pod default/bad: ValueError (and 1 more)"
+    ]
+    await trio.sleep(60)
+    assert recorder.seen[2:] == ["-b@1?", "a@1→5", "+c@1"]
+    assert sorted(obj.name for obj in informer.lister) == ["a", "c"]
+    assert informer.has_synced
+    await trio.sleep(120)
+    assert (informer.has_synced, informer.is_healthy) == (False, False), "it has not been in step for two minutes"
+    assert informer.state.age == pytest.approx(180.1, abs=0.5)
+
+
+async def test_the_store_is_not_as_new_as_what_it_has_refused(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch(
+        [listing(pod("a")), listing(pod("a"), pod("mended", 9), version=9)],
+        [[1.0, added(pod("bad", 2)), 0.0, added(pod("c", 3)), None]],
+    )
+    informer = SharedInformer(
+        source, indexers={"picky": picky}, options=ReflectorOptions(watch_error_handler=lambda _: None)
+    )
+    await nursery.start(informer.run)
+    await informer.wait_until_at_least("2")
+    assert trio.current_time() > 1.5
+    assert "default/mended" in informer.lister
+
+
+async def test_between_two_watches_it_says_that_it_is_connecting_and_how_old_the_data_is(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing()], [[20.0], [None]])
+    informer = SharedInformer(source)
+    await nursery.start(informer.run)
+    await trio.sleep(20.4)
+    assert informer.state.phase == "connecting", "a tenth of a short watch's life is waited"
+    assert informer.state.age == pytest.approx(0.4)
+    await trio.sleep(1)
+    assert (informer.state.phase, informer.state.age) == ("watching", 0)
+
+
+async def test_a_failing_source_is_seen_beside_one_that_is_slow(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    class Hanging(ScriptedListWatch):
+        async def list(self, **asked: object):  # type: ignore[override,no-untyped-def]  # never answers
+            await trio.sleep_forever()
+
+    refused = ServiceUnavailableError("no", code=503)
+    informer = SharedInformer(
+        {"one": Hanging([]), "two": ScriptedListWatch([refused])},
+        options=ReflectorOptions(watch_error_handler=lambda _: None),
+    )
+    nursery.start_soon(informer.run)
+    for _ in range(100):
+        await trio.sleep(1)
+        assert informer.state.error is refused
+        assert not informer.is_healthy
+
+
+async def test_a_cache_behind_a_handler_that_blocks_for_ever_is_not_in_step(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    class Stuck(Recorder):
+        async def on_update(self, old: Pod, new: Pod) -> None:
+            await trio.sleep_forever()
+
+    storm = [each for version in range(2, 30_000) for each in modified(pod("a", version))]
+    source = ScriptedListWatch(
+        [listing(pod("a"))], [[1.0, *(storm[at : at + 500] for at in range(0, 30_000, 500)), None]]
+    )
+    informer = SharedInformer(source)
+    informer.add_event_handler(Stuck(), overflow="block", buffer_size=10, patience=math.inf)
+    await nursery.start(informer.run)
+    await trio.sleep(3_600)
+    assert not informer.has_synced
+    assert informer.state.age > 3_500
+    assert informer.statistics().pending >= 10_000
+
+
+async def test_waiting_for_an_object_of_a_namespace_that_is_not_there_is_refused() -> None:
+    informer = SharedInformer({"one": ScriptedListWatch([listing()])})
+    with pytest.raises(ValueError, match="is of a namespace that Pod in namespaces one does not hold"):
+        await informer.wait_until_at_least(pod("a", 5, namespace="two"))
+
+
+async def test_a_bookmark_without_a_version_takes_nothing_back(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing()], [[added(pod("a", 7)) + bookmark(""), None]])
+    informer = SharedInformer(source)
+    await nursery.start(informer.run)
+    with trio.fail_after(1):
+        await informer.wait_until_at_least("7")
+
+
+async def test_whoever_waits_for_a_stopped_informer_to_sync_is_told(autojump_clock: trio.testing.MockClock) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing()]))
+    with trio.move_on_after(1):
+        await informer.run()
+    with pytest.raises(trio.ClosedResourceError, match="the informer of Pod has stopped"):
+        await informer.wait_until_synced()
+
+
+async def test_a_clock_that_jumps_makes_one_resync_of_all_that_were_missed(
+    nursery: trio.Nursery, mock_clock: trio.testing.MockClock
+) -> None:
+    recorder = Recorder()
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=1)
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    for jump, seen in ((3_600, 2), (1, 3)):
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(jump)
+        await trio.testing.wait_all_tasks_blocked()
+        assert recorder.seen == ["+a@1*", "a@1→1", "a@1→1"][:seen]
+
+
+async def test_a_resync_that_was_put_off_is_not_read_in_the_middle_of_a_relist(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    gate = trio.Event()
+
+    @attrs.define(eq=False)
+    class Waiting(Recorder):
+        known: dict[str, Pod] = attrs.field(factory=dict)
+        resyncs: int = 0
+
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            if not gate.is_set():  # no checkpoint any more: all that waits is taken in one turn
+                await gate.wait()
+            assert obj.name not in self.known
+            self.known[obj.name] = obj
+
+        async def on_update(self, old: Pod, new: Pod) -> None:
+            assert self.known[old.name] is old
+            self.known[new.name] = new
+            self.resyncs += old is new
+
+    def opens_the_gate(obj: Pod) -> list[str]:
+        if obj.name == "new-2999":  # the last one to be indexed: the relist is swapped in right after it
+            gate.set()
+        return []
+
+    first = [pod(f"old-{number}", 1) for number in range(5)]
+    second = [pod(f"old-{number}", 2) for number in range(5)] + [pod(f"new-{number}", 9) for number in range(3_000)]
+    changes: list[Step] = [5.0, added(pod("x1", 3)) + added(pod("x2", 4)), 25.0, EXPIRED]
+    source = ScriptedListWatch(
+        [listing(*first, version=2), listing(*second, pod("x1", 3), pod("x2", 4), version=99)], [changes]
+    )
+    informer = SharedInformer(source, resync_period=10, indexers={"gate": opens_the_gate})
+    handlers = [Waiting(), Waiting()]
+    for handler in handlers:
+        informer.add_event_handler(handler, buffer_size=1)
+    await nursery.start(informer.run)
+    await trio.sleep(38)
+    for handler in handlers:
+        assert handler.known == {obj.name: obj for obj in informer.lister}
+        assert handler.resyncs, "what was put off is not forgotten"
+
+
+async def test_a_server_that_is_known_to_send_bookmarks_is_not_given_ten_minutes_again(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    plain = ScriptedListWatch([listing(version=5)], [[60.0, bookmark(6), 40.0], [None], [None]])
+    await play(plain, Sink(), 210)
+    assert [round(at) for at in plain.times] == [0, 0, 100, 200]
+
+
+async def test_the_end_of_a_streamed_list_is_no_promise_of_further_bookmarks(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = streaming([end(5), None], [None])
+    await play(source, Sink(), 700)
+    assert 330 <= source.times[1] <= 630
+
+
+async def test_overload_does_not_mean_that_a_server_cannot_stream(autojump_clock: trio.testing.MockClock) -> None:
+    overload = TooManyRequestsError("slow down", code=429)
+    cut: list[Step] = [added(pod("a", 2)), overload]
+    source = streaming(list(cut), list(cut), list(cut), [end(5), None])
+    await play(source, Sink(), 60)
+    assert [what for what, *_ in source.asked] == ["stream"] * 4
+
+
+async def test_an_object_of_a_foreign_namespace_is_left_out(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    told: list[Undecodable] = []
+    source = ScriptedListWatch([listing(pod("a", namespace="one"))], [[added(pod("b", 2, namespace="two")), None]])
+    informer = SharedInformer({"one": source}, options=ReflectorOptions(undecodable_handler=told.append))
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    assert len(informer.lister) == 1
+    assert str(told[0].error) == "a Pod of namespace two came where one was asked for; it is left out"
+
+
+# --- objects that a program's own functions cannot read ---
+
+
+def undecodable(name: str, version: int) -> Pod:
+    metadata = f'{{"name":"{name}","namespace":"default","resourceVersion":"{version}"}}'
+    return make_object(Pod, f'{{"metadata":{metadata},"spec":{{"nodeName":5}}}}'.encode())
+
+
+def by_upper_node(obj: Pod) -> Pod:
+    assert obj.spec.node_name != "never"
+    return obj
+
+
+@pytest.mark.parametrize("reads", ["index", "transform"])
+async def test_an_object_that_turns_out_unreadable_is_reported_and_its_last_state_is_kept(
+    reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    told: list[Undecodable] = []
+    source = ScriptedListWatch(
+        [listing(pod("a", 1, node="n"), undecodable("never-read", 1)), listing(undecodable("a", 3), version=3)],
+        [[1.0, modified(undecodable("a", 2)) + added(pod("b", 3, node="n")), 40.0, EXPIRED]],
+    )
+    indexers: dict[str, IndexFunc[Pod]] = {"node": field_index("spec.node_name")} if reads == "index" else {}
+    informer = SharedInformer(
+        source,
+        indexers=indexers,
+        transform=by_upper_node if reads == "transform" else None,
+        options=ReflectorOptions(undecodable_handler=told.append),
+    )
+    await nursery.start(informer.run)
+    await trio.sleep(10)
+    assert sorted(f"{obj.name}@{obj.resource_version}" for obj in informer.lister) == ["a@1", "b@3"]
+    assert [each.key for each in told] == ["default/never-read", "default/a"]
+    assert b'"nodeName":5' in told[0].raw
+    assert [what for what, *_ in source.asked] == ["list", "watch"], "another list would bring them again"
+    await trio.sleep(60)
+    assert [f"{obj.name}@{obj.resource_version}" for obj in informer.lister] == ["a@1"]
+    assert informer.has_synced
+
+
+@pytest.mark.parametrize("change", ["metadata", "labels"])
+async def test_a_transform_that_returns_what_cannot_be_encoded_is_an_error_like_any_other(
+    change: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    def transform(obj: Pod) -> Pod:
+        if obj.name == "a":
+            return obj
+        wrong = None if change == "metadata" else attrs.evolve(obj.metadata, labels={"x": object()})
+        return attrs.evolve(obj, metadata=wrong)
+
+    errors: list[Exception] = []
+    source = ScriptedListWatch([listing(pod("a"))], [[1.0, added(pod("b", 2)), None]])
+    informer = SharedInformer(source, transform=transform, options=ReflectorOptions(watch_error_handler=errors.append))
+    await nursery.start(informer.run)
+    await trio.sleep(1.5)
+    assert str(errors[0]).startswith("the transform of Pod failed on default/b: ")
+
+
+# --- secrets ---
+
+
+def secret() -> Secret:
+    metadata = {"name": "s", "namespace": "default", "resourceVersion": "1"}
+    return from_dict(Secret, {"metadata": metadata, "data": {"password": "aHVudGVyMg=="}})
+
+
+@attrs.define(eq=False)
+class Secrets(ScriptedListWatch):
+    kind: type[Pod] = Secret  # type: ignore[assignment]  # the script is of pods
+
+
+@pytest.mark.parametrize(
+    ("indexer", "transform"),
+    [
+        (lambda obj: [dict(obj.data)], None),
+        (lambda obj: obj.data["password"], None),
+        (lambda obj: int(obj.data["password"]), None),
+        (None, to_dict),
+        (None, lambda obj: int(obj.data["password"])),
+    ],
+)
+async def test_no_error_text_holds_what_an_object_holds(
+    indexer: object,
+    transform: object,
+    autojump_clock: trio.testing.MockClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    informer = SharedInformer(
+        Secrets([listing(secret())]),  # type: ignore[arg-type]  # as above
+        indexers={"x": indexer} if indexer else {},  # type: ignore[dict-item]  # wrong on purpose
+        transform=transform,  # type: ignore[arg-type]  # wrong on purpose
+        options=ReflectorOptions(retry_forever=True),
+    )
+    with caplog.at_level(logging.DEBUG), trio.move_on_after(10):
+        await informer.run()
+    assert "default/s" in caplog.text
+    texts = [caplog.text, str(informer.state), repr(informer)]
+    assert not any("aHVudGVyMg" in text or "hunter2" in text for text in texts)
+    assert isinstance(informer.state.error, Exception) is False or "aHVudGVyMg" not in str(informer.state.error)
+
+
+async def test_a_lost_connection_is_no_reason_to_forget_the_reason(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing()], [[10.0, ConnectionFailedError("reset by peer")], [None]])
+    informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=lambda _: None))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(informer.run)
+        await trio.sleep(10.5)
+        assert "after reset by peer; the data is" in str(informer.state)
+        await trio.sleep(3)
+        assert str(informer.state) == "watching"
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_old_failure_does_not_come_back_with_the_next_watch(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    broken = ConnectionFailedError("reset by peer")
+    source = ScriptedListWatch([listing()], [[10.0, broken], [40.0], [40.0], [None]])
+    informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=lambda _: None))
+    await nursery.start(informer.run)
+    states = []
+    for _ in range(1_000):
+        await trio.sleep(0.1)
+        states.append(str(informer.state).partition(";")[0])
+    told = [state for state, before in zip(states, ["", *states], strict=False) if state != before]
+    assert told == ["watching", "connecting after reset by peer", "watching after reset by peer", "watching"]

@@ -1,0 +1,469 @@
+"""What lists, what watches again, what backs off; against client-go's ``reflector_test.go``, in virtual time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_list_watch import (
+    ScriptedListWatch,
+    ScriptedWatch,
+    added,
+    bookmark,
+    deleted,
+    listing,
+    modified,
+    pod,
+)
+from trioformer.cache import BackoffPolicy, Reflector, ReflectorOptions
+from trioformer.errors import (
+    ConnectionFailedError,
+    DecodeError,
+    ExpiredError,
+    ForbiddenError,
+    InternalServerError,
+    ServerTimeoutError,
+    StatusCause,
+    StatusDetails,
+    StatusError,
+    TooManyRequestsError,
+    UnauthorizedError,
+)
+from trioformer.models.core_v1 import Pod
+
+
+@attrs.define(eq=False)
+class Sink:
+    """Writes down what a reflector writes."""
+
+    seen: list[str] = attrs.field(factory=list)
+    room: trio.Event | None = None
+
+    def add(self, obj: Pod) -> None:
+        self.seen.append(f"+{obj.name}")
+
+    def update(self, obj: Pod) -> None:
+        self.seen.append(f"~{obj.name}")
+
+    def delete(self, obj: Pod) -> None:
+        self.seen.append(f"-{obj.name}")
+
+    def bookmark(self, resource_version: str) -> None:
+        self.seen.append(f"@{resource_version}")
+
+    def replace(
+        self, objects: Sequence[Pod], resource_version: str, *, undecodable: frozenset[str] = frozenset()
+    ) -> None:
+        self.seen.append(f"={','.join(obj.name for obj in objects)}@{resource_version}")
+
+    @property
+    def has_room(self) -> bool:
+        return self.room is None or self.room.is_set()
+
+    async def wait_for_room(self) -> None:
+        if self.room is not None:
+            await self.room.wait()
+
+
+EXPIRED = ExpiredError("too old", code=410, reason="Expired")
+REFUSED = ConnectionFailedError("refused", refused=True)
+BROKEN = ConnectionFailedError("reset by peer")
+FORBIDDEN = ForbiddenError("no", code=403, reason="Forbidden")
+TOO_MANY = TooManyRequestsError("slow down", code=429, details=StatusDetails(retry_after_seconds=7))
+BROKEN_SERVER = InternalServerError("etcd", code=500)
+
+
+async def play(source: ScriptedListWatch, sink: Sink, seconds: float, **options: object) -> Reflector[Pod]:
+    """Run a reflector for some virtual seconds."""
+    told: list[Exception] = []
+    reflector = Reflector(
+        source, sink, ReflectorOptions(watch_error_handler=told.append, **options), rng=random.Random(1)
+    )  # type: ignore[arg-type]  # options by name
+    with trio.move_on_after(seconds):
+        await reflector.run()
+    source.errors = told
+    assert source.open_watches == 0
+    return reflector
+
+
+async def test_it_lists_any_state_in_pages_and_watches_from_there(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestReflectorListAndWatch"""
+    source = ScriptedListWatch(
+        [listing(pod("a"), version=5)], [[added(pod("b", 6)), modified(pod("a", 7)), deleted(pod("b", 8)), None]]
+    )
+    sink = Sink()
+    reflector = await play(source, sink, 10)
+    assert source.asked == [("list", "0", "500"), ("watch", "5")]
+    assert sink.seen == ["=a@5", "+b", "~a", "-b"]
+    statistics = reflector.statistics()
+    assert (statistics.resource_version, statistics.lists, statistics.watches, statistics.events) == ("8", 1, 1, 3)
+    assert statistics.phase == "watching"
+    assert statistics.last_error is None
+
+
+async def test_watch_timeouts_are_random_between_five_and_ten_minutes(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestWatchTimeout"""
+    source = ScriptedListWatch([listing(version=5)], [[40.0] for _ in range(50)])
+    await play(source, Sink(), 40 * 50)
+    assert len(set(source.timeouts)) > 10
+    assert all(300 <= timeout < 600 for timeout in source.timeouts)
+
+
+async def test_a_watch_that_ends_after_a_while_is_resumed_at_once(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 100.0], [None]])
+    await play(source, Sink(), 110)
+    assert source.asked == [("list", "0", "500"), ("watch", "5"), ("watch", "6")]
+    assert source.times == [0, 0, 100]
+
+
+async def test_the_version_is_that_of_the_last_event_bookmarks_included(autojump_clock: trio.testing.MockClock) -> None:
+    """Of the last event, not the largest.
+
+    client-go: TestReflectorWatchHandler
+    """
+    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 55)), bookmark(32), 100.0]])
+    await play(source, Sink(), 110)
+    assert source.asked[-1] == ("watch", "32")
+
+
+async def test_a_broken_stream_is_resumed_without_a_list(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 60.0, BROKEN]])
+    await play(source, Sink(), 100)
+    assert source.asked == [("list", "0", "500"), ("watch", "5"), ("watch", "6")]
+    assert source.times[-1] == 60
+
+
+async def test_a_stream_that_breaks_early_is_resumed_after_a_pause(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 5.0, BROKEN]])
+    await play(source, Sink(), 100)
+    assert source.asked[1:] == [("watch", "5"), ("watch", "6")]
+    assert source.times[-1] == 5.5
+
+
+@pytest.mark.parametrize("error", [REFUSED, BROKEN])
+async def test_a_watch_that_cannot_connect_is_tried_again_with_growing_delays_and_no_list(
+    error: Exception, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestReflectorListAndWatchInitConnBackoff"""
+    source = ScriptedListWatch([listing(version=5)], [error] * 9)
+    reflector = await play(source, Sink(), 400)
+    assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 10
+    delays = [after - before for before, after in zip(source.times[1:], source.times[2:], strict=False)]
+    bases = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
+    assert all(base <= delay < 2 * base for base, delay in zip(bases, delays, strict=True))
+    assert source.errors == [error] * 9
+    assert reflector.statistics().failures_in_a_row == 0, "the tenth has lived for a while"
+
+
+@pytest.mark.parametrize("script", [TOO_MANY, [added(pod("a", 6)), TOO_MANY]])
+async def test_429_waits_as_long_as_it_says_and_never_lists(
+    script: object, autojump_clock: trio.testing.MockClock
+) -> None:
+    """As an answer and as an event.
+
+    client-go: TestBackoffOnTooManyRequests, TestNoRelistOnTooManyRequests
+    """
+    source = ScriptedListWatch([listing(version=5)], [script, script, script])  # type: ignore[list-item]  # both kinds of script
+    await play(source, Sink(), 60)
+    assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 4
+    assert all(after - before >= 7 for before, after in zip(source.times[1:], source.times[2:], strict=False))
+
+
+@pytest.mark.parametrize("script", [EXPIRED, [added(pod("a", 6)), EXPIRED]])
+async def test_410_lists_again_from_the_last_version(script: object, autojump_clock: trio.testing.MockClock) -> None:
+    """As an answer and as an event, on one path.
+
+    client-go: TestReflectorResyncWithResourceVersion, TestReflectorNotPaginatingNotConsistentReads
+    """
+    source = ScriptedListWatch([listing(version=5), listing(version=9)], [script])  # type: ignore[list-item]  # both kinds of script
+    await play(source, Sink(), 60)
+    last = "5" if script is EXPIRED else "6"
+    assert source.asked == [("list", "0", "500"), ("watch", "5"), ("list", last, "None"), ("watch", "9")]
+    assert 0.8 <= source.times[2] < 1.6
+
+
+@pytest.mark.parametrize("error", [FORBIDDEN, BROKEN_SERVER, DecodeError("not an event")])
+@pytest.mark.parametrize("as_event", [False, True])
+async def test_any_other_failure_of_a_watch_is_reported_and_lists_again(
+    error: Exception, as_event: bool, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(version=5), listing(version=9)], [[error] if as_event else error])
+    await play(source, Sink(), 60)
+    assert [what for what, *_ in source.asked] == ["list", "watch", "list", "watch"]
+    assert source.errors == [error]
+
+
+async def test_a_watch_that_ends_at_once_without_an_event_backs_off_and_lists_again(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """client-go: TestReflectorHandleWatchResultChanClosedBefore"""
+    source = ScriptedListWatch([listing(version=5)], [[] for _ in range(1_000)])
+    await play(source, Sink(), 3_600)
+    assert len(source.asked) < 200, "asked in a tight loop"
+    assert [what for what, *_ in source.asked[:4]] == ["list", "watch", "list", "watch"]
+    assert "ended a watch of Pod at once" in str(source.errors[0])
+
+
+async def test_short_watches_with_events_are_not_asked_for_in_a_tight_loop(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6))] for _ in range(10_000)])
+    await play(source, Sink(), 3_600)
+    assert len(source.asked) < 200
+
+
+async def test_the_backoff_starts_anew_only_after_a_watch_has_lived(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [REFUSED] * 8 + [[31.0, BROKEN_SERVER]])
+    await play(source, Sink(), 1_000)
+    again = [time for time, (what, *_) in zip(source.times, source.asked, strict=True) if what == "list"][1]
+    ended = source.times[9] + 31
+    assert 0.8 <= again - ended < 1.6
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        EXPIRED,
+        ServerTimeoutError(
+            "x", code=504, details=StatusDetails(causes=(StatusCause(reason="ResourceVersionTooLarge"),))
+        ),
+        ServerTimeoutError(
+            "x",
+            code=504,
+            reason="Timeout",
+            details=StatusDetails(causes=(StatusCause(message="Too large resource version"),)),
+        ),
+        ServerTimeoutError("Too large resource version: 1000, current: 3", code=504),
+    ],
+    ids=["expired", "too large: cause", "too large: cause message", "too large: message"],
+)
+async def test_a_list_that_cannot_be_had_at_its_version_is_taken_from_the_newest_state_at_once(
+    error: StatusError, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfTooLarge"""
+    source = ScriptedListWatch([listing(version=5), error, listing(version=9)], [BROKEN_SERVER])
+    await play(source, Sink(), 10)
+    assert source.asked == [
+        ("list", "0", "500"),
+        ("watch", "5"),
+        ("list", "5", "None"),
+        ("list", "", "500"),
+        ("watch", "9"),
+    ]
+    assert source.times[2] == source.times[3]
+    assert source.errors == [BROKEN_SERVER]
+
+
+async def test_a_second_failure_of_the_newest_state_is_an_ordinary_one(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([EXPIRED, EXPIRED, listing(version=3)])
+    await play(source, Sink(), 10)
+    assert [version for what, version, *_ in source.asked if what == "list"] == ["0", "", ""]
+    assert source.times[1] == 0
+    assert source.times[2] >= 0.8
+
+
+async def test_a_server_without_watch_cache_keeps_getting_pages(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled"""
+    source = ScriptedListWatch([listing(version=5, pages=3), listing(version=9)], [EXPIRED])
+    await play(source, Sink(), 10)
+    assert ("list", "5", "500") in source.asked
+
+
+async def test_a_silent_watch_is_broken_only_after_its_promised_end_and_a_grace(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[None]])
+    await play(source, Sink(), 700)
+    assert source.times[2] == source.timeouts[0] + 30
+
+
+async def test_a_watch_with_bookmarks_is_broken_after_ninety_silent_seconds(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[60.0, bookmark(7), None]])
+    await play(source, Sink(), 160)
+    assert source.asked[1:] == [("watch", "5"), ("watch", "7")]
+    assert 149 <= source.times[2] <= 150
+
+
+async def test_a_watch_that_is_not_even_answered_is_given_up_after_ninety_seconds(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    class Mute(ScriptedListWatch):
+        @asynccontextmanager
+        async def watch(self, **asked: object) -> AsyncIterator[ScriptedWatch]:
+            async with super().watch(**asked) as source:  # type: ignore[arg-type]  # passed on as they are
+                if len(self.timeouts) == 1:
+                    await trio.sleep_forever()
+                yield source
+
+    source = Mute([listing(version=5)])
+    await play(source, Sink(), 200)
+    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
+    assert 90.8 <= source.times[2] < 91.6
+    assert str(source.errors) == "[ConnectionFailedError('no answer to a watch of Pod for 90 s')]"
+
+
+async def test_a_full_sink_is_not_taken_for_a_silent_server(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    sink = Sink(room=trio.Event())
+    source = ScriptedListWatch([listing(version=5)], [[bookmark(6), added(pod("a", 7)), None]])
+    nursery.start_soon(play, source, sink, 5_100)
+    await trio.sleep(5_000)
+    assert len(source.asked) == 2
+    assert sink.seen == ["=@5", "@6"]
+    assert sink.room is not None
+    sink.room.set()
+    await trio.sleep(1)
+    assert sink.seen == ["=@5", "@6", "+a"]
+
+
+# --- before the first sync ---
+
+
+async def test_a_hopeless_answer_is_raised_after_the_grace_period(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([FORBIDDEN])
+    with pytest.raises(ForbiddenError) as caught:
+        await play(source, Sink(), 1_000)
+    assert trio.current_time() == pytest.approx(30)
+    assert caught.value.__notes__ == ["informer of Pod: nothing but such answers for 30 s"]
+
+
+async def test_a_hopeless_answer_is_raised_at_once_without_a_grace_period(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    with pytest.raises(UnauthorizedError):
+        await play(ScriptedListWatch([UnauthorizedError("who?", code=401)]), Sink(), 1, grace_period=0)
+    assert trio.current_time() == 0
+
+
+async def test_a_certificate_that_does_not_verify_is_hopeless_too(autojump_clock: trio.testing.MockClock) -> None:
+    error = ConnectionFailedError("certificate verify failed", permanent=True)
+    with pytest.raises(ConnectionFailedError):
+        await play(ScriptedListWatch([error]), Sink(), 1, grace_period=0)
+
+
+async def test_any_other_answer_begins_the_grace_period_anew(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([FORBIDDEN] * 4 + [BROKEN_SERVER] + [FORBIDDEN] * 50)
+    with pytest.raises(ForbiddenError):
+        await play(source, Sink(), 1_000)
+    first_again = source.times[5]
+    assert trio.current_time() == pytest.approx(first_again + 30)
+
+
+async def test_retry_forever_never_raises(autojump_clock: trio.testing.MockClock) -> None:
+    await play(ScriptedListWatch([FORBIDDEN]), Sink(), 10_000, retry_forever=True)
+
+
+async def test_after_the_first_list_nothing_is_hopeless(autojump_clock: trio.testing.MockClock) -> None:
+    reflector = await play(ScriptedListWatch([listing(), FORBIDDEN], [EXPIRED]), Sink(), 10_000, grace_period=0)
+    statistics = reflector.statistics()
+    assert statistics.phase == "backing off"
+    assert statistics.last_error is FORBIDDEN
+    assert statistics.failures_in_a_row > 10
+    assert statistics.retry_at > 9_900
+
+
+async def test_failures_are_logged_in_a_line_when_nobody_else_is_told(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    reflector = Reflector(ScriptedListWatch([listing()], [BROKEN_SERVER, EXPIRED]), Sink())
+    with trio.move_on_after(10), caplog.at_level("INFO", logger="trioformer.cache"):
+        await reflector.run()
+    assert [record.getMessage() for record in caplog.records] == [
+        "Pod: etcd (HTTP 500)",
+        "Pod: the watch's resourceVersion has expired; listing again",
+    ]
+
+
+async def test_a_success_after_failures_clears_them(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [REFUSED, REFUSED, [bookmark(6), None]])
+    reflector = await play(source, Sink(), 60)
+    assert reflector.statistics().failures_in_a_row == 0
+    assert reflector.statistics().last_error is None
+
+
+async def test_a_429_event_at_once_watches_again_even_when_it_does_not_say_when(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[TooManyRequestsError("slow down", code=429)]])
+    await play(source, Sink(), 60)
+    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
+
+
+async def test_a_stream_that_breaks_at_once_is_reported_once_and_not_listed_for(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[BROKEN]])
+    await play(source, Sink(), 60)
+    assert source.errors == [BROKEN]
+    assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
+
+
+@pytest.mark.parametrize("life", [1.0, 5.0, 29.0])
+async def test_a_proxy_that_cuts_watches_short_costs_a_tenth_of_the_time_at_most(
+    life: float, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[life] for _ in range(4_000)])
+    await play(source, Sink(), 3_600)
+    watches = sum(what == "watch" for what, *_ in source.asked)
+    assert watches * life / 3_600 > 0.9
+
+
+async def test_a_server_cannot_put_us_off_for_days(autojump_clock: trio.testing.MockClock) -> None:
+    late = TooManyRequestsError("later", code=429, details=StatusDetails(retry_after_seconds=10_000_000))
+    source = ScriptedListWatch([listing(version=5)], [late])
+    await play(source, Sink(), 400)
+    assert 300 <= source.times[-1] <= 330
+
+
+async def test_a_watch_from_no_version_does_not_take_the_present_states_for_versions_in_order(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version="")], [[added(pod("a", 10)), added(pod("b", 7)), 40.0]])
+    await play(source, Sink(), 50)
+    assert source.asked[-1] == ("watch", "")
+    source = ScriptedListWatch([listing(version="")], [[added(pod("a", 10)), modified(pod("b", 11)), 40.0]])
+    await play(source, Sink(), 50)
+    assert source.asked[-1] == ("watch", "11")
+
+
+@pytest.mark.parametrize("wrong", [{"initial": 0}, {"factor": 0.5}, {"maximum": 0}, {"jitter": -1}])
+def test_a_backoff_that_would_be_none_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        BackoffPolicy(**wrong)
+
+
+async def test_after_a_lost_connection_the_server_is_asked_whether_it_knows_the_version(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], REFUSED, [60.0], [60.0]])
+    await play(source, Sink(), 190)
+    assert source.asked == [("list", "0", "500")] + [("watch", "5")] * 5
+    assert source.checked == ["5", "5"], "once for each failure, and not after a clean end"
+
+
+async def test_a_server_that_was_restored_from_a_backup_is_listed_anew(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
+    source = ScriptedListWatch(
+        [listing(pod("lost"), version=50), listing(pod("a"), version=9)], [[60.0, BROKEN]], checks=[too_large]
+    )
+    sink = Sink()
+    await play(source, sink, 100)
+    assert source.asked == [("list", "0", "500"), ("watch", "50"), ("list", "", "500"), ("watch", "9")]
+    assert sink.seen == ["=lost@50", "=a@9"]
+
+
+async def test_a_silent_watch_is_followed_by_the_question_too(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[bookmark(6), None], [None]])
+    await play(source, Sink(), 100)
+    assert source.checked == ["6"]

@@ -1,0 +1,542 @@
+"""Servers and sources that send what no API server should: what becomes of it, and what the cache holds then.
+
+Three things can happen, and each test says which:
+
+- An object cannot be taken: it is reported and counted, what was known of it stays, and everything else goes on.
+- A whole answer cannot be taken: it is an error like any other, told to the ``watch_error_handler``, and tried again.
+- It means something after all: null items are none, a resourceVersion need not be a number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_list_watch import (
+    Recorder,
+    ScriptedListWatch,
+    added,
+    bookmark,
+    deleted,
+    listing,
+    modified,
+    pod,
+)
+from trioformer.cache import Added, ApiListWatch, Deleted, ReflectorOptions, SharedInformer
+from trioformer.client import Undecodable, WatchEvent, open_client
+from trioformer.errors import (
+    ConnectionFailedError,
+    DecodeError,
+    ExpiredError,
+    InternalServerError,
+    UnexpectedResponseError,
+)
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models.core_v1 import Pod
+
+CONFIG = ClusterConfig(server="http://server.invalid", source="test")
+JSON: TypeAlias = "dict[str, object]"
+
+
+def a_pod(name: str, version: str, **more: object) -> JSON:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": version}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, **more}
+
+
+def a_list(*items: object, version: object = "10", **more: object) -> bytes:
+    whole = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items, **more}
+    return json.dumps(whole).encode()
+
+
+def event(kind: str, obj: object) -> bytes:
+    return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+
+END: JSON = {
+    "kind": "Pod",
+    "apiVersion": "v1",
+    "metadata": {"resourceVersion": "10", "annotations": {"k8s.io/initial-events-end": "true"}},
+}
+TABLE: JSON = {
+    "kind": "Table",
+    "apiVersion": "meta.k8s.io/v1",
+    "metadata": {"resourceVersion": "12"},
+    "columnDefinitions": [{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}],
+    "rows": [{"cells": ["a"], "object": {"kind": "PartialObjectMetadata", "metadata": {"name": "a"}}}],
+}
+
+
+@attrs.define(eq=False)
+class BadServer(httpx.AsyncBaseTransport):
+    """Answers from two scripts of bodies; the last list repeats, watches beyond the script are silent."""
+
+    lists: list[bytes] = attrs.field(factory=list)
+    watches: list[list[bytes | Exception | float | None]] = attrs.field(factory=list)
+    asked: list[tuple[str, str]] = attrs.field(factory=list)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        params = request.url.params
+        is_watch = "watch" in params
+        # Before a watch is resumed over a new connection, one object is asked for, at the version.
+        verb = "watch" if is_watch else "check" if params.get("limit") == "1" else "list"
+        self.asked.append((verb, params.get("resourceVersion", "")))
+        if is_watch:
+            reply = answer(200, *(self.watches.pop(0) if self.watches else [None]))
+        else:
+            reply = answer(200, self.lists[0] if len(self.lists) == 1 else self.lists.pop(0))
+        return await InMemory([reply]).handle_async_request(request)
+
+
+@attrs.define(eq=False)
+class Seen:
+    """What an informer of such a server has told."""
+
+    informer: SharedInformer[Pod]
+    told: list[str]
+    lost: list[Undecodable] = attrs.field(factory=list)
+    errors: list[Exception] = attrs.field(factory=list)
+
+    @property
+    def cache(self) -> dict[str, str]:
+        return {each.name: each.resource_version for each in self.informer.lister}
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why things were left out, without the words that are the same each time."""
+        return [str(each.error).removeprefix("list pods: ").removeprefix("watch pods: ") for each in self.lost]
+
+
+@asynccontextmanager
+async def following(
+    source: BadServer | ScriptedListWatch, seconds: float = 60.0, *, watch_list: bool = False
+) -> AsyncIterator[Seen]:
+    """Follow a server for some seconds, and look at what has become of it while the informer still runs."""
+    lost: list[Undecodable] = []
+    errors: list[Exception] = []
+    options = ReflectorOptions(
+        watch_list=watch_list, undecodable_handler=lost.append, watch_error_handler=errors.append
+    )
+    async with open_client(CONFIG, http_transport=source if isinstance(source, BadServer) else None) as client:
+        recorder = Recorder()
+        informer = SharedInformer(
+            ApiListWatch(client.api(Pod)) if isinstance(source, BadServer) else source, options=options
+        )
+        informer.add_event_handler(recorder)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(informer.run)
+            await trio.sleep(seconds)
+            seen = Seen(informer, recorder.seen, lost, errors)
+            assert informer.statistics().reflector.undecodable == len(lost)
+            yield seen
+            nursery.cancel_scope.cancel()
+
+
+# --- objects in lists and events: left out, reported, counted ---
+
+BAD_OBJECTS = [
+    ({"kind": "Pod"}, "", "missing required field `metadata`"),
+    ({"metadata": None}, "", "Expected `object`, got `null` - at `$.metadata`"),
+    ({"metadata": 7}, "", "Expected `object`, got `int` - at `$.metadata`"),
+    ({"metadata": {"name": 7}}, "", "Expected `str`, got `int` - at `$.metadata.name`"),
+    ({"metadata": {"namespace": "default"}}, "", "the server sent a Pod without a name"),
+    ({"metadata": {"name": "bad", "uid": []}}, "bad", "Expected `str`, got `array` - at `$.metadata.uid`"),
+    (
+        {"metadata": {"name": "bad", "namespace": "default", "resourceVersion": 11}},
+        "default/bad",
+        "Expected `str`, got `int` - at `$.metadata.resourceVersion`",
+    ),
+    ({**a_pod("bad", "11"), "kind": "Service"}, "default/bad", "the server sent a Service, not a Pod"),
+    (TABLE, "", "the server sent a Table, not a Pod"),
+]
+
+
+@pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
+async def test_an_object_that_is_none_is_left_out_of_a_list_and_reported(
+    bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    server = BadServer([a_list(a_pod("a", "1"), bad, a_pod("b", "2"))], [[event("ADDED", a_pod("c", "11")), None]])
+    async with following(server) as seen:
+        assert seen.cache == {"a": "1", "b": "2", "c": "11"}
+        assert seen.informer.is_healthy
+        (lost,) = seen.lost
+        assert (lost.kind, lost.key, lost.event_type, json.loads(lost.raw)) == ("Pod", key, "", bad)
+        assert why in str(lost.error)
+        assert seen.errors == []
+
+
+@pytest.mark.parametrize("bad", [None, 7, "text", [], True])
+async def test_an_item_that_is_no_object_is_left_out_of_a_list_and_reported(
+    bad: object, autojump_clock: trio.testing.MockClock
+) -> None:
+    server = BadServer([a_list(bad, a_pod("a", "1"), bad)])
+    async with following(server) as seen:
+        assert seen.cache == {"a": "1"}
+        assert [json.loads(each.raw) for each in seen.lost] == [bad, bad]
+        assert all("Expected `object`" in str(each.error) for each in seen.lost)
+
+
+@pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
+async def test_an_object_that_is_none_is_left_out_of_a_watch_and_what_was_known_of_it_stays(
+    kind: str, bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    frames = [event(kind, bad), event("ADDED", a_pod("c", "12")), None]
+    server = BadServer([a_list(a_pod("a", "1"), a_pod("bad", "2"))], [list(frames)])
+    async with following(server) as seen:
+        assert seen.told == ["+a@1*", "+bad@2*", "+c@12"]
+        (lost,) = seen.lost
+        assert (lost.key, lost.event_type) == (key, kind)
+        assert why in str(lost.error)
+        assert server.asked == [("list", "0"), ("watch", "10")], "the stream goes on"
+
+
+@pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
+async def test_an_object_that_is_none_is_left_out_of_a_streamed_list(
+    bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    frames = [event("ADDED", a_pod("a", "1")), event("ADDED", bad), event("BOOKMARK", END), None]
+    server = BadServer([], [list(frames)])
+    async with following(server, watch_list=True) as seen:
+        assert seen.told == ["+a@1*"]
+        assert [(lost.key, lost.event_type) for lost in seen.lost] == [(key, "ADDED")]
+        assert why in str(seen.lost[0].error)
+        assert server.asked == [("watch", "")]
+
+
+@pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
+async def test_a_deletion_of_what_is_no_object_lists_again(
+    bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    lists = [a_list(a_pod("a", "1"), a_pod("bad", "2")), a_list(a_pod("a", "1"), version="20")]
+    server = BadServer(lists, [[event("DELETED", bad), None]])
+    async with following(server) as seen:
+        assert seen.told == ["+a@1*", "+bad@2*", "-bad@2?"]
+        assert [str(error) for error in seen.errors] == [
+            f"a deletion of {key or 'an unknown object'} does not decode; listing again"
+        ]
+        assert server.asked == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
+
+
+# --- frames ---
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind", "why"),
+    [
+        (b"nonsense\n", "", "a frame of a watch is no event"),
+        (b"[]\n", "", "a frame of a watch is no event"),
+        (b"null\n", "", "a frame of a watch is no event"),
+        (b"{}\n", "", "a watch event holds no object: "),
+        (b'{"type":"ADDED"}\n', "ADDED", "a watch event holds no object"),
+        (b'{"type":"MODIFIED","object":null}\n', "MODIFIED", "a watch event holds no object"),
+        (b'{"type":"MODIFIED","object":[]}\n', "MODIFIED", "a watch event holds no object"),
+        (event("REPLACED", a_pod("b", "11")), "REPLACED", "a frame of a watch has an unknown event type"),
+        (event("", a_pod("b", "11")), "", "a frame of a watch has an unknown event type"),
+        (json.dumps({"type": 7, "object": a_pod("b", "11")}).encode() + b"\n", "", "an unknown event type"),
+        (b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n', "ADDED", "can't decode byte 0xff"),
+    ],
+)
+async def test_a_frame_that_is_no_event_is_left_out_and_the_stream_goes_on(
+    frame: bytes, kind: str, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    server = BadServer([a_list(a_pod("a", "1"))], [[frame, event("MODIFIED", a_pod("a", "12")), None]])
+    async with following(server) as seen:
+        assert seen.told == ["+a@1*", "a@1→12"]
+        assert [lost.event_type for lost in seen.lost] == [kind]
+        assert why in str(seen.lost[0].error)
+        assert server.asked == [("list", "0"), ("watch", "10")]
+
+
+async def test_half_a_frame_at_the_end_of_a_stream_is_a_broken_connection_and_the_watch_is_resumed_before_it(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    half = event("MODIFIED", a_pod("a", "12"))[:40]
+    server = BadServer(
+        [a_list(a_pod("a", "1"))],
+        [[event("MODIFIED", a_pod("a", "11")), half], [event("MODIFIED", a_pod("a", "12")), None]],
+    )
+    async with following(server) as seen:
+        assert seen.told == ["+a@1*", "a@1→11", "a@11→12"]
+        (error,) = seen.errors
+        assert isinstance(error, ConnectionFailedError)
+        assert str(error) == "watch pods: the watch ended inside of an event; watch again"
+        assert [asked for asked in server.asked if asked[0] != "check"] == [
+            ("list", "0"),
+            ("watch", "10"),
+            ("watch", "11"),
+        ], "and nothing is listed for it"
+
+
+async def test_a_frame_of_seventeen_mebibytes_is_refused_before_it_is_whole_and_lists_again(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    pieces = [b'{"type":"ADDED","object":{"metadata":{"name":"', *[b"x" * 1024 * 1024] * 17, None]
+    server = BadServer([a_list(a_pod("a", "1")), a_list(a_pod("a", "1"), version="20")], [pieces])
+    async with following(server) as seen:
+        assert seen.cache == {"a": "1"}
+        (error,) = seen.errors
+        assert isinstance(error, DecodeError)
+        assert str(error) == "watch pods: a watch event is longer than 16777216 bytes"
+        assert seen.lost == []
+        assert server.asked == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
+
+
+@pytest.mark.parametrize(
+    ("obj", "error", "why"),
+    [
+        ({"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}, ExpiredError, "old"),
+        ({}, InternalServerError, "HTTP 500"),
+        ({"code": "410"}, InternalServerError, "HTTP 500"),
+        ([], DecodeError, "a watch event holds no object"),
+        (None, DecodeError, "a watch event holds no object"),
+    ],
+)
+async def test_an_error_event_is_never_overheard_whatever_it_holds(
+    obj: object, error: type[Exception], why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    server = BadServer([a_list(a_pod("a", "1")), a_list(version="20")], [[event("ERROR", obj), None]])
+    async with following(server) as seen:
+        assert [type(each) for each in seen.errors] == [error]
+        assert why in str(seen.errors[0])
+        assert (seen.cache, seen.lost) == ({}, []), "listed again"
+
+
+# --- bookmarks ---
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"creationTimestamp": None},
+        {"creationTimestamp": "-0001-11-30T00:00:00Z"},
+        {"creationTimestamp": -62135596800},
+        {"creationTimestamp": "yesterday", "deletionTimestamp": "9999-99-99"},
+        {"annotations": None, "labels": None, "managedFields": "none"},
+    ],
+)
+async def test_of_a_bookmark_only_the_version_counts_however_odd_the_rest_is(
+    odd: JSON, autojump_clock: trio.testing.MockClock
+) -> None:
+    mark = {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "15", **odd}}
+    server = BadServer([a_list(a_pod("a", "1"))], [[event("BOOKMARK", mark), 40.0], [None]])
+    async with following(server) as seen:
+        assert (seen.told, seen.lost, seen.errors) == (["+a@1*"], [], [])
+        assert seen.informer.lister.resource_version == "15"
+        assert server.asked[1:] == [("watch", "10"), ("watch", "15")]
+
+
+@pytest.mark.parametrize("metadata", [{}, {"resourceVersion": ""}])
+async def test_a_bookmark_without_a_version_says_nothing(
+    metadata: JSON, autojump_clock: trio.testing.MockClock
+) -> None:
+    mark = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata}
+    server = BadServer([a_list(a_pod("a", "1"))], [[event("BOOKMARK", mark), 40.0], [None]])
+    async with following(server) as seen:
+        assert (seen.lost, seen.errors) == ([], [])
+        assert seen.informer.lister.resource_version == "10"
+        assert server.asked[1:] == [("watch", "10"), ("watch", "10")]
+
+
+async def test_a_bookmark_that_does_not_decode_is_left_out(autojump_clock: trio.testing.MockClock) -> None:
+    server = BadServer([a_list(a_pod("a", "1"))], [[event("BOOKMARK", {"metadata": {"resourceVersion": 15}}), 40.0]])
+    async with following(server) as seen:
+        assert [lost.event_type for lost in seen.lost] == ["BOOKMARK"]
+        assert server.asked[1:] == [("watch", "10"), ("watch", "10")]
+
+
+async def test_an_end_bookmark_that_does_not_decode_means_plain_lists(autojump_clock: trio.testing.MockClock) -> None:
+    end = {**END, "metadata": {**END["metadata"], "resourceVersion": 10}}  # type: ignore[dict-item]  # is a dict
+    server = BadServer([a_list(a_pod("a", "1"))], [[event("ADDED", a_pod("a", "1")), event("BOOKMARK", end), None]])
+    async with following(server, watch_list=True) as seen:
+        assert seen.told == ["+a@1*"]
+        assert server.asked == [("watch", ""), ("list", "0"), ("watch", "10")]
+
+
+# --- whole answers ---
+
+WRONG_LISTS = [
+    (json.dumps(TABLE).encode(), "the server answered with a Table"),
+    (json.dumps({**TABLE, "items": []}).encode(), "the server answered with a Table, not with a list of Pod"),
+    (json.dumps(a_pod("a", "1")).encode(), "a list was expected, but the server answered with"),
+    (b'{"kind":"Status","status":"Failure","code":500}', "a list was expected"),
+    (
+        b'{"kind":"ServiceList","apiVersion":"v1","metadata":{},"items":[]}',
+        "with a ServiceList, not with a list of Pod",
+    ),
+    (b'{"kind":"PodList","apiVersion":"v1","items":{}}', "a list was expected"),
+    (b'{"kind":"PodList","apiVersion":"v1","items":7}', "a list was expected"),
+    (b"[]", "a list was expected"),
+    (b"null", "a list was expected"),
+    (b"", "a list was expected"),
+    (b"<html>Please log in</html>", "a list was expected"),
+    (a_list(a_pod("a", "1"))[:-20], "a list was expected"),
+    (a_list(a_pod("a", "1"))[:-1] + b"]", "a list was expected"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), WRONG_LISTS)
+async def test_an_answer_that_is_no_list_is_an_error_and_asked_for_again(
+    body: bytes, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    server = BadServer([body, a_list(a_pod("a", "1"))])
+    async with following(server) as seen:
+        (error,) = seen.errors
+        assert isinstance(error, UnexpectedResponseError)
+        assert why in str(error)
+        assert "\n" not in str(error)
+        assert seen.cache == {"a": "1"}
+
+
+@pytest.mark.parametrize(("body", "why"), WRONG_LISTS)
+async def test_an_answer_that_is_no_list_leaves_the_cache_as_it_was(
+    body: bytes, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    expired = event("ERROR", {"code": 410, "reason": "Expired"})
+    server = BadServer([a_list(a_pod("a", "1")), body], [[expired]])
+    async with following(server, 300) as seen:
+        assert seen.told == ["+a@1*"]
+        assert seen.cache == {"a": "1"}
+        assert all(why in str(error) for error in seen.errors[1:])
+        assert 5 < len(seen.errors) < 20, "tried again and again, and not in a tight loop"
+        assert not seen.informer.has_synced
+        assert str(seen.informer.state).startswith("backing off after list pods: ")
+
+
+@pytest.mark.parametrize("items", [b'"items":null', b'"items":[]'])
+async def test_null_items_are_none_as_go_writes_an_empty_list(
+    items: bytes, autojump_clock: trio.testing.MockClock
+) -> None:
+    body = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"10"},' + items + b"}"
+    async with following(BadServer([body], [[event("ADDED", a_pod("a", "11")), None]])) as seen:
+        assert seen.told == ["+a@11"]
+        assert (seen.lost, seen.errors) == ([], [])
+
+
+# --- keys and versions ---
+
+
+async def test_of_duplicates_in_a_list_the_last_counts_and_in_a_stream_the_last_too(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    twice = [a_pod("a", "1"), a_pod("b", "2"), a_pod("a", "3")]
+    async with following(BadServer([a_list(*twice)])) as seen:
+        assert seen.told == ["+a@3*", "+b@2*"]
+    frames = [*(event("ADDED", each) for each in twice), event("BOOKMARK", END), None]
+    async with following(BadServer([], [frames]), watch_list=True) as seen:
+        assert seen.told == ["+a@3*", "+b@2*"]
+
+
+async def test_events_that_do_not_fit_what_is_known_are_made_to_fit(autojump_clock: trio.testing.MockClock) -> None:
+    events = [
+        *added(pod("a", 2)),  # known: an update
+        *added(pod("a", 2)),  # the same again: nothing
+        *deleted(pod("q", 3)),  # unknown: nothing
+        *modified(pod("m", 4)),  # unknown: an addition
+        *deleted(pod("a", 5)),
+        *deleted(pod("a", 5)),  # gone already: nothing
+    ]
+    async with following(ScriptedListWatch([listing(pod("a", 1), version=1)], [[events, None]])) as seen:
+        assert sorted(seen.told) == ["+a@1*", "+m@4", "-a@5", "a@1→2"], "in order for each object"
+        assert seen.cache == {"m": "4"}
+
+
+@pytest.mark.parametrize("version", ["v-ä", "-3", "1e9", "0x10", "9" * 400])
+async def test_a_version_need_not_be_a_number(version: str, autojump_clock: trio.testing.MockClock) -> None:
+    changed = event("MODIFIED", a_pod("a", f"{version}.2"))
+    server = BadServer([a_list(a_pod("a", version), version=f"{version}.1")], [[changed, 40.0], [None]])
+    async with following(server) as seen:
+        assert seen.told == [f"+a@{version}*", f"a@{version}→{version}.2"]
+        assert server.asked == [("list", "0"), ("watch", f"{version}.1"), ("watch", f"{version}.2")]
+        with pytest.raises(ValueError, match="is no number"):
+            await seen.informer.wait_until_at_least("5")
+
+
+@pytest.mark.parametrize("version", ["", None, 10, {}])
+async def test_without_versions_everything_is_news_and_a_watch_begins_with_the_present(
+    version: object, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A list's version that is no string is none; and so what happens between the list and the watch may be missed."""
+    server = BadServer(
+        [a_list(a_pod("a", ""), version=version)],
+        [[event("MODIFIED", a_pod("a", "")), event("MODIFIED", a_pod("a", "")), 40.0], [None]],
+    )
+    async with following(server) as seen:
+        assert seen.told == ["+a@*", "a@→", "a@→"]
+        assert server.asked == [("list", "0"), ("watch", ""), ("watch", "")]
+        assert seen.informer.lister.resource_version == ""
+
+
+async def test_a_version_that_goes_back_is_taken_as_it_comes(autojump_clock: trio.testing.MockClock) -> None:
+    """The newest word of the server counts: a server that was restored from a backup begins at lower versions."""
+    source = ScriptedListWatch([listing(pod("a", 9), version=9)], [[modified(pod("a", 5)) + bookmark(4), 40.0]])
+    async with following(source) as seen:
+        assert seen.told == ["+a@9*", "a@9→5"]
+        assert source.asked[-1] == ("watch", "4")
+
+
+# --- a source of one's own ---
+
+
+async def test_items_that_are_no_models_are_left_out_and_reported(autojump_clock: trio.testing.MockClock) -> None:
+    strangers: Iterable[object] = (None, {"metadata": {"name": "a"}}, "pod", Pod)
+    source = ScriptedListWatch([listing(pod("a"), *strangers, version=3)])  # type: ignore[arg-type]  # wrong on purpose
+    async with following(source) as seen:
+        assert seen.cache == {"a": "1"}
+        assert seen.reasons == [
+            f"{name} came where Pod was asked for; it is left out" for name in ("NoneType", "dict", "str", "type")
+        ]
+
+
+@pytest.mark.parametrize("stranger", [None, {"metadata": {"name": "a", "resourceVersion": "4"}}, "pod"])
+async def test_events_whose_objects_are_no_models_are_left_out_and_reported(
+    stranger: object, autojump_clock: trio.testing.MockClock
+) -> None:
+    events = [WatchEvent("MODIFIED", stranger), *added(pod("b", 5))]
+    source = ScriptedListWatch([listing(pod("a"), version=3)], [[events, None]])  # type: ignore[list-item]  # likewise
+    async with following(source) as seen:
+        assert seen.told == ["+a@1*", "+b@5"]
+        assert len(seen.lost) == 1
+
+
+@pytest.mark.parametrize("kind", ["REPLACED", "ERROR", "deleted"])
+async def test_an_event_of_a_type_that_there_is_not_deletes_nothing(
+    kind: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    events = [WatchEvent(kind, pod("a", 4)), *added(pod("b", 5))]  # type: ignore[arg-type]  # likewise
+    async with following(ScriptedListWatch([listing(pod("a"), version=3)], [[events, None]])) as seen:
+        assert seen.cache == {"a": "1", "b": "5"}
+
+
+async def test_what_was_deleted_during_a_stream_is_gone_though_its_state_before_did_not_decode(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    expired = event("ERROR", {"code": 410, "reason": "Expired"})
+    first = [event("ADDED", a_pod("x", "2")), event("BOOKMARK", END), 40.0, expired]
+    bad = event("ADDED", {"metadata": {"name": "x", "namespace": "default", "uid": 7}})
+    second = [bad, event("ADDED", a_pod("a", "3")), event("DELETED", a_pod("x", "11")), event("BOOKMARK", END), None]
+    async with following(BadServer([], [first, second]), 120, watch_list=True) as seen:
+        assert seen.cache == {"a": "3"}
+
+
+async def test_the_deletion_of_a_successor_that_was_never_seen_is_told_of_the_object_that_is_known(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    source = ScriptedListWatch(
+        [listing(pod("a", 1, uid="first"), version=3)], [[1.0, deleted(pod("a", 9, uid="second")), None]]
+    )
+    informer = SharedInformer(source)
+    await nursery.start(informer.run)
+    with informer.subscribe() as notifications:
+        known = await anext(notifications)
+        told = await anext(notifications)
+    assert isinstance(known, Added)
+    assert told == Deleted(known.object, is_stale=True)

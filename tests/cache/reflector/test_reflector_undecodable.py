@@ -1,0 +1,129 @@
+"""Objects that do not decode, as they come from a server: in lists, in pages, in streams, and when they are deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_http import InMemory, answer
+from trioformer.cache import ApiListWatch, ReflectorOptions, SharedInformer
+from trioformer.client import Undecodable, open_client
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models.core_v1 import Pod
+
+BROKEN_UID = 7
+"""A uid that is no string: the metadata says which object it is, and yet does not decode."""
+
+
+def item(name: str, version: int, uid: object = "uid") -> dict[str, object]:
+    metadata = {"name": name, "namespace": "default", "resourceVersion": str(version), "uid": uid}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata}
+
+
+def event(kind: str, name: str, version: int, uid: object = "uid") -> bytes:
+    return json.dumps({"type": kind, "object": item(name, version, uid)}).encode() + b"\n"
+
+
+def page(*items: object, version: int, token: str = "") -> bytes:
+    metadata = {"resourceVersion": str(version), "continue": token}
+    return json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items}).encode()
+
+
+GONE = json.dumps({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "old"}).encode()
+EXPIRED = b'{"type":"ERROR","object":' + GONE + b"}\n"
+ANNOTATED = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
+END = (
+    json.dumps({"type": "BOOKMARK", "object": {"kind": "Pod", "apiVersion": "v1", "metadata": ANNOTATED}}).encode()
+    + b"\n"
+)
+BAD_DELETION = event("DELETED", "a", 8, BROKEN_UID)
+
+
+@asynccontextmanager
+async def informing(
+    answers: list[httpx.Response], lost: list[Undecodable], *, watch_list: bool = True
+) -> AsyncIterator[SharedInformer[Pod]]:
+    options = ReflectorOptions(
+        watch_list=watch_list, undecodable_handler=lost.append, watch_error_handler=lambda error: None
+    )
+    async with (
+        open_client(ClusterConfig(server="https://api.test"), http_transport=InMemory(answers)) as client,
+        trio.open_nursery() as nursery,
+    ):
+        informer = SharedInformer(ApiListWatch(client.api(Pod)), options=options)
+        nursery.start_soon(informer.run)
+        await trio.sleep(20)
+        yield informer
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("pieces", "again"),
+    [
+        ([event("ADDED", "a", 5), BAD_DELETION, END], [page(item("b", 6), version=9)]),
+        ([event("ADDED", "a", 5), event("ADDED", "b", 6), END + BAD_DELETION], [event("ADDED", "b", 6), END]),
+        ([event("ADDED", "a", 5), END, 1.0, BAD_DELETION], [event("ADDED", "b", 6), END]),
+    ],
+    ids=["before the end of a streamed list", "with its end", "alone in a running watch"],
+)
+async def test_a_deletion_that_does_not_decode_leads_to_another_list(
+    pieces: list[bytes | float], again: list[bytes], autojump_clock: trio.testing.MockClock
+) -> None:
+    lost: list[Undecodable] = []
+    end = [] if again[0].startswith(b'{"kind"') else [None]
+    answers = [answer(200, *pieces, None), answer(200, *again, *end), answer(200, None)]
+    async with informing(answers, lost) as informer:
+        assert [obj.name for obj in informer.lister] == ["b"]
+    assert [(each.event_type, each.key) for each in lost] == [("DELETED", "default/a")]
+
+
+async def test_what_does_not_decode_in_a_streamed_list_keeps_its_last_state(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    lost: list[Undecodable] = []
+    first = [event("ADDED", "a", 5), event("ADDED", "b", 6), END, 1.0, EXPIRED]
+    second = [event("ADDED", "a", 8, BROKEN_UID), event("ADDED", "c", 7), END]
+    async with informing([answer(200, *first), answer(200, *second, None)], lost) as informer:
+        assert [f"{obj.name}@{obj.resource_version}" for obj in informer.lister] == ["a@5", "c@7"]
+    assert [each.key for each in lost] == ["default/a"]
+
+
+async def test_an_object_that_was_unreadable_and_is_deleted_within_a_streamed_list_is_gone(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    first = [event("ADDED", "a", 5), event("ADDED", "x", 6), END, 1.0, EXPIRED]
+    second = [event("ADDED", "a", 5), event("ADDED", "x", 7, BROKEN_UID), 1.0, event("DELETED", "x", 8), END]
+    async with informing([answer(200, *first), answer(200, *second, None)], []) as informer:
+        assert [obj.name for obj in informer.lister] == ["a"]
+
+
+async def test_an_object_that_becomes_readable_again_is_an_update(autojump_clock: trio.testing.MockClock) -> None:
+    lost: list[Undecodable] = []
+    changes = [event("MODIFIED", "a", 10, BROKEN_UID), 1.0, event("MODIFIED", "a", 11)]
+    async with informing([answer(200, event("ADDED", "a", 5), END, 1.0, *changes, None)], lost) as informer:
+        assert informer.lister["default/a"].resource_version == "11"
+    assert [each.event_type for each in lost] == ["MODIFIED"]
+
+
+async def test_an_unreadable_object_of_a_page_that_is_thrown_away_does_not_count(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    lost: list[Undecodable] = []
+    answers = [
+        answer(200, page(item("b", 1), version=5, token="x")),  # in pages, so that later lists are too
+        answer(200, page(item("a", 1), version=5)),
+        answer(200, EXPIRED),
+        answer(200, page(item("a", 1, BROKEN_UID), version=6, token="y")),
+        answer(410, GONE),
+        answer(200, page(item("b", 1), version=9)),
+        answer(200, None),
+    ]
+    async with informing(answers, lost, watch_list=False) as informer:
+        assert [obj.name for obj in informer.lister] == ["b"]
+    assert lost == []

@@ -1,0 +1,435 @@
+"""What comes in: transforms, objects that cannot be taken, reading one's own writes, silence and internal errors."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import math
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from tests.cache.reflector.test_reflector import Sink, play
+from tests.support.scripted_list_watch import (
+    Recorder,
+    ScriptedListWatch,
+    ScriptedWatch,
+    Step,
+    added,
+    bookmark,
+    deleted,
+    listing,
+    modified,
+    pod,
+)
+from trioformer._retry import RetryWindow
+from trioformer.cache import ReflectorOptions, SharedInformer, UndecodableHandler
+from trioformer.client import ObjectList, Undecodable
+from trioformer.errors import ConnectionFailedError, DecodeError, InternalServerError, StatusError, TransformError
+from trioformer.models import dumps, from_dict, make_object, to_dict
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import Pod
+
+# --- transforms ---
+
+
+@attrs.define(eq=False)
+class Labeller:
+    """Marks each object with how many it has seen, so that a second application would show."""
+
+    seen: list[str] = attrs.field(factory=list)
+
+    def __call__(self, obj: Pod) -> Pod:
+        self.seen.append(f"{obj.name}@{obj.resource_version}")
+        labels = {**obj.metadata.labels, "applied": str(int(obj.metadata.labels.get("applied", "0")) + 1)}
+        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels=labels))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_transform_is_applied_exactly_once_to_everything_that_comes(
+    streams: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestSharedInformerTransformer, TestReflectorRespectStoreTransformer, TestTransformingInformer"""
+    from tests.cache.reflector.test_watch_list import end
+
+    first: list[Step] = [added(pod("a", 1)) + added(pod("b", 2)), end(3)] if streams else []
+    script = [*first, 1.0, modified(pod("a", 4)), deleted(pod("b", 5)), None]
+    source = ScriptedListWatch([listing(pod("a", 1), pod("b", 2), version=3)], [script], supports_watch_list=streams)
+    transform = Labeller()
+    informer = SharedInformer(source, transform=transform, resync_period=10)
+    told: list[tuple[str, ...]] = []
+
+    class Handler(Recorder):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            told.append((obj.name, obj.metadata.labels["applied"]))
+
+        async def on_update(self, old: Pod, new: Pod) -> None:
+            told.append((new.name, old.metadata.labels["applied"], new.metadata.labels["applied"]))
+
+        async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
+            told.append((obj.name, obj.metadata.labels["applied"]))
+
+    informer.add_event_handler(Handler())
+    await nursery.start(informer.run)
+    await trio.sleep(15)
+    assert transform.seen == ["a@1", "b@2", "a@4", "b@5"]
+    assert told == [("a", "1"), ("b", "1"), ("a", "1", "1"), ("b", "1"), ("a", "1", "1")]
+    assert informer.lister["default/a"].metadata.labels == {"applied": "1"}
+
+
+async def test_what_a_transform_leaves_out_takes_no_memory(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    def big(number: int) -> Pod:
+        metadata = {"name": f"pod-{number}", "namespace": "default", "annotations": {"big": "x" * 20_000}}
+        raw = dumps({"metadata": metadata, "spec": {"nodeName": "a", "futureField": 1}})
+        return make_object(Pod, raw)
+
+    def without_annotations(obj: Pod) -> Pod:
+        return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, annotations={}))
+
+    source = ScriptedListWatch([])
+    informer = SharedInformer(source, transform=without_annotations)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        source.lists.append(listing(*(big(number) for number in range(100))))
+        nursery.start_soon(informer.run)
+        await informer.wait_until_synced()
+        source.lists.clear()
+        await trio.sleep(1)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 100 * 5_000
+    finally:
+        tracemalloc.stop()
+    kept = to_dict(informer.lister["default/pod-7"])
+    assert kept["spec"] == {"nodeName": "a", "futureField": 1}, "what the class does not know is kept"
+    assert "annotations" not in kept["metadata"]
+
+
+async def test_a_transform_that_fails_on_a_change_is_reported_and_nothing_is_lost(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestRealFIFO_transformer"""
+    broken = True
+
+    def transform(obj: Pod) -> Pod:
+        if broken and obj.name == "bad":
+            raise KeyError("no")
+        return obj
+
+    errors: list[Exception] = []
+    source = ScriptedListWatch(
+        [listing(pod("a")), listing(pod("a"), pod("b", 2), pod("bad", 3), pod("c", 4), version=4)],
+        [[1.0, added(pod("b", 2)) + added(pod("bad", 3)) + added(pod("c", 4)), None]],
+    )
+    informer = SharedInformer(source, transform=transform, options=ReflectorOptions(watch_error_handler=errors.append))
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(30)
+    assert all(isinstance(error, TransformError) for error in errors)
+    assert str(errors[0]) == "the transform of Pod failed on default/bad: KeyError"
+    assert [what for what, *_ in source.asked].count("list") == len(errors) > 2
+    assert recorder.seen == ["+a@1*", "+b@2", "+c@4"], "of a list, too, everything else is taken"
+    await trio.sleep(120)
+    assert not informer.has_synced, "the cache has not been in step for two minutes"
+    broken = False
+    await trio.sleep(100)
+    assert recorder.seen[3:] == ["+bad@3"]
+    assert informer.state.error is None
+    assert informer.has_synced
+
+
+async def test_a_transform_that_fails_on_the_first_list_ends_the_informer(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # fails
+    with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match="the transform of Pod failed on default/a")):
+        await informer.run()
+
+
+@pytest.mark.parametrize(
+    ("transform", "why"),
+    [
+        (lambda obj: None, "it must return a Pod, not a NoneType"),
+        (lambda obj: pod("other"), "it must leave namespace, name and resourceVersion as they are"),
+        (lambda obj: pod(obj.name, 99), "it must leave namespace, name and resourceVersion as they are"),
+    ],
+)
+async def test_a_transform_must_return_the_same_object(
+    transform: object, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), transform=transform)  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=why)):
+        await informer.run()
+
+
+# --- what cannot be taken ---
+
+
+@attrs.define(eq=False)
+class Quarantining(ScriptedListWatch):
+    """Reports, with its second list and its first watch, that something does not decode."""
+
+    lost: list[Undecodable] = attrs.field(factory=list)
+
+    async def list(
+        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+    ) -> ObjectList[Pod]:
+        listed = await super().list(resource_version=resource_version, page_size=page_size, report=report)
+        if self.lost and resource_version != "0":
+            report(self.lost[0])
+        return listed
+
+    @asynccontextmanager
+    async def watch(
+        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
+    ) -> AsyncIterator[ScriptedWatch]:
+        async with super().watch(
+            resource_version=resource_version,
+            timeout_seconds=timeout_seconds,
+            send_initial_events=send_initial_events,
+            report=report,
+        ) as source:
+            if self.lost and len(self.timeouts) == 1:
+                report(self.lost[0])
+            yield source
+
+
+def lost(event_type: str) -> Undecodable:
+    return Undecodable(
+        kind="Pod", key="default/b", raw=b'{"data":"secret"}', event_type=event_type, error=DecodeError("no")
+    )
+
+
+async def test_what_does_not_decode_is_reported_and_its_last_state_is_kept(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = Quarantining(
+        [listing(pod("a"), pod("b")), listing(pod("a"), version=5)],
+        [[added(pod("c", 2)), 40.0, StatusError("old", code=410, reason="Expired")]],
+        lost=[lost("MODIFIED")],
+    )
+    source.watches = [[added(pod("c", 2)), 40.0, StatusError.from_status({"code": 410, "reason": "Expired"})]]
+    recorder = Recorder()
+    informer = SharedInformer(source)
+    informer.add_event_handler(recorder)
+    with caplog.at_level(logging.WARNING):
+        await nursery.start(informer.run)
+        await trio.sleep(60)
+    assert recorder.seen == ["+a@1*", "+b@1*", "+c@2", "-c@2?"], "b is there, and only its newest state is unknown"
+    assert informer.statistics().reflector.undecodable == 2
+    assert "Pod default/b does not decode and is left out: no" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_deletion_that_does_not_decode_lists_again(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    told: list[Undecodable] = []
+    source = Quarantining(
+        [listing(pod("a"), pod("b")), listing(pod("a"), version=5)],
+        [[added(pod("c", 2)), None]],
+        lost=[lost("DELETED")],
+    )
+    source.lists[1:] = [listing(pod("a"), pod("c", 2), version=5)]
+    recorder = Recorder()
+    informer = SharedInformer(
+        source, options=ReflectorOptions(undecodable_handler=told.append, watch_error_handler=lambda _: None)
+    )
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    source.lost.clear()
+    await trio.sleep(10)
+    assert recorder.seen == ["+a@1*", "+b@1*", "-b@1?", "+c@2"]
+    assert [each.raw for each in told] == [b'{"data":"secret"}']
+
+
+async def test_objects_without_a_name_or_of_another_kind_are_left_out_and_reported(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestReflectorWatchHandler, TestRealFIFO_PopBrokenItemsInBatch"""
+    stranger = from_dict(Deployment, {"metadata": {"name": "d", "namespace": "default"}})
+    bare = from_dict(Pod, {"spec": {}})
+    told: list[Undecodable] = []
+    source = ScriptedListWatch(
+        [listing(pod("a"), bare, stranger, version=3)],  # type: ignore[arg-type]  # wrong on purpose
+        [[1.0, added(pod("b", 4)) + added(stranger) + modified(bare) + added(pod("c", 5)), None]],  # type: ignore[arg-type]
+    )
+    informer = SharedInformer(source, options=ReflectorOptions(undecodable_handler=told.append))
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(2)
+    assert recorder.seen == ["+a@1*", "+b@4", "+c@5"]
+    assert [str(each.error) for each in told[:2]] == [
+        "a Pod came without a name; it is left out",
+        "Deployment came where Pod was asked for; it is left out",
+    ]
+    assert len(told) == informer.statistics().reflector.undecodable == 4
+
+
+async def test_of_two_listed_objects_with_one_key_the_later_counts(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(pod("a", 1), pod("b", 2), pod("a", 3), version=3)])
+    informer = SharedInformer(source)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(1)
+    assert recorder.seen == ["+a@3*", "+b@2*"]
+
+
+# --- versions ---
+
+
+async def test_whoever_waits_for_a_version_goes_on_when_the_cache_has_it(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestStoreResourceVersion, TestReflectorResourceVersionUpdate"""
+    script: list[Step] = [
+        *(1.0, added(pod("a", 5))),
+        *(1.0, modified(pod("a", 7)) + added(pod("b", 6))),
+        *(1.0, deleted(pod("a", 9))),
+        *(1.0, bookmark(12)),
+        *(36.0, StatusError.from_status({"code": 410, "reason": "Expired"})),
+    ]
+    informer = SharedInformer(ScriptedListWatch([listing(version=3), listing(version=20)], [script]))
+    nursery.start_soon(informer.run)
+    reached: list[tuple[str, float]] = []
+    for version in ("2", "5", "6", "8", "11"):
+        await informer.wait_until_at_least(version)
+        reached.append((version, trio.current_time()))
+    assert reached == [("2", 0), ("5", 1), ("6", 2), ("8", 3), ("11", 4)]
+    await informer.wait_until_at_least("20")
+    assert trio.current_time() < 45
+
+
+async def test_waiting_for_a_version_ends_with_the_informer_and_refuses_what_has_no_order(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(version="v-ä")]))
+    with pytest.raises(ValueError, match="'abc' is no number"):
+        await informer.wait_until_at_least("abc")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(informer.run)
+        with pytest.raises(ValueError, match="'v-ä' is no number"):
+            await informer.wait_until_at_least("5")
+        nursery.cancel_scope.cancel()
+
+    other = SharedInformer(ScriptedListWatch([listing(version="3")]))
+    async with trio.open_nursery() as nursery:
+
+        async def wait() -> None:
+            with pytest.raises(trio.ClosedResourceError, match="stopped before it had reached 5"):
+                await other.wait_until_at_least("5")
+
+        nursery.start_soon(wait)
+        with trio.move_on_after(1):
+            await other.run()
+
+
+async def test_versions_that_are_no_numbers_are_kept_as_they_are_and_passed_on(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(pod("a", "x1"), version="x2")], [[modified(pod("a", "x0")), 40.0], [None]])
+    sink = Sink()
+    await play(source, sink, 50)
+    assert sink.seen == ["=a@x2", "~a"]
+    assert source.asked[1:] == [("watch", "x2"), ("watch", "x0")]
+
+
+# --- silence, internal errors, staleness ---
+
+
+async def test_a_shorter_silence_makes_watches_shorter_than_it(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=3)], [[None] for _ in range(5)])
+    await play(source, Sink(), 46 * 4 + 10, max_silence=46)
+    assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 5
+    assert [round(after - before) for before, after in zip(source.times[1:], source.times[2:], strict=False)] == [
+        46
+    ] * 4
+    assert all(30 <= timeout <= 40 for timeout in source.timeouts)
+
+
+@pytest.mark.parametrize("wrong", [10.0, 91.0, math.inf])
+def test_a_silence_that_makes_no_sense_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="max_silence"):
+        ReflectorOptions(max_silence=wrong)
+
+
+async def test_internal_errors_are_watched_through_for_as_long_as_the_window_lasts(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """client-go: TestRetryInternalError"""
+
+    def failing(count: int) -> ScriptedListWatch:
+        scripts: list[list[Step] | Exception] = [[1.5, InternalServerError("etcd", code=500)] for _ in range(count)]
+        return ScriptedListWatch([listing(version=3)], scripts)
+
+    off = failing(3)
+    await play(off, Sink(), 4)
+    assert [what for what, *_ in off.asked[:3]] == ["list", "watch", "list"]
+
+    on = failing(100)
+    await play(on, Sink(), 100, internal_error_retry=30)
+    kinds = [what for what, *_ in on.asked]
+    first_relist = kinds.index("list", 1)
+    # A watch lives for 1.5 s, and a tenth of that is the pause after it; the first failure opens the window.
+    assert first_relist - 1 == 1 + int(30 / 1.65) + 1
+    assert 30 <= on.times[first_relist - 1] - on.times[0] <= 33
+
+
+def test_a_window_of_thirty_seconds_allows_thirty_one_failures_a_second_apart_and_opens_anew_after_a_minute() -> None:
+    """client-go: TestRetryWithDeadline"""
+    window = RetryWindow(30)
+    allowed = [window.allows(float(second)) for second in range(32)]
+    assert allowed == [True] * 31 + [False]
+    assert window.allows(32.0), "a new series"
+
+    spread = RetryWindow(30)
+    assert all(spread.allows(float(second)) for second in range(9))
+    assert all(spread.allows(70.0 + second) for second in range(31))
+    assert not spread.allows(101.0)
+    assert not RetryWindow(0).allows(1.0)
+
+
+async def test_an_object_that_the_server_cannot_read_is_listed_for_even_inside_the_window(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """client-go: TestReflectorReplacesStoreOnUnsafeDelete"""
+    undecodable = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
+    source = ScriptedListWatch(
+        [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, undecodable]]
+    )
+    sink = Sink()
+    await play(source, sink, 20, internal_error_retry=30)
+    assert sink.seen == ["=a,bad@3", "=a@9"]
+
+
+async def test_an_informer_without_a_watch_is_not_healthy_any_more_until_it_has_one_again(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    refused: list[list[Step] | Exception] = [ConnectionFailedError("refused", refused=True)] * 12
+    source = ScriptedListWatch([listing(version=3)], [[10.0, ConnectionFailedError("reset")], *refused])
+    informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=lambda _: None))
+    assert not informer.is_healthy
+    assert str(informer.state) == "not started"
+    await nursery.start(informer.run)
+    await trio.sleep(5)
+    assert (informer.is_healthy, informer.has_synced, informer.state.age) == (True, True, 0)
+    await trio.sleep(60)
+    assert (informer.is_healthy, informer.has_synced) == (True, True), "a minute without a watch is no news yet"
+    assert informer.state.until > trio.current_time()
+    await trio.sleep(80)
+    assert (informer.is_healthy, informer.has_synced) == (False, False)
+    assert str(informer.state).startswith("backing off after refused; the data is 1")
+    await trio.sleep(600)
+    assert (informer.is_healthy, informer.has_synced, str(informer.state)) == (True, True, "watching")

@@ -1,0 +1,227 @@
+"""The queue between reflector and process loop.
+
+Against client-go's ``delta_fifo_test.go`` and ``the_real_fifo_test.go``.
+"""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_list_watch import pod
+from trioformer.cache import Delta, DeltaFIFO, Deltas, DeltaType, Replaced, Sync
+from trioformer.models.core_v1 import Pod
+
+
+def fifo(**options: int) -> DeltaFIFO[Pod]:
+    return DeltaFIFO(**options)
+
+
+async def popped(queue: DeltaFIFO[Pod]) -> dict[str, list[tuple[DeltaType, str]]]:
+    batch = await queue.pop()
+    assert isinstance(batch, Deltas)
+    return {
+        key: [(delta.type, delta.object.resource_version) for delta in deltas] for key, deltas in batch.by_key.items()
+    }
+
+
+async def test_changes_of_a_key_keep_their_order_and_are_popped_together() -> None:
+    """client-go: TestRealFIFO_addUpdate, TestDeltaFIFO_addUpdate"""
+    queue = fifo()
+    queue.add(pod("a", 1))
+    queue.add(pod("b", 2))
+    queue.update(pod("a", 3))
+    queue.delete(pod("a", 4))
+    assert len(queue) == 4
+    assert await popped(queue) == {
+        "default/a": [(DeltaType.ADDED, "1"), (DeltaType.UPDATED, "3"), (DeltaType.DELETED, "4")],
+        "default/b": [(DeltaType.ADDED, "2")],
+    }
+    assert len(queue) == 0
+
+
+async def test_two_deletions_in_a_row_are_one() -> None:
+    queue = fifo()
+    queue.delete(pod("a", 2))
+    queue.delete(pod("a", 3))
+    assert await popped(queue) == {"default/a": [(DeltaType.DELETED, "2")]}
+
+
+async def test_a_deletion_of_an_object_known_only_to_the_queue_is_kept() -> None:
+    """client-go: TestRealFIFO_DeleteExistingNonPropagated, TestDeltaFIFO_DeleteExistingNonPropagated"""
+    queue = fifo()
+    queue.add(pod("a", 1))
+    queue.delete(pod("a", 2))
+    assert await popped(queue) == {"default/a": [(DeltaType.ADDED, "1"), (DeltaType.DELETED, "2")]}
+
+
+async def test_a_deletion_behind_a_list_is_kept_since_the_list_may_bring_the_object() -> None:
+    queue = fifo()
+    queue.replace([pod("a", 1)], "1")
+    queue.delete(pod("a", 2))
+    assert isinstance(await queue.pop(), Replaced)
+    assert await popped(queue) == {"default/a": [(DeltaType.DELETED, "2")]}
+
+
+async def test_a_list_comes_after_what_was_pending_and_before_what_follows() -> None:
+    """client-go: TestRealFIFO_ReplaceAtomic"""
+    queue = fifo()
+    queue.add(pod("a", 1))
+    queue.replace([pod("b", 2)], "2")
+    queue.update(pod("b", 3))
+    assert await popped(queue) == {"default/a": [(DeltaType.ADDED, "1")]}
+    replaced = await queue.pop()
+    assert isinstance(replaced, Replaced)
+    assert ([obj.name for obj in replaced.objects], replaced.resource_version) == (["b"], "2")
+    assert await popped(queue) == {"default/b": [(DeltaType.UPDATED, "3")]}
+
+
+async def test_a_resync_behind_a_resync_is_one_and_behind_a_change_is_another() -> None:
+    """client-go: TestRealFIFO_ResyncAtomic"""
+    queue = fifo()
+    queue.resync()
+    queue.resync()
+    queue.add(pod("a"))
+    queue.resync()
+    assert [type(await queue.pop()) for _ in range(3)] == [Sync, Deltas, Sync]
+    assert len(queue) == 0
+
+
+async def test_a_waiting_reader_wakes_for_each_kind_of_write(nursery: trio.Nursery) -> None:
+    queue = fifo()
+    got: list[object] = []
+
+    async def read() -> None:
+        got.extend([type(await queue.pop()) for _ in range(3)])
+
+    nursery.start_soon(read)
+    for write in (lambda: queue.add(pod("a")), queue.resync, lambda: queue.replace([], "1")):
+        await trio.testing.wait_all_tasks_blocked()
+        write()
+    await trio.testing.wait_all_tasks_blocked()
+    assert got == [Deltas, Sync, Replaced]
+
+
+async def test_close_gives_a_waiting_reader_an_end_and_refuses_writes(nursery: trio.Nursery) -> None:
+    """client-go: TestRealFIFO_PopShouldUnblockWhenClosed, TestDeltaFIFO_PopShouldUnblockWhenClosed"""
+    queue = fifo()
+
+    async def read() -> None:
+        with pytest.raises(trio.ClosedResourceError):
+            await queue.pop()
+        closed.set()
+
+    closed = trio.Event()
+    nursery.start_soon(read)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.close()
+    await closed.wait()
+    with pytest.raises(trio.ClosedResourceError):
+        queue.add(pod("a"))
+    with pytest.raises(trio.ClosedResourceError):
+        queue.resync()
+
+
+async def test_what_was_pending_at_close_is_still_popped() -> None:
+    queue = fifo()
+    queue.add(pod("a"))
+    queue.close()
+    assert await popped(queue) == {"default/a": [(DeltaType.ADDED, "1")]}
+    with pytest.raises(trio.ClosedResourceError):
+        await queue.pop()
+
+
+async def test_a_writer_waits_when_too_much_is_pending_and_goes_on_when_it_was_taken(nursery: trio.Nursery) -> None:
+    queue = fifo(max_pending=2)
+    await queue.wait_for_room()
+    queue.add(pod("a"))
+    queue.add(pod("b"))
+    went_on = trio.Event()
+
+    async def write() -> None:
+        await queue.wait_for_room()
+        went_on.set()
+
+    nursery.start_soon(write)
+    await trio.testing.wait_all_tasks_blocked()
+    assert not went_on.is_set()
+    await queue.pop()
+    await went_on.wait()
+
+
+async def test_close_releases_a_writer_that_waits_for_room(nursery: trio.Nursery) -> None:
+    queue = fifo(max_pending=1)
+    queue.add(pod("a"))
+    nursery.start_soon(queue.wait_for_room)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.close()
+
+
+async def test_cancelling_a_waiting_reader_loses_nothing(nursery: trio.Nursery) -> None:
+    queue = fifo()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await queue.pop()
+    queue.add(pod("a"))
+    assert list(await popped(queue)) == ["default/a"]
+
+
+def test_a_delta_shows_its_type_and_object() -> None:
+    obj = pod("a")
+    assert Delta(DeltaType.ADDED, obj) == (DeltaType.ADDED, obj)
+
+
+async def test_a_list_takes_the_place_of_one_that_is_still_pending_and_of_what_came_after_it() -> None:
+    """So one list waits at most, however long the reader is held up."""
+    queue = fifo()
+    queue.add(pod("a", 1))
+    for version in ("2", "3", "4"):
+        queue.replace([pod("b", version)], version)
+        queue.update(pod("b", 9))
+        queue.resync()
+    assert [type(await queue.pop()) for _ in range(2)] == [Deltas, Replaced]
+    assert len(queue) == 3
+    queue.replace([], "5")
+    batches = [await queue.pop() for _ in range(len(queue))]
+    assert [type(batch) for batch in batches] == [Sync, Deltas, Sync, Replaced]
+    assert len(queue) == 0
+
+
+async def test_the_list_that_is_left_is_the_newest() -> None:
+    queue = fifo()
+    queue.replace([pod("a", 1)], "1")
+    queue.replace([pod("a", 2)], "2")
+    batch = await queue.pop()
+    assert isinstance(batch, Replaced)
+    assert batch.resource_version == "2"
+    assert len(queue) == 0
+
+
+async def test_a_bookmark_comes_after_the_changes_before_it(nursery: trio.Nursery) -> None:
+    queue = fifo()
+    queue.add(pod("a", 1))
+    queue.bookmark("5")
+    queue.replace([], "6")
+    first = await queue.pop()
+    assert isinstance(first, Deltas)
+    assert (list(first.by_key), first.reached) == (["default/a"], {"": "5"})
+    await queue.pop()
+    queue.bookmark("7")
+    alone = await queue.pop()
+    assert isinstance(alone, Deltas)
+    assert (alone.by_key, alone.reached) == ({}, {"": "7"})
+
+
+async def test_a_pending_list_hands_on_what_the_next_one_cannot_read() -> None:
+    queue = fifo()
+    queue.replace([pod("a", 1), pod("x", 7), pod("y", 7), pod("z", 7)], "8")
+    queue.update(pod("y", 9))
+    queue.delete(pod("z", 9))
+    undecodable = frozenset({"default/x", "default/y", "default/z", "default/w"})
+    queue.replace([pod("a", 10)], "10", undecodable=undecodable)
+    batch = await queue.pop()
+    assert isinstance(batch, Replaced)
+    assert [f"{obj.name}@{obj.resource_version}" for obj in batch.objects] == ["a@10", "x@7", "y@9"]
+    assert batch.undecodable == {"default/z", "default/w"}
+    assert len(queue) == 0

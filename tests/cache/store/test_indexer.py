@@ -1,0 +1,316 @@
+"""The store and its indices, against client-go's ``thread_safe_store_test.go``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.scripted_list_watch import pod
+from trioformer.cache import NAMESPACE_INDEX, Indexer, Lister, field_index
+from trioformer.errors import CacheNotSyncedError, IndexerError, NotFoundError, SelectorError
+from trioformer.models import from_json, key_of
+from trioformer.models.core_v1 import Pod
+
+
+def store(indexer: Indexer[Pod], *pods: Pod) -> None:
+    for obj in pods:
+        indexer.put(key_of(obj), obj)
+
+
+async def replace(indexer: Indexer[Pod], *pods: Pod, version: str = "9") -> None:
+    indexer.swap((await indexer.stage(pods))[0], version)
+
+
+def labelled(name: str, **labels: str) -> Pod:
+    pairs = ",".join(f'"{key}":"{value}"' for key, value in labels.items())
+    return from_json(Pod, f'{{"metadata":{{"name":"{name}","namespace":"default","labels":{{{pairs}}}}}}}')
+
+
+def by_label_values(obj: Pod) -> list[str]:
+    return list(obj.metadata.labels.values())
+
+
+def test_objects_are_found_by_key_and_namespace() -> None:
+    indexer: Indexer[Pod] = Indexer()
+    a, b = pod("a"), pod("b", namespace="other")
+    store(indexer, a, b)
+    assert indexer.get("default/a") is a
+    assert indexer.get("default/b") is None
+    assert indexer.by_index(NAMESPACE_INDEX, "other") == (b,)
+    assert indexer.keys() == ("default/a", "other/b")
+    assert len(indexer) == 2
+
+
+def test_an_object_moves_between_the_values_of_an_index() -> None:
+    indexer: Indexer[Pod] = Indexer({"node": field_index("spec.node_name")})
+    store(indexer, pod("a", 1, node="n1"), pod("b", 2, node="n1"))
+    store(indexer, pod("a", 3, node="n2"))
+    assert indexer.index_keys("node", "n1") == ("default/b",)
+    assert indexer.index_keys("node", "n2") == ("default/a",)
+    assert indexer.index_values("node") == ("n1", "n2")
+
+
+def test_an_empty_bucket_goes_and_a_filled_one_stays() -> None:
+    """Of one index and of the other.
+
+    client-go: TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex
+    client-go: TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex
+    """
+    indexer: Indexer[Pod] = Indexer({"node": field_index("spec.node_name")})
+    store(indexer, pod("a", node="n"), pod("b", node="n"))
+    indexer.remove("default/a")
+    assert indexer.index_values("node") == ("n",)
+    assert indexer.index_keys("node", "n") == ("default/b",)
+    indexer.remove("default/b")
+    assert indexer.index_values("node") == ()
+    assert indexer.index_values(NAMESPACE_INDEX) == ()
+    indexer.remove("default/b")  # a second time is no error
+
+
+def test_moving_between_many_values_leaves_no_stale_keys() -> None:
+    """Neither of its own nor of an object that shares some of them.
+
+    client-go: TestThreadSafeStoreIndexingFunctionsWithMultipleValues
+    """
+    indexer: Indexer[Pod] = Indexer({"labels": by_label_values})
+    store(indexer, labelled("still", x="foo", z="baz"))
+    for labels in ({"x": "foo", "y": "bar"}, {"x": "bar", "y": "bar2"}, {"x": "foo"}, {}, {"x": "foo", "y": "foo"}):
+        store(indexer, labelled("a", **labels))
+        assert set(indexer.index_values("labels")) == {"foo", "baz", *labels.values()}
+        for value in ("foo", "bar", "bar2", "baz"):
+            expected = {"default/a"} if value in labels.values() else set()
+            expected |= {"default/still"} if value in ("foo", "baz") else set()
+            assert set(indexer.index_keys("labels", value)) == expected
+    indexer.remove("default/a")
+    assert set(indexer.index_values("labels")) == {"foo", "baz"}
+
+
+def test_an_object_is_found_under_each_of_its_values_and_only_those() -> None:
+    """client-go: TestMultiIndexKeys, TestGetIndexFuncValues, TestIndex"""
+    indexer: Indexer[Pod] = Indexer({"user": by_label_values})
+    one, two, three = labelled("1", a="ernie", b="bert"), labelled("2", a="bert", b="oscar"), labelled("3", a="ernie")
+    store(indexer, one, two, three)
+    assert indexer.index_values("user") == ("ernie", "bert", "oscar")
+    assert indexer.by_index("user", "ernie") == (one, three)
+    assert indexer.by_index("user", "bert") == (one, two)
+    assert indexer.by_index("user", "oscar") == (two,)
+    assert indexer.by_index("user", "nobody") == ()
+    indexer.remove("default/3")
+    assert indexer.by_index("user", "ernie") == (one,)
+    two = labelled("2", b="oscar")
+    store(indexer, two)
+    assert indexer.by_index("user", "bert") == (one,)
+    assert indexer.by_index("user", "oscar") == (two,)
+
+
+def test_an_index_added_later_holds_what_is_stored() -> None:
+    indexer: Indexer[Pod] = Indexer()
+    store(indexer, pod("a", node="n1"))
+    indexer.add_indexers({"node": field_index("spec.node_name")})
+    assert indexer.index_keys("node", "n1") == ("default/a",)
+    assert indexer.index_names == ("namespace", "node")
+
+
+def test_an_index_of_a_taken_name_is_refused_with_all_that_came_with_it() -> None:
+    indexer: Indexer[Pod] = Indexer()
+    with pytest.raises(IndexerError, match="index 'namespace' exists already"):
+        indexer.add_indexers({"other": by_label_values, "namespace": by_label_values})
+    assert indexer.index_names == ("namespace",)
+
+
+def test_an_unknown_index_is_refused_with_the_names_there_are() -> None:
+    indexer: Indexer[Pod] = Indexer()
+    with pytest.raises(IndexerError, match="no index 'node'; there are namespace"):
+        indexer.by_index("node", "n1")
+
+
+def fails(obj: Pod) -> list[str]:
+    raise ValueError("no")
+
+
+async def test_an_index_function_that_fails_leaves_the_store_unchanged() -> None:
+    indexer: Indexer[Pod] = Indexer(
+        {"node": field_index("spec.node_name"), "picky": lambda o: [] if o.name != "bad" else fails(o)}
+    )
+    store(indexer, pod("a", node="n"))
+    with pytest.raises(IndexerError, match="index function 'picky' failed on Pod default/bad: ValueError"):
+        store(indexer, pod("bad", node="n"))
+    assert indexer.keys() == ("default/a",)
+    assert indexer.index_keys("node", "n") == ("default/a",)
+    with pytest.raises(IndexerError):
+        indexer.add_indexers({"fails": fails})
+    assert "fails" not in indexer.index_names
+
+
+async def test_a_replacement_leaves_out_what_an_index_function_fails_on_and_keeps_what_was_there() -> None:
+    broken: set[str] = set()
+    indexer: Indexer[Pod] = Indexer(
+        {"node": field_index("spec.node_name"), "picky": lambda o: fails(o) if o.resource_version in broken else []}
+    )
+    store(indexer, pod("a", 1, node="n"))
+    broken |= {"2", "3"}
+    staged, left_out = await indexer.stage([pod("a", 2, node="m"), pod("b", 3, node="n"), pod("c", 4, node="n")])
+    assert [(obj.name, str(error)) for obj, error in left_out] == [
+        ("a", "index function 'picky' failed on Pod default/a: ValueError"),
+        ("b", "index function 'picky' failed on Pod default/b: ValueError"),
+    ]
+    indexer.swap(staged, "9")
+    assert sorted(f"{obj.name}@{obj.resource_version}" for obj in indexer.snapshot()) == ["a@1", "c@4"]
+    assert sorted(indexer.index_keys("node", "n")) == ["default/a", "default/c"]
+    assert indexer.index_values("node") == ("n",)
+
+
+async def test_a_replacement_rebuilds_every_index_and_later_duplicates_win() -> None:
+    indexer: Indexer[Pod] = Indexer({"node": field_index("spec.node_name")})
+    store(indexer, pod("gone", node="n0"))
+    await replace(indexer, pod("a", 1, node="n1"), pod("a", 2, node="n2"), version="7")
+    assert indexer.index_values("node") == ("n2",)
+    assert [obj.resource_version for obj in indexer.snapshot()] == ["2"]
+    assert indexer.resource_version == "7"
+
+
+async def test_an_index_added_while_a_replacement_is_staged_is_complete_after_the_swap() -> None:
+    indexer: Indexer[Pod] = Indexer()
+    staged, _ = await indexer.stage([pod("a", node="n1")])
+    indexer.add_indexers({"node": field_index("spec.node_name")})
+    indexer.swap(staged, "1")
+    assert indexer.index_keys("node", "n1") == ("default/a",)
+
+
+async def test_a_swap_whose_late_index_fails_leaves_the_store_unchanged() -> None:
+    indexer: Indexer[Pod] = Indexer()
+    staged, _ = await indexer.stage([pod("a")])
+    indexer.add_indexers({"fails": fails})
+    with pytest.raises(IndexerError):
+        indexer.swap(staged, "1")
+    assert len(indexer) == 0
+    assert indexer.resource_version == ""
+
+
+async def test_the_resource_version_follows_puts_advances_and_replacements() -> None:
+    """client-go: TestThreadSafeStoreRV"""
+    indexer: Indexer[Pod] = Indexer()
+    assert indexer.resource_version == ""
+    store(indexer, pod("a", 4))
+    assert indexer.resource_version == "4"
+    store(indexer, pod("b", 4), pod("a", 6))
+    assert indexer.resource_version == "6"
+    indexer.advance("8")
+    indexer.advance("")
+    assert indexer.resource_version == "8"
+    indexer.remove("default/a")
+    assert indexer.resource_version == "8", "who removes says by how much the store is newer"
+    await replace(indexer, pod("c", 30), pod("a", 40), version="50")
+    assert indexer.resource_version == "50"
+
+
+def test_a_field_index_skips_what_is_absent_and_takes_each_of_many() -> None:
+    by_node, by_finalizer = field_index("spec.node_name"), field_index("metadata.finalizers")
+    assert by_node(pod("a")) == ()
+    assert by_node(pod("a", node="n")) == ("n",)
+    two = from_json(Pod, '{"metadata":{"name":"a","finalizers":["x","y"]}}')
+    assert by_finalizer(two) == ("x", "y")
+    assert field_index("metadata.generate_name")(from_json(Pod, '{"metadata":{"name":"a","generateName":""}}')) == ()
+
+
+@pytest.mark.parametrize("result", ["node-1", [1], [["n"]], {None: 1}], ids=repr)
+def test_an_index_function_that_returns_no_list_of_strings_is_told_so(result: object) -> None:
+    """A bare string would be indexed letter by letter, and nothing would ever be found."""
+    indexer: Indexer[Pod] = Indexer({"node": lambda obj: result})  # type: ignore[arg-type,return-value]  # wrong on purpose
+    with pytest.raises(IndexerError, match="index function 'node' must return strings in a list or tuple, not "):
+        store(indexer, pod("a"))
+    assert len(indexer) == 0
+
+
+NODES = st.sampled_from(["", "n1", "n2"])
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), NODES | st.none()), max_size=30))
+def test_indices_always_equal_a_scan_of_the_store(steps: list[tuple[str, str | None]]) -> None:
+    indexer: Indexer[Pod] = Indexer({"node": field_index("spec.node_name")})
+    model: dict[str, str] = {}
+    for name, node in steps:
+        if node is None:
+            indexer.remove(f"default/{name}")
+            model.pop(name, None)
+        else:
+            store(indexer, pod(name, node=node))
+            model[name] = node
+    for value in ("n1", "n2"):
+        assert set(indexer.index_keys("node", value)) == {
+            f"default/{name}" for name, node in model.items() if node == value
+        }
+    assert set(indexer.index_values("node")) == set(model.values()) - {""}
+
+
+# --- listers ---
+
+
+def lister(*pods: Pod, synced: bool = True) -> Lister[Pod]:
+    indexer: Indexer[Pod] = Indexer({"node": field_index("spec.node_name")})
+    store(indexer, *pods)
+    return Lister._create("Pod", indexer, lambda: synced)
+
+
+def test_a_lister_reads_by_name_key_namespace_selector_and_index() -> None:
+    """client-go: TestListAll"""
+    web, db = labelled("web", app="web"), labelled("db", app="db")
+    far = pod("far", namespace="other", node="n1")
+    pods = lister(web, db, far)
+    assert pods.get("web", namespace="default") is web
+    assert pods.get("web", namespace="other") is None
+    assert pods["default/db"] is db
+    assert "default/db" in pods
+    assert "default/nobody" not in pods
+    assert 3 not in pods
+    assert pods.list() == (web, db, far)
+    assert pods.list(namespace="other") == (far,)
+    assert pods.list(selector="app in (web, cache)") == (web,)
+    assert pods.list(selector={"app": "db"}) == (db,)
+    assert pods.list(selector="") == (web, db, far)
+    assert pods.list(selector="!app", namespace="default") == ()
+    assert pods.by_index("node", "n1") == (far,)
+    assert pods.index_keys("node", "n1") == ("other/far",)
+    assert pods.index_values("node") == ("n1",)
+    assert (len(pods), list(pods)) == (3, [web, db, far])
+    assert pods.resource_version == "1"
+
+
+def test_a_lister_without_the_object_says_which() -> None:
+    with pytest.raises(NotFoundError, match="Pod 'default/x' is not in the cache"):
+        lister()["default/x"]
+
+
+def test_a_lister_refuses_a_selector_that_does_not_parse() -> None:
+    with pytest.raises(SelectorError):
+        lister(pod("a")).list(selector="a in (")
+
+
+QUESTIONS: list[Callable[[Lister[Pod]], object]] = [
+    len,
+    list,
+    lambda pods: pods.get("x"),
+    lambda pods: pods["x"],
+    lambda pods: "x" in pods,
+    lambda pods: pods.list(),
+    lambda pods: pods.by_index("node", "x"),
+    lambda pods: pods.index_keys("node", "x"),
+    lambda pods: pods.index_values("node"),
+    lambda pods: pods.resource_version,
+]
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+def test_a_lister_of_a_cache_that_is_not_filled_refuses_every_answer(ask: Callable[[Lister[Pod]], object]) -> None:
+    pods = lister(synced=False)
+    with pytest.raises(CacheNotSyncedError, match="the cache of Pod is not filled yet; start its factory"):
+        ask(pods)
+    assert "not synced" in repr(pods)
+
+
+def test_a_lister_cannot_be_made_by_hand() -> None:
+    with pytest.raises(TypeError, match="no public constructor"):
+        Lister("Pod", Indexer(), lambda: True)

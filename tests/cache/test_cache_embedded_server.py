@@ -1,0 +1,350 @@
+"""Informers from end to end over the embedded API server, on virtual time and without sockets."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_list_watch import Recorder, words
+from trioformer import (
+    CacheNotSyncedError,
+    Client,
+    Deleted,
+    ForbiddenError,
+    NotFoundError,
+    ObjectMeta,
+    ReflectorOptions,
+    SharedInformerFactory,
+    StatusError,
+    field_index,
+)
+from trioformer.errors import IndexerError
+from trioformer.models import ResourceInfo
+from trioformer.models.core_v1 import ConfigMap, Container, Node, Pod, PodSpec
+from trioformer.testing import APIServer
+
+
+def pod(name: str, *, namespace: str = "default", node: str | None = None, **labels: str) -> Pod:
+    container = Container(name="main", image="busybox")
+    return Pod(
+        metadata=ObjectMeta(name=name, namespace=namespace, labels=labels),
+        spec=PodSpec(containers=(container,), node_name=node),
+    )
+
+
+def names(seen: list[str]) -> list[str]:
+    """What a recorder saw, without the resourceVersions."""
+    return [
+        word.partition("@")[0] + ("*" if word.endswith("*") else "") + ("?" if word.endswith("?") else "")
+        for word in seen
+    ]
+
+
+async def test_the_programs_of_the_tutorial_work(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    for name, node in (("web-0", "worker-1"), ("web-1", "worker-2"), ("db", "worker-1")):
+        api_server.create(pod(name, node=node, app=name.partition("-")[0]))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(factory.run)
+    assert factory.has_synced
+    lister = informer.lister
+    web = lister.get("web-0", namespace="default")
+    assert web is not None
+    assert {each.name for each in lister.list(selector="app=web")} == {"web-0", "web-1"}
+    assert {each.name for each in lister.by_index("node", "worker-1")} == {"web-0", "db"}
+    pods = client.api(Pod, namespace="default")
+    await pods.patch("web-0", {"metadata": {"labels": {"seen": "yes"}}})
+    await pods.delete("db")
+    await trio.sleep(1)
+    assert names(recorder.seen) == ["+db*", "+web-0*", "+web-1*", "web-0", "-db"]
+    assert [each.name for each in lister.list(selector={"seen": "yes"})] == ["web-0"]
+
+
+async def test_ten_virtual_minutes_of_resync_take_less_than_a_second(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    """One update of each object a minute; a handler that asks for none gets none; watches end and resume meanwhile."""
+    for name in "abc":
+        api_server.create(pod(name))
+    factory = SharedInformerFactory(client, resync_period=60)
+    resynced, quiet = Recorder(), Recorder()
+    factory.informer(Pod).add_event_handler(resynced)
+    factory.informer(Pod).add_event_handler(quiet, resync_period=0)
+    began = time.perf_counter()
+    await nursery.start(factory.run)
+    await trio.sleep(10 * 60 + 1)
+    assert time.perf_counter() - began < 1
+    assert names(resynced.seen) == ["+a*", "+b*", "+c*"] + ["a", "b", "c"] * 10
+    assert names(quiet.seen) == ["+a*", "+b*", "+c*"]
+
+
+async def test_a_quiet_day_needs_one_list(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(client)
+    await nursery.start(factory.run)
+    informer = factory.informer(Pod)
+    await informer.wait_until_synced()
+    await trio.sleep(24 * 3_600)
+    statistics = informer.statistics().reflector
+    assert statistics.lists == 1
+    assert 144 <= statistics.watches <= 290
+    api_server.create(pod("late"))
+    await trio.sleep(1)
+    assert "default/late" in informer.lister
+
+
+async def test_it_relists_after_history_is_compacted(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    for name in ("before", "gone", "kept"):
+        api_server.create(pod(name))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(factory.run)
+    await trio.sleep(40)
+    api_server.disconnect_watches()
+    api_server.delete(Pod, "gone")
+    api_server.create(pod("after"))
+    api_server.compact()
+    await trio.sleep(60)
+    assert names(recorder.seen) == ["+before*", "+gone*", "+kept*", "-gone?", "+after"]
+    assert {each.name: each.resource_version for each in informer.lister} == {
+        each.name: each.resource_version for each in api_server.list(Pod)
+    }
+    assert informer.statistics().reflector.lists == 2
+
+
+async def test_kinds_are_informed_of_separately_and_each_once(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(client, namespace="default")
+    assert factory.informer(Pod) is factory.informer(Pod)
+    nodes = factory.informer(Node)
+    assert {key.kind for key in factory.informers} == {Pod, Node}
+    api_server.create(Node(metadata=ObjectMeta(name="worker")))
+    await nursery.start(factory.run)
+    assert nodes.lister.get("worker") is not None
+    assert sorted((record.verb, record.resource) for record in api_server.requests) == [
+        ("watch", "nodes"),
+        ("watch", "pods"),
+    ]
+    assert repr(factory) == "<SharedInformerFactory of Pod in namespace default; Node>"
+
+
+async def test_an_informer_asked_for_while_the_factory_runs_starts_at_once(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    """In client-go it never runs."""
+    factory = SharedInformerFactory(client)
+    await nursery.start(factory.run)
+    late = factory.informer(ConfigMap)
+    assert not factory.has_synced
+    with pytest.raises(CacheNotSyncedError, match="the cache of ConfigMap is not filled yet"):
+        late.lister.list()
+    await late.wait_until_synced()
+    assert factory.has_synced
+    later = factory.informer(Pod)
+    await later.wait_until_synced()
+
+
+async def test_a_kind_that_cannot_sync_does_not_hold_up_one_that_is_asked_for_later(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.fail_next(10_000, resource="pods", status=403)
+    factory = SharedInformerFactory(
+        client, options=ReflectorOptions(retry_forever=True, watch_error_handler=lambda error: None)
+    )
+    factory.informer(Pod)
+    nursery.start_soon(factory.run)
+    await trio.sleep(1)
+    with trio.fail_after(10):
+        await factory.informer(ConfigMap).wait_until_synced()
+    assert not factory.has_synced
+
+
+async def test_a_factory_that_has_stopped_gives_what_it_has_and_starts_nothing(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    with trio.move_on_after(1):
+        await factory.run()
+    assert factory.informer(Pod) is informer
+    with pytest.raises(RuntimeError, match="this factory has stopped and starts no informer of ConfigMap"):
+        factory.informer(ConfigMap)
+
+
+async def test_indexers_of_a_second_request_are_added_and_a_taken_name_is_refused(client: Client) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
+    factory.informer(Pod, indexers={"phase": field_index("status.phase")})
+    with pytest.raises(IndexerError):
+        factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
+    assert factory.informer(Pod) is informer
+
+
+async def test_selectors_and_namespace_of_the_factory_restrict_every_informer(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(pod("web", app="web"))
+    api_server.create(pod("db", app="db"))
+    api_server.create(pod("far", namespace="kube-system", app="web"))
+    factory = SharedInformerFactory(
+        client, namespace="default", label_selector="app=web", field_selector="metadata.name!=x"
+    )
+    informer = factory.informer(Pod)
+    await nursery.start(factory.run)
+    assert [each.name for each in informer.lister] == ["web"]
+    api_server.create(pod("web-2", app="web"))
+    api_server.create(pod("db-2", app="db"))
+    await trio.sleep(1)
+    assert [each.name for each in informer.lister] == ["web", "web-2"]
+
+
+async def test_a_kind_that_the_server_does_not_know_ends_the_factory_with_its_name(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
+    class Widget(Pod):
+        __resource__ = ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True)
+
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod)
+    factory.informer(Widget)
+    with pytest.RaisesGroup(pytest.RaisesGroup(NotFoundError)) as caught:
+        await factory.run()
+    leaf = caught.value.exceptions[0].exceptions[0]  # type: ignore[union-attr]  # a group in a group
+    assert leaf.__notes__ == ["informer of Widget: nothing but such answers for 30 s"]
+    assert trio.current_time() == pytest.approx(30, abs=0.01)
+
+
+async def test_a_lost_permission_does_not_end_a_synced_informer(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    errors: list[Exception] = []
+    factory = SharedInformerFactory(client, options=ReflectorOptions(watch_error_handler=errors.append, grace_period=0))
+    informer = factory.informer(Pod)
+    await nursery.start(factory.run)
+    await trio.sleep(60)
+    api_server.fail_next(6, status=403)
+    api_server.disconnect_watches()
+    await trio.sleep(200)
+    assert all(isinstance(error, ForbiddenError) for error in errors)
+    assert len(errors) == 6
+    api_server.create(pod("again"))
+    await trio.sleep(60)
+    assert "default/again" in informer.lister
+
+
+@pytest.mark.parametrize("status", [401, 429, 500, 503])
+async def test_a_server_that_fails_for_a_while_is_never_asked_in_a_tight_loop(
+    status: int, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(
+        client, options=ReflectorOptions(retry_forever=True, watch_error_handler=lambda error: None)
+    )
+    informer = factory.informer(Pod)
+    api_server.fail_next(10_000, status=status)
+    nursery.start_soon(factory.run)
+    await trio.sleep(3_600)
+    assert 60 <= len(api_server.requests) <= 140
+    error = informer.statistics().reflector.last_error
+    assert isinstance(error, StatusError)
+    assert error.code == status
+
+
+async def test_watches_that_end_at_once_are_not_asked_for_in_a_tight_loop(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(client, options=ReflectorOptions(watch_error_handler=lambda error: None))
+    factory.informer(Pod)
+    await nursery.start(factory.run)
+
+    async def disconnect() -> None:
+        while True:
+            await trio.testing.wait_all_tasks_blocked()
+            api_server.disconnect_watches()
+            await trio.sleep(0.1)
+
+    nursery.start_soon(disconnect)
+    await trio.sleep(600)
+    assert len(api_server.requests) < 60
+
+
+async def test_a_late_handlers_resync_period_begins_when_it_joins(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(pod("a"))
+    factory = SharedInformerFactory(client, resync_period=60)
+    informer = factory.informer(Pod)
+    await nursery.start(factory.run)
+    await trio.sleep(90)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await trio.sleep(45)
+    assert names(recorder.seen) == ["+a*"], "45 s after joining, though the informer's own tick is over"
+    await trio.sleep(60)
+    assert names(recorder.seen) == ["+a*", "a"]
+
+
+async def test_a_subscription_reads_until_a_deletion(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    await nursery.start(factory.run)
+    seen: list[str] = []
+    api_server.create(pod("a"))
+    with informer.subscribe() as notifications:
+        async for notification in notifications:
+            seen.append(words(notification))
+            if isinstance(notification, Deleted):
+                break
+            api_server.delete(Pod, "a")
+    assert names(seen) == ["+a", "-a"]
+
+
+async def test_a_factory_runs_once(
+    autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(client)
+    await nursery.start(factory.run)
+    with pytest.raises(RuntimeError, match="a factory runs once"):
+        await factory.run()
+
+
+async def test_a_list_of_many_pages_arrives_whole(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    for number in range(1_203):
+        api_server.create(pod(f"p{number:04}"))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    await nursery.start(factory.run)
+    assert len(informer.lister) == 1_203
+
+
+async def test_managed_fields_can_be_dropped_from_lists_and_watches(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    managed = [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": {}}}]
+    document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "managedFields": managed}, "spec": {}}
+    api_server.create(document)
+    factory = SharedInformerFactory(client, drop_managed_fields=True)
+    informer = factory.informer(Pod)
+    await nursery.start(factory.run)
+    api_server.create(document | {"metadata": {"name": "b", "managedFields": managed}})
+    await trio.sleep(1)
+    assert len(informer.lister) == 2
+    assert all(each.metadata.managed_fields == () for each in informer.lister)
+    whole = await client.api(Pod).list()
+    assert all(each.metadata.managed_fields for each in whole), "the server keeps them"

@@ -1,0 +1,146 @@
+"""Readers of every kind beside random changes, missed events, relists and resyncs: never a state out of order or lost.
+
+Lists here are small, so the process loop is made to checkpoint after every second object: in between is where the
+interesting things happen.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import AbstractAsyncContextManager
+
+import attrs
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.scripted_list_watch import ScriptedListWatch, ScriptedWatch, pod, words
+from trioformer import _util
+from trioformer.cache import Added, Notification, Overflow, SharedInformer, Updated
+from trioformer.client import ObjectList
+from trioformer.models import key_of
+from trioformer.models.core_v1 import Pod
+
+
+class Silent(ScriptedListWatch):
+    """Never answers: the test writes to the queue itself, as a reflector would."""
+
+    async def list(self, **asked: object) -> ObjectList[Pod]:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    def watch(self, **asked: object) -> AbstractAsyncContextManager[ScriptedWatch]:
+        raise AssertionError
+
+
+@attrs.define(eq=False)
+class View:
+    """The world as one reader was told of it."""
+
+    objects: dict[str, Pod] = attrs.field(factory=dict)
+    log: list[str] = attrs.field(factory=list)
+
+    def take(self, told: Notification[Pod]) -> None:
+        self.log.append(words(told))
+        obj = told.new if isinstance(told, Updated) else told.object
+        key = key_of(obj)
+        if isinstance(told, Added):
+            assert key not in self.objects, self.log[-10:]
+            self.objects[key] = obj
+        elif isinstance(told, Updated):
+            assert self.objects.get(key) is told.old, self.log[-10:]
+            self.objects[key] = obj
+        else:
+            assert key in self.objects, self.log[-10:]
+            del self.objects[key]
+
+
+@attrs.define(eq=False)
+class World:
+    """The server's objects, and a reflector's hand on the informer's queue."""
+
+    rng: random.Random
+    informer: SharedInformer[Pod]
+    objects: dict[str, Pod] = attrs.field(factory=dict)
+    version: int = 0
+
+    def make(self, name: str, uid: str | None = None) -> Pod:
+        self.version += 1
+        self.objects[name] = pod(name, self.version, uid=uid or f"uid-{self.version}")
+        return self.objects[name]
+
+    def change(self) -> None:
+        fifo, name = self.informer._fifo, f"n{self.rng.randrange(6)}"
+        old = self.objects.get(name)
+        if old is None:
+            fifo.add(self.make(name))
+        elif self.rng.random() < 0.4:
+            del self.objects[name]
+            self.version += 1
+            fifo.delete(pod(name, self.version, uid=old.uid))
+        else:
+            fifo.update(self.make(name, old.uid))
+
+    def relist_after_missed_events(self) -> None:
+        for _ in range(self.rng.randrange(4)):
+            name = f"n{self.rng.randrange(6)}"
+            old = self.objects.pop(name, None)
+            if self.rng.random() < 0.5:
+                self.make(name, old.uid if old is not None and self.rng.random() < 0.6 else None)
+        listed = list(self.objects.values())
+        self.rng.shuffle(listed)
+        self.informer._fifo.replace(tuple(listed), str(self.version))
+
+
+async def read(informer: SharedInformer[Pod], view: View, overflow: Overflow, size: int, rng: random.Random) -> None:
+    with informer.subscribe(overflow=overflow, buffer_size=size, patience=1e9) as notifications:
+        async for notification in notifications:
+            view.take(notification)
+            if rng.random() < 0.2:
+                await trio.sleep(rng.choice([0, 0, 0.01, 0.5, 3]))
+
+
+async def drive(rng: random.Random) -> None:
+    informer = SharedInformer(Silent())
+    world = World(rng, informer)
+    views: list[View] = []
+    async with trio.open_nursery() as nursery:
+
+        def join() -> None:
+            views.append(View())
+            overflow: Overflow = rng.choice(["coalesce", "coalesce", "block"])
+            nursery.start_soon(read, informer, views[-1], overflow, rng.choice([1, 2, 5]), rng)
+
+        for _ in range(rng.randrange(3)):
+            join()
+        nursery.start_soon(informer.run)
+        world.relist_after_missed_events()
+        for _ in range(100):
+            choice = rng.random()
+            if choice < 0.8:
+                world.change()
+            elif choice < 0.88:
+                world.relist_after_missed_events()
+            elif choice < 0.92:
+                informer._fifo.resync()
+            elif len(views) < 6:
+                join()
+            if rng.random() < 0.4:
+                await trio.sleep(rng.choice([0, 0, 0.3, 2]))
+        await trio.sleep(5_000)
+        store = {key_of(obj): obj for obj in informer.lister}
+        assert {key: obj.resource_version for key, obj in store.items()} == {
+            key_of(obj): obj.resource_version for obj in world.objects.values()
+        }
+        for view in views:
+            assert view.objects == store, view.log[-10:]
+        nursery.cancel_scope.cancel()
+
+
+@given(st.randoms(use_true_random=False))
+def test_every_reader_ends_with_the_store_and_is_never_told_out_of_order(rng: random.Random) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_util, "SLICE_ITEMS", 2)
+        trio.run(drive, rng, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -1,0 +1,671 @@
+"""Kinds without a class of their own, and objects without anything but their metadata."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.raw_requests import PODS, WIDGET, pod, refused, running, watching
+from tests.support.scripted_http import InMemory, answer
+from trioformer import Added, SharedInformerFactory, Updated
+from trioformer.client import Client, Undecodable, open_client
+from trioformer.errors import (
+    DecodeError,
+    ForbiddenError,
+    NotAcceptableError,
+    NotFoundError,
+    UnexpectedResponseError,
+)
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import (
+    ObjectMeta,
+    PartialObjectMetadata,
+    Quantity,
+    Unstructured,
+    encode,
+    encode_for_server,
+    from_dict,
+    from_json,
+    key_of,
+    make_object,
+    metadata_kind,
+    metadata_only,
+    resource_of,
+    to_dict,
+    unstructured_kind,
+)
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import ConfigMap, Container, Node, Pod
+from trioformer.testing import APIServer
+
+Widget = unstructured_kind(WIDGET)
+PodMetadata = metadata_kind(Pod)
+
+AS_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+AS_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+def widget(name: str = "w", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+
+
+@asynccontextmanager
+async def client_of(*replies: httpx.Response) -> AsyncIterator[tuple[Client, InMemory]]:
+    carrier = InMemory(list(replies))
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
+        yield client, carrier
+
+
+# --- Unstructured: reading --------------------------------------------------------------------------------------------
+
+
+def test_members_are_read_in_the_spelling_of_the_json() -> None:
+    found = from_dict(Widget, widget(size=3, parts=[{"color": "red"}], ratio=0.5, on=True, none=None))
+    assert found["spec"]["size"] == 3
+    assert found["spec"]["parts"][0]["color"] == "red"
+    assert found["spec"] == {"size": 3, "parts": ({"color": "red"},), "ratio": 0.5, "on": True, "none": None}
+    assert found["apiVersion"] == found.api_version == "example.com/v1"
+    assert found["metadata"]["name"] == found.metadata.name == found.name == "w"
+    assert found["spec"] is found["spec"]
+
+
+def test_an_object_is_like_a_mapping_of_its_top_level() -> None:
+    found = from_dict(Widget, widget(size=3))
+    assert list(found) == list(found.keys()) == ["apiVersion", "kind", "metadata", "spec"]
+    assert len(found) == 4
+    assert "spec" in found
+    assert "status" not in found
+    assert 7 not in found
+    assert found.get("spec") == {"size": 3}
+    assert found.get("status") is None
+    assert found.get("status", {}).get("phase", "Pending") == "Pending"
+    assert dict(found) == to_dict(found)
+    with pytest.raises(KeyError, match="status"):
+        found["status"]
+
+
+def test_a_member_that_is_null_is_there() -> None:
+    found = from_json(Widget, b'{"metadata":{"name":"w"},"spec":null}')
+    assert "spec" in found
+    assert found["spec"] is None
+    assert found.get("spec", 1) is None
+
+
+def test_an_item_of_a_list_says_of_what_kind_it_is_even_when_the_server_does_not() -> None:
+    found = from_json(unstructured_kind(resource_of(Pod)), b'{"metadata":{"name":"a"}}')
+    assert (found["kind"], found["apiVersion"], found.kind) == ("Pod", "v1", "Pod")
+    assert list(found) == ["apiVersion", "kind", "metadata"]
+    assert len(found) == 3
+    assert encode(found) == b'{"metadata":{"name":"a"}}'
+    assert json.loads(encode_for_server(found))["kind"] == "Pod"
+
+
+@pytest.mark.parametrize("key", ["get", "a.b/c", "", "größe", 'say "hi"', "back\\slash", "spec.x", "_kept", "\n", "🦑"])
+def test_keys_may_be_odd(key: str) -> None:
+    found = from_json(Widget, json.dumps({"metadata": {"name": "w"}, key: {key: [1]}}).encode())
+    assert found[key] == {key: (1,)}
+    assert key in found
+    assert found.merge({key: {key: [2]}})[key][key] == (2,)
+
+
+def test_nothing_in_an_object_can_be_changed() -> None:
+    found: Any = from_dict(Widget, widget(parts=[{"color": "red"}]))
+    with pytest.raises(TypeError):
+        found["spec"] = {}
+    with pytest.raises(TypeError):
+        del found["spec"]
+    with pytest.raises(TypeError):
+        found["spec"]["size"] = 4
+    with pytest.raises(TypeError):
+        found["spec"]["parts"][0]["color"] = "blue"
+    with pytest.raises(AttributeError):
+        found["spec"]["parts"].append(1)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        found.metadata = ObjectMeta()
+    with pytest.raises(AttributeError):
+        found.spec = {}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"metadata" : {"name":"w"}, "spec":{"n":1.0,"big":123456789012345678901234567890}}',
+        b'{"spec":{},"metadata":{"name":"w","labels":{}},"kind":"Widget","apiVersion":"example.com/v1"}',
+    ],
+)
+def test_an_object_that_was_only_read_encodes_to_the_bytes_it_came_from(raw: bytes) -> None:
+    found = make_object(Widget, raw)
+    assert found["spec"] is not None
+    assert found.metadata.name == "w"
+    assert encode(found) == raw
+
+
+def test_what_is_not_asked_for_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = make_object(Widget, b'{"metadata":{"name":"w"},"spec":{"size":3},"status":"\xff"}')
+    assert found["spec"]["size"] == 3
+    for _ in range(2):
+        with pytest.raises(DecodeError, match=r"^Widget\['status'\]: cannot decode JSON: .*utf-8"):
+            found["status"]
+        with pytest.raises(DecodeError):
+            found.get("status")
+
+
+def test_objects_are_equal_when_their_json_is() -> None:
+    one = from_dict(Widget, widget(size=3))
+    assert one == from_json(Widget, json.dumps(widget(size=3), indent=2))
+    assert one != from_dict(Widget, widget(size=4))
+    assert one != from_dict(unstructured_kind(attrs.evolve(WIDGET, version="v2")), widget(size=3))
+    assert one != to_dict(one)
+    assert len({one, from_dict(Widget, widget(size=3))}) == 1
+    assert repr(one) == "<Widget w>"
+
+
+def test_an_object_travels_between_processes() -> None:
+    found = from_dict(Widget, widget(size=3))
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert type(again) is Widget
+    assert copy.deepcopy(found) is found
+    partial = make_object(PodMetadata, b'{"metadata":{"name":"a"}}')
+    again_partial = pickle.loads(pickle.dumps(partial))
+    assert again_partial == partial
+    assert type(again_partial) is PodMetadata
+
+
+# --- Unstructured: building and changing ------------------------------------------------------------------------------
+
+
+def test_an_object_is_built_from_a_mapping() -> None:
+    made = Widget.of(
+        {"metadata": {"name": "w", "labels": {"a": "b"}}, "spec": {"memory": Quantity("1Gi"), "n": (1, 2)}}
+    )
+    assert to_dict(made) == {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "labels": {"a": "b"}},
+        "spec": {"memory": "1Gi", "n": [1, 2]},
+    }
+    assert key_of(made) == "w"
+    assert Widget.of(to_dict(made)) == made
+    assert Widget.of(made) == made  # type: ignore[arg-type]  # it has keys() and [], which is all that is needed
+    typed = Widget.of({"metadata": ObjectMeta(generate_name="w-"), "spec": {"template": Container(name="c")}})
+    assert to_dict(typed)["spec"] == {"template": {"name": "c"}}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "text"),
+    [
+        ({"apiVersion": "example.com/v2", "metadata": {"name": "w"}}, "a example.com/v2 Widget, not a example.com/v1"),
+        ({"kind": "Gadget", "metadata": {"name": "w"}}, "a example.com/v1 Gadget, not a example.com/v1 Widget"),
+        ({"kind": 7, "metadata": {"name": "w"}}, "kind"),
+        ({}, "neither a name nor a generateName"),
+        ({"metadata": {"labels": {}}}, "neither a name nor a generateName"),
+        ({"metadata": "w"}, r"Widget\.metadata: .*`str`"),
+        ({"metadata": ["w"]}, r"Widget\.metadata: .*`array`"),
+        ({"metadata": {"name": 7}}, "ObjectMeta.name"),
+        ({"metadata": {"name": "w", "labels": {"a": 1}}}, "ObjectMeta.labels"),
+        ({"metadata": {"name": "w", "creationTimestamp": "yesterday"}}, "ObjectMeta.creation_timestamp"),
+        ({"metadata": {"name": "w"}, "spec": object()}, "object"),
+    ],
+)
+def test_a_mapping_that_is_no_such_object_is_refused(mapping: dict[str, object], text: str) -> None:
+    with pytest.raises(DecodeError, match=text):
+        Widget.of(mapping)
+
+
+def test_a_merge_patch_makes_a_changed_copy() -> None:
+    old = from_json(
+        Widget,
+        b'{"metadata":{"name":"w","labels":{"a":"b","c":"d"}},"spec":{"size":3,"deep":{"n":1.00,"m":2},"list":[1,2]}}',
+    )
+    new = old.merge(
+        {"metadata": {"labels": {"a": None}}, "spec": {"deep": {"m": 5}, "list": [3]}, "status": {"on": True}}
+    )
+    assert encode(new) == (
+        b'{"metadata":{"name":"w","labels":{"c":"d"}},"spec":{"size":3,"deep":{"n":1.00,"m":5},"list":[3]},'
+        b'"status":{"on":true}}'
+    )
+    assert type(new) is Widget
+    assert old["spec"]["list"] == (1, 2)
+    assert new.metadata.labels == {"c": "d"}
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        # RFC 7386, appendix A, below a member.
+        ({"a": "c"}, {"a": "c"}),
+        ({"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": None}, {}),
+        ({"a": {"b": {"c": None}}}, {"a": {"b": {}}}),
+        ([1, None], [1, None]),
+        ("text", "text"),
+        ({}, {"a": "b"}),
+    ],
+)
+def test_merging_follows_the_rfc(patch: object, expected: object) -> None:
+    assert to_dict(from_dict(Widget, widget(a="b")).merge({"spec": patch}))["spec"] == expected
+
+
+@pytest.mark.parametrize(
+    "patch", [{"kind": "Gadget"}, {"metadata": {"name": None}}, {"metadata": None}, {"metadata": {"labels": {"a": 1}}}]
+)
+def test_a_patch_that_would_make_no_such_object_is_refused(patch: Mapping[str, object]) -> None:
+    with pytest.raises(DecodeError):
+        from_dict(Widget, widget()).merge(patch)
+
+
+def test_metadata_is_changed_as_in_any_model() -> None:
+    old = from_dict(Widget, widget(size=3))
+    new = attrs.evolve(old, metadata=attrs.evolve(old.metadata, labels={"a": "b"}))
+    assert to_dict(new)["metadata"] == {"name": "w", "labels": {"a": "b"}}
+    assert new["spec"] == {"size": 3}
+    assert new["metadata"]["labels"] == {"a": "b"}
+    assert new != old
+    assert Widget(metadata=ObjectMeta(name="x"))["kind"] == "Widget"
+
+
+# --- kinds ------------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_one_class_for_each_place() -> None:
+    assert unstructured_kind(WIDGET) is Widget
+    assert unstructured_kind("apps/v1", "Foo", plural="foos", namespaced=True) is unstructured_kind(
+        "apps/v1", "Foo", plural="foos", namespaced=True
+    )
+    assert metadata_kind(Pod) is PodMetadata
+    assert metadata_kind(resource_of(Pod)) is PodMetadata
+    assert metadata_kind(PodMetadata) is PodMetadata
+    assert metadata_kind(Pod, managed_fields=True) is metadata_kind(Pod, managed_fields=True) is not PodMetadata
+    assert metadata_kind(Widget) is metadata_kind(WIDGET)
+    assert (Widget.__name__, PodMetadata.__name__) == ("Widget", "PodMetadata")
+
+
+def test_a_kind_is_described_by_words() -> None:
+    nodes = unstructured_kind("v1", "Node", plural="nodes", namespaced=False)
+    assert resource_of(nodes).path(name="a") == "/api/v1/nodes/a"
+    foos = unstructured_kind("a.b/v1beta1", "Foo", plural="foos", namespaced=True)
+    assert resource_of(foos).path(namespace="x") == "/apis/a.b/v1beta1/namespaces/x/foos"
+    for api_version, kind, plural in (
+        ("", "Foo", "foos"),
+        ("a/", "Foo", "foos"),
+        ("v1", "", "foos"),
+        ("v1", "Foo", ""),
+    ):
+        with pytest.raises(ValueError, match="a kind needs"):
+            unstructured_kind(api_version, kind, plural=plural, namespaced=True)
+
+
+async def test_the_classes_that_have_no_place_are_no_kinds(client: Client) -> None:
+    for cls in (Unstructured, PartialObjectMetadata):
+        with pytest.raises(TypeError, match="is not a kind"):
+            client.api(cls)
+        with pytest.raises(TypeError, match="is not a kind"):
+            metadata_kind(cls)
+    with pytest.raises(TypeError, match="is not a kind"):
+        Unstructured.of({"metadata": {"name": "a"}})
+
+
+# --- Unstructured: through a client -----------------------------------------------------------------------------------
+
+
+async def test_objects_of_a_kind_without_class_are_written_read_and_watched(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.register(WIDGET)
+    widgets = client.api(Widget, namespace="default")
+    made = await widgets.create(Widget.of(widget(size=3)))
+    assert made["spec"]["size"] == 3
+    assert made.uid
+    changed = await widgets.replace(made.merge({"spec": {"size": 4}}))
+    assert (await widgets.get("w"))["spec"] == changed["spec"] == {"size": 4}
+    assert (await widgets.patch("w", {"spec": {"color": "red"}}))["spec"] == {"size": 4, "color": "red"}
+    newest = await widgets.get("w")
+    told = await widgets.replace_status(newest.merge({"spec": {"size": 9}, "status": {"on": True}}))
+    assert (told["spec"]["size"], told["status"]) == (4, {"on": True})
+    listing = await widgets.list()
+    assert [one["spec"]["color"] for one in listing] == ["red"]
+    async with widgets.watch(resource_version=listing.resource_version, timeout_seconds=1) as events:
+        await widgets.delete("w")
+        event = await anext(events)
+    assert (event.type, event.object["status"], type(event.object)) == ("DELETED", {"on": True}, Widget)
+
+
+async def test_a_built_in_kind_can_be_read_without_its_class(api_server: APIServer, client: Client) -> None:
+    api_server.create(pod())
+    (found,) = await client.api(unstructured_kind(resource_of(Pod)), namespace="default").list()
+    assert found["spec"]["containers"][0]["image"] == "nginx:1.27"
+    assert found["kind"] == "Pod"
+
+
+async def test_an_informer_of_a_kind_without_class_follows_it(
+    api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget("a", size=1))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Widget, indexers={"size": lambda one: [str(one["spec"]["size"])]})
+    await nursery.start(factory.run)
+    with informer.subscribe() as notifications:
+        api_server.create(widget("b", size=2))
+        async for notification in notifications:
+            if isinstance(notification, Added) and notification.object.name == "b":
+                break
+    assert [one.name for one in informer.lister.by_index("size", "2")] == ["b"]
+    first = informer.lister.get("a", namespace="default")
+    assert first is not None
+    assert first["spec"] == {"size": 1}
+
+
+# --- discovery --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_kind_is_discovered_with_one_request(api_server: APIServer, client: Client) -> None:
+    api_server.register(attrs.evolve(WIDGET, short_names=("wd",), categories=("all",)))
+    found = await client.discover("example.com/v1", "Widget")
+    resource = resource_of(found)
+    assert issubclass(found, Unstructured)
+    assert (resource.plural, resource.namespaced, resource.subresources) == ("widgets", True, ("status",))
+    assert (resource.short_names, resource.categories, resource.singular) == (("wd",), ("all",), "widget")
+    assert [request.path for request in api_server.requests] == ["/apis/example.com/v1"]
+    assert await client.discover("example.com/v1", "Widget") is found
+    assert len(api_server.requests) == 2  # nothing is remembered
+    nodes = resource_of(await client.discover("v1", "Node"))
+    assert (nodes.path(), nodes.namespaced) == ("/api/v1/nodes", False)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "text"),
+    [
+        ("apps/v1", "Deploymnt", "discover Deploymnt of apps/v1: apps/v1 has no kind Deploymnt: is it Deployment"),
+        ("apps/v1", "deployment", "has no kind deployment: is it Deployment"),
+        (
+            "apps/v1",
+            "Scale",
+            "has no kind Scale: it has ControllerRevision, DaemonSet, Deployment, ReplicaSet, Stateful",
+        ),
+        ("apps/v9", "Deployment", "discover Deployment of apps/v9: the server does not serve apps/v9"),
+        ("v9", "Pod", "the server does not serve v9"),
+    ],
+)
+async def test_a_kind_that_is_not_there_names_those_that_are(
+    client: Client, api_version: str, kind: str, text: str
+) -> None:
+    with pytest.raises(NotFoundError, match=text):
+        await client.discover(api_version, kind)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [("", "Pod"), ("/v1", "Pod"), ("a/b/c", "Pod"), ("../v1", "Pod"), ("v1?x", "Pod"), ("v1", "")],
+)
+async def test_what_can_be_no_kind_is_not_asked_for(client: Client, api_version: str, kind: str) -> None:
+    with pytest.raises(ValueError, match="a kind has an apiVersion such as"):
+        await client.discover(api_version, kind)
+
+
+async def test_odd_resource_lists_are_read_as_far_as_they_can_be() -> None:
+    entries = [
+        7,
+        {"name": "things/scale", "kind": "Thing"},
+        {"name": 7, "kind": "Thing"},
+        {"name": "thingreviews", "kind": "Thing", "namespaced": False, "verbs": ["create"]},
+        {"name": "things", "kind": "Thing", "namespaced": True, "verbs": ["list", 7], "shortNames": "x"},
+    ]
+    listed = json.dumps({"kind": "APIResourceList", "resources": entries})
+    async with client_of(answer(200, listed)) as (client, _):
+        resource = resource_of(await client.discover("a/v1", "Thing"))
+    assert (resource.plural, resource.namespaced, resource.verbs) == ("things", True, ("list",))
+    assert (resource.short_names, resource.singular, resource.subresources) == ((), "thing", ("scale",))
+
+
+@pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"resources":{}}'])
+async def test_an_answer_that_is_no_resource_list_is_unexpected(body: str) -> None:
+    async with client_of(answer(200, body)) as (client, _):
+        with pytest.raises(UnexpectedResponseError, match=r"discover Thing of a/v1: .* is no list of resources"):
+            await client.discover("a/v1", "Thing")
+
+
+async def test_a_refusal_to_discover_is_told() -> None:
+    refusal = '{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}'
+    async with client_of(answer(403, refusal), answer(200, '{"resources":[]}')) as (client, _):
+        with pytest.raises(ForbiddenError, match="discover Thing of a/v1: no"):
+            await client.discover("a/v1", "Thing")
+        with pytest.raises(NotFoundError, match="it has none at all"):
+            await client.discover("a/v1", "Thing")
+
+
+# --- metadata alone ---------------------------------------------------------------------------------------------------
+
+
+async def test_metadata_alone_is_got_listed_and_watched(api_server: APIServer, client: Client) -> None:
+    api_server.create(pod("a", labels={"app": "web"}))
+    pods = client.api(PodMetadata, namespace="default")
+    one = await pods.get("a")
+    listing = await pods.list(label_selector="app=web")
+    async with pods.watch(resource_version=listing.resource_version, allow_bookmarks=True) as events:
+        api_server.create(pod("b"))
+        event = await anext(events)
+    for found in (one, *listing, event.object):
+        assert type(found) is PodMetadata
+        assert (found.kind, found.api_version) == ("PartialObjectMetadata", "meta.k8s.io/v1")
+        assert list(to_dict(found)) == ["kind", "apiVersion", "metadata"]
+        assert found.metadata.creation_timestamp is not None
+    assert one.metadata.labels == {"app": "web"}
+    assert (event.type, event.object.name) == ("ADDED", "b")
+    assert resource_of(PodMetadata) == resource_of(Pod)
+    assert repr(one) == f"<metadata of Pod default/a at {one.resource_version}>"
+    assert [request.path for request in api_server.requests] == [f"{PODS}/a", PODS, PODS]
+
+
+async def test_the_server_is_asked_for_metadata() -> None:
+    body = '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}'
+    listed = '{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[]}'
+    replies = (
+        answer(200, body),
+        answer(200, listed),
+        answer(200),
+        answer(200, body),
+        answer(200, body),
+        answer(200, body),
+    )
+    async with client_of(*replies) as (client, carrier):
+        pods = client.api(PodMetadata, "shop")
+        await pods.get("a")
+        await pods.list()
+        async with pods.watch():
+            pass
+        await pods.patch("a", {"metadata": {"labels": {"x": "y"}}})
+        await pods.delete("a")
+    one, many = f"{AS_METADATA},application/json", f"{AS_METADATA_LIST},application/json"
+    assert [request.headers["accept"] for request in carrier.requests] == [one, many, one, one, one]
+
+
+async def test_an_object_is_patched_and_deleted_by_its_metadata(api_server: APIServer, client: Client) -> None:
+    api_server.create(pod("a"))
+    pods = client.api(PodMetadata, namespace="default")
+    patched = await pods.patch("a", {"metadata": {"labels": {"seen": "yes"}}})
+    assert type(patched) is PodMetadata
+    assert patched.metadata.labels == {"seen": "yes"}
+    assert api_server.get(Pod, "a").metadata.labels == {"seen": "yes"}
+    deleted = await pods.delete("a", grace_period_seconds=0)
+    assert deleted is None or type(deleted) is PodMetadata
+    with pytest.raises(NotFoundError):
+        await pods.get("a")
+
+
+async def test_metadata_cannot_be_stored_as_an_object() -> None:
+    async with client_of() as (client, carrier):
+        pods = client.api(PodMetadata, namespace="shop")
+        obj = PodMetadata(metadata=ObjectMeta(name="a"))
+        for write in (pods.create, pods.replace, pods.replace_status):
+            with pytest.raises(
+                TypeError, match=r"metadata of Pod a.* cannot be written.*patch it, or use the API of Pod"
+            ):
+                await write(obj)
+    assert carrier.requests == []
+
+
+WHOLE = {
+    "kind": "Pod",
+    "apiVersion": "v1",
+    "metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
+    "spec": {"x": 1},
+}
+
+
+@pytest.mark.parametrize(("managed_fields", "drop_managed_fields"), [(False, False), (True, False), (True, True)])
+async def test_whole_objects_that_come_all_the_same_are_cut_down(
+    managed_fields: bool, drop_managed_fields: bool
+) -> None:
+    item = json.dumps({"metadata": WHOLE["metadata"], "spec": {"x": 1}})
+    listed = f'{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"7"}},"items":[{item}]}}'
+    event = json.dumps({"type": "ADDED", "object": WHOLE}) + "\n"
+    replies = answer(200, listed), answer(200, event), answer(200, json.dumps(WHOLE))
+    async with client_of(*replies) as (client, _):
+        pods = client.api(
+            metadata_kind(Pod, managed_fields=managed_fields), "shop", drop_managed_fields=drop_managed_fields
+        )
+        (listed_one,) = await pods.list()
+        async with pods.watch() as events:
+            watched = (await anext(events)).object
+        got = await pods.get("a")
+    for found in (listed_one, watched, got):
+        assert to_dict(found).keys() == {"kind", "apiVersion", "metadata"}
+        assert found.kind == "PartialObjectMetadata"
+        assert found.name == "a"
+    assert bool(got.metadata.managed_fields) == managed_fields
+    for found in (listed_one, watched):  # as for whole objects, dropping is for what is listed and watched
+        assert bool(found.metadata.managed_fields) == (managed_fields and not drop_managed_fields)
+
+
+async def test_what_is_no_metadata_is_told_and_the_rest_goes_on() -> None:
+    told: list[Undecodable] = []
+    good = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
+    table = {"kind": "Table", "metadata": {"name": "b"}}
+    frames = [json.dumps({"type": "ADDED", "object": obj}) + "\n" for obj in (good, table, {}, good)]
+    async with (
+        client_of(answer(200, "".join(frames))) as (client, _),
+        client.api(PodMetadata, "shop").watch(on_undecodable=told.append) as events,
+    ):
+        assert [event.object.name async for event in events] == ["a", "a"]
+    assert [(one.kind, one.key) for one in told] == [("Pod", "b"), ("Pod", "")]
+
+
+async def test_a_server_that_has_no_metadata_alone_is_understood() -> None:
+    def status() -> httpx.Response:
+        return answer(406, '{"kind":"Status","code":406,"reason":"NotAcceptable","message":"only protobuf here"}')
+
+    text = "the server cannot send the metadata of pods alone; use the kind itself: only protobuf here"
+    async with client_of(*(status() for _ in range(5))) as (client, _):
+        pods = client.api(PodMetadata, "shop")
+        for ask in (pods.list, lambda: pods.get("a"), lambda: pods.delete("a")):
+            with pytest.raises(NotAcceptableError, match=text):
+                await ask()
+        with pytest.raises(NotAcceptableError, match=text):
+            async with pods.watch():
+                pass
+        with pytest.raises(NotAcceptableError, match=r"^list pods in namespace shop: only protobuf here"):
+            await client.api(Pod, "shop").list()
+
+
+async def test_an_informer_of_metadata_follows_a_kind(
+    api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(pod("a", labels={"app": "web"}))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(PodMetadata)
+    await nursery.start(factory.run)
+    with informer.subscribe() as notifications:
+        api_server.patch(Pod, "a", {"metadata": {"labels": {"app": "api"}}})
+        async for notification in notifications:
+            if isinstance(notification, Updated):
+                assert notification.old.metadata.labels == {"app": "web"}
+                break
+    found = informer.lister.get("a", namespace="default")
+    assert found is not None
+    assert type(found) is PodMetadata
+    assert found.metadata.labels == {"app": "api"}
+    assert list(to_dict(found)) == ["kind", "apiVersion", "metadata"]
+
+
+async def test_metadata_of_a_kind_without_class_and_of_a_cluster_scoped_one(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget("w", size=3))
+    api_server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+    (one,) = await client.api(metadata_kind(Widget), namespace="default").list()
+    (node,) = await client.api(metadata_kind(Node)).list()
+    assert (one.name, node.name) == ("w", "n")
+    assert "spec" not in to_dict(one)
+
+
+def test_bytes_are_cut_down_to_metadata() -> None:
+    opening = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
+    assert metadata_only(b'{"spec":{"metadata":1}, "metadata" : {"name": "a"} }') == opening + b'{"name": "a"}}'
+    assert metadata_only(metadata_only(b'{"metadata":{"name":"a"}}')) == opening + b'{"name":"a"}}'
+    assert metadata_only(b"{}") == opening + b"null}"
+    for data in (b"", b"[]", b"{", b"[" * 5_000):
+        with pytest.raises(DecodeError, match="cannot decode an object's metadata"):
+            metadata_only(data)
+
+
+# --- the embedded server ----------------------------------------------------------------------------------------------
+
+
+async def test_the_embedded_server_sends_metadata_in_a_watch_and_its_bookmarks(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = APIServer()
+    server.create(pod("a"))
+    query = {"allowWatchBookmarks": "true", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with watching(server, PODS, accept=AS_METADATA, timeoutSeconds=9, **query) as reader:
+            events = await reader.rest()
+        nursery.cancel_scope.cancel()
+    assert [kind for kind, _ in events] == ["ADDED", "BOOKMARK", "BOOKMARK"]  # the last one is before the end
+    assert events[1][1]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    for _, obj in events:
+        assert (obj["kind"], obj["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
+        assert obj.keys() == {"kind", "apiVersion", "metadata"}
+
+
+async def test_the_embedded_server_tells_lists_of_metadata_from_single_ones() -> None:
+    server = APIServer()
+    server.create(pod("a"))
+    async with running(server) as http:
+        for path, accept, text in (
+            (PODS, AS_METADATA, "PartialObjectMetadata, but the requested object is a list"),
+            (f"{PODS}/a", AS_METADATA_LIST, "PartialObjectMetadataList, but the requested object is not a list"),
+            (f"{PODS}?watch=1", AS_METADATA_LIST, "PartialObjectMetadataList, but the requested object is not a list"),
+        ):
+            response = await http.get(path, headers={"accept": f"{accept},application/json"})
+            code, reason, message = refused(response)
+            assert (code, reason) == (406, "NotAcceptable")
+            assert message == f"you requested {text}"
+        listed = (await http.get(PODS, headers={"accept": AS_METADATA_LIST})).json()
+        assert listed["kind"] == "PartialObjectMetadataList"
+        deleted = (await http.delete(f"{PODS}/a", headers={"accept": AS_METADATA})).json()
+        assert deleted["kind"] == "PartialObjectMetadata"
+
+
+async def test_the_embedded_servers_own_hand_knows_both_flavours(api_server: APIServer) -> None:
+    api_server.register(WIDGET)
+    made = api_server.create(Widget.of(widget(size=3)))
+    assert type(made) is Widget
+    assert api_server.get(Widget, "w")["spec"] == {"size": 3}
+    api_server.create(from_dict(ConfigMap, {"metadata": {"name": "c"}, "data": {"a": "b"}}))
+    assert to_dict(api_server.get(metadata_kind(ConfigMap), "c")).keys() == {"kind", "apiVersion", "metadata"}
+    assert [one.name for one in api_server.list(metadata_kind(Deployment))] == []

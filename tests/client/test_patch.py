@@ -1,0 +1,201 @@
+"""The three types of patch: what is sent, what the server makes of it, and what a mistake is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from examples.custom_resource import CronTab
+from tests.client.test_api import CONFIG, POD
+from tests.support.scripted_http import InMemory, answer
+from trioformer import Client, open_client
+from trioformer.errors import ConflictError, InvalidError, NotFoundError, UnsupportedMediaTypeError
+from trioformer.models import from_dict, metadata_kind
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import Container, Pod
+from trioformer.testing import APIServer
+
+
+def deployment() -> Deployment:
+    containers = [{"name": "main", "image": "nginx:1"}, {"name": "side", "image": "envoy:1"}]
+    spec = {"replicas": 2, "template": {"spec": {"containers": containers}}}
+    metadata = {"name": "web", "namespace": "default", "labels": {"old": "yes"}}
+    return from_dict(Deployment, {"metadata": metadata, "spec": spec})
+
+
+def images(patched: Deployment) -> dict[str, str | None]:
+    return {container.name: container.image for container in patched.spec.template.spec.containers}
+
+
+# --- what is sent ---
+
+
+@pytest.mark.parametrize(
+    ("patch_type", "patch", "media_type"),
+    [
+        ("merge", {"spec": {"replicas": 3}}, "application/merge-patch+json"),
+        ("strategic", {"spec": {"replicas": 3}}, "application/strategic-merge-patch+json"),
+        ("json", [{"op": "remove", "path": "/spec"}], "application/json-patch+json"),
+        ("json", (), "application/json-patch+json"),
+    ],
+)
+async def test_each_type_has_its_media_type(patch_type: Any, patch: Any, media_type: str) -> None:
+    carrier = InMemory([answer(200, POD)])
+    async with open_client(CONFIG, http_transport=carrier) as client:
+        await client.api(Pod, "shop").patch("web-0", patch, patch_type=patch_type)
+    (request,) = carrier.requests
+    assert carrier.asked == ["PATCH /api/v1/namespaces/shop/pods/web-0"]
+    assert request.headers["content-type"] == media_type
+    assert json.loads(request.content) == (list(patch) if patch_type == "json" else patch)
+
+
+async def test_models_in_a_patch_are_sent_as_their_json() -> None:
+    carrier = InMemory([answer(200, POD), answer(200, POD)])
+    added = Container(name="side", image_pull_policy="Always")
+    async with open_client(CONFIG, http_transport=carrier) as client:
+        pods = client.api(Pod, "shop")
+        await pods.patch("web-0", {"spec": {"containers": [added]}}, patch_type="strategic")
+        await pods.patch("web-0", [{"op": "add", "path": "/spec/containers/-", "value": added}], patch_type="json")
+    expected = {"name": "side", "imagePullPolicy": "Always"}
+    strategic, operations = [json.loads(request.content) for request in carrier.requests]
+    assert strategic == {"spec": {"containers": [expected]}}
+    assert operations == [{"op": "add", "path": "/spec/containers/-", "value": expected}]
+
+
+async def test_the_field_manager_is_sent_when_it_is_given() -> None:
+    carrier = InMemory([answer(200, POD)] * 2)
+    async with open_client(CONFIG, http_transport=carrier) as client:
+        await client.api(Pod, "shop").patch("web-0", {}, field_manager="my tool")
+        await client.api(Pod, "shop").patch("web-0", {}, subresource="status")
+    assert carrier.asked == [
+        "PATCH /api/v1/namespaces/shop/pods/web-0?fieldManager=my+tool",
+        "PATCH /api/v1/namespaces/shop/pods/web-0/status",
+    ]
+
+
+# --- what the server makes of it ---
+
+
+async def test_a_merge_replaces_lists_and_a_strategic_merge_merges_them_by_name(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.create(deployment())
+    deployments = client.api(Deployment, "default")
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}}}
+    assert images(await deployments.patch("web", patch, patch_type="strategic")) == {
+        "main": "nginx:2",
+        "side": "envoy:1",
+    }
+    assert images(await deployments.patch("web", patch)) == {"main": "nginx:2"}
+
+
+async def test_a_strategic_merge_deletes_what_it_is_told_to(api_server: APIServer, client: Client) -> None:
+    api_server.create(deployment())
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "side", "$patch": "delete"}]}}}}
+    patched = await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
+    assert images(patched) == {"main": "nginx:1"}
+
+
+async def test_a_json_patch_is_carried_out_whole_or_not_at_all(api_server: APIServer, client: Client) -> None:
+    api_server.create(deployment())
+    deployments = client.api(Deployment, "default")
+    scale = [
+        {"op": "test", "path": "/spec/replicas", "value": 2},
+        {"op": "replace", "path": "/spec/replicas", "value": 5},
+    ]
+    assert (await deployments.patch("web", scale, patch_type="json")).spec.replicas == 5
+    wrong = [{"op": "remove", "path": "/metadata/labels/old"}, *scale]
+    with pytest.raises(InvalidError, match=r"patch deployments\.apps/web in namespace default: "):
+        await deployments.patch("web", wrong, patch_type="json")
+    assert api_server.get(Deployment, "web").metadata.labels == {"old": "yes"}
+
+
+@pytest.mark.parametrize("patch_type", ["merge", "strategic"])
+async def test_a_resource_version_in_a_patch_is_a_precondition(
+    api_server: APIServer, client: Client, patch_type: Any
+) -> None:
+    old = api_server.create(deployment())
+    api_server.patch(Deployment, "web", {"spec": {"replicas": 3}})
+    patch = {"metadata": {"resourceVersion": old.resource_version}, "spec": {"replicas": 4}}
+    with pytest.raises(ConflictError):
+        await client.api(Deployment, "default").patch("web", patch, patch_type=patch_type)
+    assert api_server.get(Deployment, "web").spec.replicas == 3
+
+
+async def test_a_missing_object_is_told_whatever_the_type(api_server: APIServer, client: Client) -> None:
+    deployments = client.api(Deployment, "default")
+    with pytest.raises(NotFoundError, match="web"):
+        await deployments.patch("web", {}, patch_type="strategic")
+    with pytest.raises(NotFoundError, match="web"):
+        await deployments.patch("web", [], patch_type="json")
+
+
+async def test_metadata_alone_can_be_patched_strategically(api_server: APIServer, client: Client) -> None:
+    api_server.create(deployment())
+    headers = client.api(metadata_kind(Deployment), "default")
+    patched = await headers.patch("web", {"metadata": {"labels": {"new": "yes"}}}, patch_type="strategic")
+    assert patched.metadata.labels == {"old": "yes", "new": "yes"}
+
+
+async def test_a_custom_kind_takes_no_strategic_merge_and_says_what_to_use(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.register(CronTab)
+    metadata = {"name": "nightly", "namespace": "default"}
+    api_server.create({"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": metadata, "spec": {}})
+    tabs = client.api(CronTab, "default")
+    with pytest.raises(UnsupportedMediaTypeError) as caught:
+        await tabs.patch("nightly", {"spec": {"replicas": 2}}, patch_type="strategic")
+    assert str(caught.value).startswith(
+        "patch crontabs.stable.example.com/nightly in namespace default: "
+        "custom kinds know no strategic merge patch; use patch_type='merge' or 'json': "
+    )
+    assert caught.value.code == 415
+    assert isinstance(caught.value.__cause__, UnsupportedMediaTypeError)
+    assert (await tabs.patch("nightly", {"spec": {"replicas": 2}})).spec.replicas == 2
+    operations = [{"op": "replace", "path": "/spec/replicas", "value": 3}]
+    assert (await tabs.patch("nightly", operations, patch_type="json")).spec.replicas == 3
+
+
+async def test_another_refusal_of_a_media_type_is_left_as_the_server_said_it(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.create(deployment())
+    api_server.fail_next(verb="patch", status=415)
+    with pytest.raises(UnsupportedMediaTypeError) as caught:
+        await client.api(Deployment, "default").patch("web", {})
+    assert "custom kinds" not in str(caught.value)
+
+
+# --- mistakes, before anything is sent ---
+
+
+@pytest.mark.parametrize(
+    ("patch", "patch_type", "message"),
+    [
+        ({"spec": {}}, "json", "a JSON patch must be a sequence of operations, not a dict"),
+        ("[]", "json", "a JSON patch must be a sequence of operations, not a str"),
+        (b"[]", "json", "a JSON patch must be a sequence of operations, not a bytes"),
+        (["remove"], "json", "an operation of a JSON patch must be a mapping, not a str"),
+        ([{"op": "remove", "path": "/spec"}], "merge", "a merge patch must be a mapping, not a list; .*'json'"),
+        ([], "strategic", "a strategic patch must be a mapping, not a list"),
+        (None, "merge", "a merge patch must be a mapping, not a NoneType"),
+    ],
+)
+async def test_a_patch_that_is_none_of_its_type_is_not_sent(
+    api_server: APIServer, client: Client, patch: Any, patch_type: Any, message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        await client.api(Deployment, "default").patch("web", patch, patch_type=patch_type)
+    assert not api_server.requests
+
+
+async def test_a_type_that_there_is_not_is_told_with_those_that_there_are(
+    api_server: APIServer, client: Client
+) -> None:
+    unknown: Any = "apply"
+    with pytest.raises(ValueError, match="one of 'merge', 'strategic', 'json', not 'apply'"):
+        await client.api(Deployment, "default").patch("web", {}, patch_type=unknown)
+    assert not api_server.requests

@@ -1,0 +1,427 @@
+"""A controller at work: what is called when, what comes again, and what is told; with scripted lists and watches."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import trio
+import trio.testing
+
+from tests.support.controllers import Observer, Reconcile, informer_of, leaves, pods, start
+from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, deleted, listing, modified, pod
+from trioformer import CacheSyncError, ConnectionFailedError, ForbiddenError, Notification
+from trioformer.controller import Controller, Request, labels_changed
+from trioformer.models.core_v1 import Pod
+
+# --- what is called when ---
+
+
+async def test_every_object_is_reconciled_in_the_beginning_and_when_something_happens_to_it(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    steps = [10.0, added(pod("c", 2)), 10.0, modified(pod("a", 3)), 10.0, deleted(pod("b", 4))]
+    informer, reconcile = pods("a", "b", steps=steps), Reconcile()
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(100)
+    assert reconcile.calls == ["a", "b", "c", "a", "b"]
+    assert [round(at) for at in reconcile.at] == [0, 0, 10, 20, 30]
+
+
+async def test_workers_begin_when_the_slowest_handler_has_synced(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    slow = ScriptedListWatch([ConnectionFailedError("not yet"), listing(pod("b"))])
+    first, second, reconcile = pods("a"), informer_of(slow), Reconcile()
+    controller = Controller("pods", reconcile)
+    controller.watch(first)
+    controller.watch(second)
+    nursery.start_soon(first.run)
+    await first.wait_until_synced()
+    nursery.start_soon(controller.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert controller.statistics().phase == "waiting for handlers"
+    assert controller.statistics().waiting_for == ("handler pods of informer Pod: not started",)
+    await trio.sleep(100)
+    assert reconcile.calls == []
+    nursery.start_soon(second.run)
+    await trio.sleep(10)
+    assert sorted(reconcile.calls) == ["a", "b"]
+    assert min(reconcile.at) > 100.5  # a backoff after the failed list
+    assert controller.statistics().phase == "running"
+    assert controller.statistics().waiting_for == ()
+
+
+async def test_start_returns_when_the_workers_have_all_that_was_there(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a", "b", "c"), Reconcile()
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    assert controller.statistics().handlers[0].calls == 3
+    queue = controller.statistics().queue
+    assert queue is not None
+    assert queue.depth + queue.processing == 3
+    assert reconcile.calls == []
+    assert repr(controller) == "<Controller 'pods': running>"
+
+
+async def test_what_a_controller_waits_for_is_logged_again_and_again(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    forbidden = ForbiddenError("pods is forbidden", code=403, reason="Forbidden")
+    informer = informer_of(ScriptedListWatch([ConnectionFailedError("connection refused"), forbidden, listing()]))
+    controller = Controller("pods", Reconcile())
+    controller.watch(informer)
+    nursery.start_soon(controller.run)
+    await trio.sleep(65)
+    assert [record.getMessage() for record in caplog.records if record.name == "trioformer.controller"] == [
+        "controller pods waits to start: handler pods of informer Pod: not started"
+    ] * 2
+    nursery.start_soon(informer.run)
+    await trio.sleep(0.1)
+    (reason,) = controller.statistics().waiting_for
+    assert reason == "handler pods of informer Pod: backing off after connection refused"
+
+
+async def test_handlers_that_go_through_what_was_there_are_waited_for_by_name(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reasons = pods("a", "b"), list[tuple[str, ...]]()
+
+    def note(event: object) -> bool:
+        reasons.append(controller.statistics().waiting_for)
+        return True
+
+    controller = Controller("pods", Reconcile())
+    controller.watch(informer, predicates=[note])
+    await start(nursery, controller, informer)
+    assert reasons == [(f"handler pods of informer Pod: in its call number {number}",) for number in (1, 2)]
+
+
+async def test_enqueue_functions_may_read_every_cache_from_the_first_event_on(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    first, reconcile = pods("a"), Reconcile()
+    second = informer_of(ScriptedListWatch([ConnectionFailedError("not yet"), listing(pod("b"))]))
+    controller = Controller("pods", reconcile)
+    controller.watch(first, enqueue=lambda _: [Request.of(each) for each in second.lister])
+    controller.watch(second, enqueue=lambda _: [])
+    await start(nursery, controller, first, second)
+    await trio.sleep(10)
+    assert reconcile.calls == ["b"]
+
+
+async def test_one_request_has_one_worker_and_several_requests_have_several(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    steps = [1.0, modified(pod("a", 2)), 1.0, modified(pod("a", 3)), 1.0, modified(pod("a", 4))]
+    informer, reconcile = pods("a", "b", "c", steps=steps), Reconcile([10.0, 10.0, 10.0])
+    controller = Controller("pods", reconcile, workers=4)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(5)
+    assert controller.statistics().active == reconcile.most_at_once == 3
+    assert controller.statistics().workers == 4
+    await trio.sleep(50)
+    assert reconcile.calls == ["a", "b", "c", "a"]
+    assert reconcile.at[3] == reconcile.at[0] + 10
+
+
+async def test_what_was_there_gives_way_to_what_happens(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = pods("a", "b", "c", "d", steps=[1.0, added(pod("new", 2)), modified(pod("d", 3))])
+    reconcile = Reconcile([10.0])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(2)
+    queue = controller.statistics().queue
+    assert queue is not None
+    assert queue.depth_by_priority == {0: 2, -100: 2}
+    await trio.sleep(20)
+    assert reconcile.calls == ["a", "new", "d", "b", "c"]
+
+
+async def test_what_a_resync_repeats_gives_way_too(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = pods("a", "b", steps=[60.5, added(pod("new", 2))], resync_period=60)
+    reconcile = Reconcile([0, 0, 10.0])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(80)
+    assert reconcile.calls == ["a", "b", "a", "new", "b"]
+
+
+async def test_what_was_there_gets_its_turn_beside_a_request_that_always_comes_again(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Strictly by priority, ``a`` would never be reconciled: there is always something of a higher one."""
+    informer, calls = pods("a"), []
+
+    async def reconcile(request: Request) -> None:
+        calls.append(request.name)
+        if request.name != "a":
+            controller.add(request)
+            await trio.sleep(1)
+
+    controller = Controller("pods", reconcile)
+    controller.watch(informer, enqueue=lambda obj: [Request("default", name) for name in ("a", "x", "y")])
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    controller.add(Request("default", "x"))
+    controller.add(Request("default", "y"))
+    await trio.sleep(30)
+    assert "a" in calls[:10]
+
+
+async def test_predicates_and_enqueue_functions_decide_what_is_reconciled(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    steps = [1.0, modified(pod("a", 2, node="n1")), 1.0, modified(pod("a", 3, node="n2")), 1.0, deleted(pod("b", 4))]
+    informer, reconcile = pods("a", "b", steps=steps), Reconcile()
+
+    def nodes(obj: Pod) -> list[Request]:
+        return [Request(None, obj.spec.node_name)] if obj.spec.node_name else []
+
+    events: list[Notification[Pod]] = []
+
+    def is_change(event: Notification[Pod]) -> bool:
+        events.append(event)
+        return True
+
+    controller = Controller("nodes", reconcile)
+    controller.watch(informer, enqueue=nodes, predicates=[is_change])
+    quiet = Controller("labels", quietly := Reconcile())
+    quiet.watch(informer, predicates=[labels_changed])
+    nursery.start_soon(quiet.run)
+    await start(nursery, controller, informer)
+    await trio.sleep(10)
+    assert reconcile.calls == ["n1", "n1", "n2"]
+    assert [type(event).__name__ for event in events] == ["Added", "Added", "Updated", "Updated", "Deleted"]
+    assert quietly.calls == ["a", "b", "b"]
+
+
+async def test_two_controllers_share_an_informer_and_neither_waits_for_the_other(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = pods("a", "b", steps=[1.0, modified(pod("a", 2))])
+    slow, quick = Reconcile([1_000.0]), Reconcile([OSError("first")])
+    for name, reconcile in (("slow", slow), ("quick", quick)):
+        controller = Controller(name, reconcile)
+        controller.watch(informer)
+        nursery.start_soon(controller.run)
+    await nursery.start(informer.run)
+    await trio.sleep(10)
+    assert slow.calls == ["a"]
+    assert quick.calls == ["a", "b", "a", "a"]
+
+
+async def test_a_controller_that_watches_late_is_told_of_what_is_there_while_it_works(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    first, second, reconcile = pods("a"), pods("b", steps=[20.0, modified(pod("b", 2))]), Reconcile()
+    controller = Controller("pods", reconcile)
+    controller.watch(first)
+    await start(nursery, controller, first)
+    await trio.sleep(1)
+    controller.watch(second)
+    await trio.sleep(1)
+    assert controller.statistics().phase == "running"
+    assert reconcile.calls == ["a"]
+    nursery.start_soon(second.run)
+    await trio.sleep(30)
+    assert reconcile.calls == ["a", "b", "b"]
+    assert len(controller.statistics().handlers) == 2
+
+
+async def test_what_is_watched_while_the_controller_waits_is_waited_for(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    first, second, reconcile = pods("a"), pods("b"), Reconcile()
+    controller = Controller("pods", reconcile)
+    controller.watch(first)
+    nursery.start_soon(controller.run)
+    await trio.sleep(1)
+    controller.watch(second)
+    nursery.start_soon(first.run)
+    await trio.sleep(1)
+    assert controller.statistics().phase == "waiting for handlers"
+    nursery.start_soon(second.run)
+    await trio.sleep(1)
+    assert sorted(reconcile.calls) == ["a", "b"]
+
+
+async def test_a_request_can_be_added_by_hand_while_the_controller_runs(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    controller = Controller("timer", reconcile := Reconcile())
+    request = Request(None, "now")
+    assert not controller.add(request)
+    await nursery.start(controller.run)
+    assert controller.add(request)
+    await trio.sleep(1)
+    assert reconcile.calls == ["now"]
+    await controller.stop()
+    assert not controller.add(request)
+
+
+# --- what ends it ---
+
+
+@pytest.mark.parametrize("what", ["predicate", "enqueue", "enqueue while iterating"])
+async def test_errors_of_predicates_and_enqueue_functions_leave_run_and_spare_the_informer(
+    what: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = pods("a", steps=[10.0, added(pod("bad", 2)) + added(pod("bad2", 3)), 10.0, added(pod("c", 4))])
+    informer.add_event_handler(other := Recorder())
+    reconcile = Reconcile([math.inf])
+
+    asked: list[str] = []
+
+    def fail(event: object) -> bool:
+        asked.append(str(event))
+        if "bad" in str(event):
+            raise ZeroDivisionError(what)
+        return True
+
+    def requests(obj: Pod) -> list[Request]:
+        fail(obj)
+        return [Request.of(obj)]
+
+    controller = Controller("pods", reconcile)
+    if what == "predicate":
+        controller.watch(informer, predicates=[fail])
+    elif what == "enqueue":
+        controller.watch(informer, enqueue=requests)
+    else:
+        controller.watch(informer, enqueue=lambda obj: (Request.of(obj) for _ in range(1) if fail(obj)))
+    await nursery.start(informer.run)
+    with pytest.raises(ExceptionGroup) as caught:
+        await controller.run()
+    (error,) = leaves(caught.value)
+    assert isinstance(error, ZeroDivisionError)
+    assert error.__notes__ == ["in controller pods, on Added Pod default/bad"]
+    assert reconcile.cancelled == ["a"]
+    assert len(asked) == 2
+    assert informer.statistics().handlers_and_subscriptions == 1
+    await trio.sleep(20)
+    assert other.seen == ["+a@1*", "+bad@2", "+bad2@3", "+c@4"]
+
+
+async def test_an_error_in_the_first_events_leaves_run_before_it_has_started(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = pods("a")
+    controller = Controller("pods", reconcile := Reconcile())
+    controller.watch(informer, predicates=[lambda event: bool(1 / 0)])
+    await nursery.start(informer.run)
+    with pytest.raises(ExceptionGroup) as caught:
+        await nursery.start(controller.run)
+    assert [type(leaf) for leaf in leaves(caught.value)] == [ZeroDivisionError]
+    assert reconcile.calls == []
+
+
+async def test_an_error_of_on_dropped_leaves_run(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    async def on_dropped(request: Request, error: Exception) -> None:
+        raise ZeroDivisionError
+
+    informer = pods("a")
+    controller = Controller("pods", Reconcile([OSError()]), max_retries=0, on_dropped=on_dropped)
+    controller.watch(informer)
+    await nursery.start(informer.run)
+    with pytest.raises(ExceptionGroup) as caught:
+        await controller.run()
+    (error,) = leaves(caught.value)
+    assert isinstance(error, ZeroDivisionError)
+    assert error.__notes__ == ["in on_dropped of controller pods, on default/a"]
+
+
+class StopEverything(BaseException):
+    """No Exception."""
+
+
+async def test_what_is_no_exception_ends_the_controller(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def stop_everything(_: Request) -> None:
+        await trio.sleep(1)
+        raise StopEverything
+
+    informer, observer = pods("a", "b"), Observer()
+    controller = Controller("pods", Reconcile([stop_everything, math.inf]), workers=2, observer=observer)
+    controller.watch(informer)
+    await nursery.start(informer.run)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await controller.run()
+    assert [type(leaf) for leaf in leaves(caught.value)] == [StopEverything]
+    assert sorted(observer.told)[1::2] == ["a cancelled 1", "b cancelled 1"]
+
+
+async def test_an_informer_that_fails_before_the_handlers_have_synced_is_told(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    forbidden = ForbiddenError("pods is forbidden", code=403, reason="Forbidden")
+    good, bad = pods("a"), informer_of(ScriptedListWatch([forbidden]))
+    controller = Controller("pods", Reconcile())
+    controller.watch(good)
+    controller.watch(bad)
+    found: list[BaseException] = []
+
+    async def fail() -> None:
+        with pytest.raises(ExceptionGroup):
+            await bad.run()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(good.run)
+        nursery.start_soon(fail)
+        with pytest.raises(ExceptionGroup) as caught:
+            await controller.run()
+        found = leaves(caught.value)
+        nursery.cancel_scope.cancel()
+    (error,) = found
+    assert isinstance(error, CacheSyncError)
+    assert str(error).startswith(
+        "controller pods cannot start: handler pods of informer Pod: failed after pods is forbidden"
+    )
+    assert error.not_synced[0].phase == "failed"
+
+
+async def test_an_informer_that_has_stopped_is_refused(autojump_clock: trio.testing.MockClock) -> None:
+    informer = pods("a")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(informer.run)
+        nursery.cancel_scope.cancel()
+    controller = Controller("pods", Reconcile())
+    controller.watch(informer)
+    with pytest.raises(ExceptionGroup) as caught:
+        await controller.run()
+    assert str(leaves(caught.value)[0]).startswith("cannot add a handler: the informer of Pod has stopped")
+    assert controller.statistics().phase == "not running"
+
+
+async def test_a_controller_runs_once_at_a_time_and_as_often_as_you_like(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = pods("a", steps=[5.0, added(pod("b", 2))])
+    controller = Controller("pods", reconcile := Reconcile())
+    controller.watch(informer)
+    await nursery.start(informer.run)
+    for _ in range(3):
+        async with trio.open_nursery() as inner:
+            await inner.start(controller.run)
+            with pytest.raises(RuntimeError, match="controller pods runs already"):
+                await controller.run()
+            await trio.sleep(3)
+            inner.cancel_scope.cancel()
+        assert controller.statistics().phase == "not running"
+        assert informer.statistics().handlers_and_subscriptions == 0
+    assert reconcile.calls == ["a", "a", "b", "a", "b"]
+    assert controller.statistics().succeeded == 5

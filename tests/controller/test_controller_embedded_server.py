@@ -1,0 +1,296 @@
+"""Controllers from end to end: an embedded API server, informers of a factory, owners, faults, restarts, storms."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from tests.support.controllers import Reconcile
+from trioformer import Client, ConflictError, SharedInformerFactory, StatusError
+from trioformer.controller import (
+    Controller,
+    Request,
+    RequeueAfter,
+    TerminalError,
+    generation_changed,
+    request_for_owner,
+)
+from trioformer.models.apps_v1 import ReplicaSet
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.testing import APIServer
+
+
+def replica_set(name: str, replicas: int = 1) -> dict[str, object]:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def pod_of(name: str, owner: str | None) -> dict[str, object]:
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": "uid", "controller": True}
+    metadata = {"name": name, "namespace": "default", "ownerReferences": [reference] if owner else []}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+
+
+async def test_a_pods_owner_is_reconciled_when_the_pod_comes_changes_hands_and_goes(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    for name in ("web", "api"):
+        api_server.create(replica_set(name))
+    factory = SharedInformerFactory(client)
+    controller = Controller("replicas", reconcile := Reconcile(), workers=2)
+    controller.watch(factory.informer(ReplicaSet), predicates=[generation_changed])
+    controller.watch(factory.informer(Pod), enqueue=request_for_owner(ReplicaSet))
+    nursery.start_soon(controller.run)
+    await nursery.start(factory.run)
+    await trio.sleep(1)
+    told = [set(reconcile.calls)]
+
+    async def settle() -> None:
+        reconcile.calls.clear()
+        await trio.sleep(1)
+        told.append(set(reconcile.calls))
+
+    api_server.create(pod_of("p", "web"))
+    await settle()
+    api_server.create(pod_of("orphan", None))
+    await settle()
+    owner = pod_of("p", "api")["metadata"]["ownerReferences"]  # type: ignore[index]
+    api_server.patch(Pod, "p", {"metadata": {"ownerReferences": owner}})
+    await settle()
+    api_server.patch(ReplicaSet, "web", {"status": {"replicas": 1}})
+    await settle()
+    api_server.patch(ReplicaSet, "web", {"spec": {"replicas": 2}})
+    await settle()
+    api_server.delete(Pod, "p")
+    await settle()
+    assert told == [{"web", "api"}, {"web"}, set(), {"web", "api"}, set(), {"web"}, {"api"}]
+
+
+async def test_what_was_deleted_while_the_watch_was_broken_is_reconciled(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    for name in ("kept", "gone"):
+        api_server.create(pod_of(name, None))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    missing: list[str] = []
+
+    async def reconcile(request: Request) -> None:
+        if informer.lister.get(request.name, namespace=request.namespace) is None:
+            missing.append(request.name)
+
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await nursery.start(factory.run)
+    await nursery.start(controller.run)
+    with api_server.unreachable():
+        await trio.sleep(1)
+        api_server.disconnect_watches()
+        api_server.delete(Pod, "gone")
+        api_server.compact()
+        await trio.sleep(1)
+    await trio.sleep(60)
+    assert missing == ["gone"]
+
+
+@attrs.define(eq=False)
+class Copier:
+    """Brings ``data.copied`` of every ConfigMap to ``data.wanted``; some writes fail."""
+
+    client: Client
+    factory: SharedInformerFactory
+    rng: random.Random
+    busy: set[Request] = attrs.field(factory=set)
+    outcomes: Counter[str] = attrs.field(factory=Counter)
+
+    async def reconcile(self, request: Request) -> RequeueAfter | None:
+        assert request not in self.busy
+        self.busy.add(request)
+        try:
+            return await self.copy(request)
+        except trio.Cancelled:
+            self.outcomes["cancelled"] += 1
+            raise
+        finally:
+            self.busy.remove(request)
+
+    async def copy(self, request: Request) -> RequeueAfter | None:
+        config_map = self.factory.informer(ConfigMap).lister.get(request.name, namespace=request.namespace)
+        if config_map is None:
+            self.outcomes["gone"] += 1
+            return None
+        wanted = config_map.data.get("wanted", "")
+        fate = self.rng.random()
+        if fate < 0.1:
+            self.outcomes["failed"] += 1
+            raise OSError("a bad day")
+        if fate < 0.15:
+            self.outcomes["hung"] += 1
+            await trio.sleep_forever()
+        if config_map.data.get("copied") == wanted:
+            self.outcomes["nothing to do"] += 1
+            return None
+        if fate < 0.3:
+            self.outcomes["later"] += 1
+            return RequeueAfter(self.rng.uniform(0, 3))
+        await trio.sleep(self.rng.choice([0, 0.001, 0.2]))
+        patch = {
+            "metadata": {"resourceVersion": config_map.resource_version},
+            "data": {"copied": wanted},
+        }
+        try:
+            await self.client.api(ConfigMap, namespace=request.namespace).patch(request.name, patch)
+        except ConflictError:
+            self.outcomes["conflict"] += 1
+            raise
+        except StatusError as error:
+            self.outcomes["not found"] += 1
+            raise TerminalError("it went meanwhile") from error
+        self.outcomes["copied"] += 1
+        return None
+
+
+async def stir(server: APIServer, rng: random.Random, changes: int, keys: int) -> None:
+    """Create, change and delete ConfigMaps, and break watches, in bursts."""
+    present: set[int] = set()
+    for number in range(changes):
+        key = rng.randrange(keys)
+        name, what = f"cm-{key}", rng.random()
+        if key not in present:
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+            server.create({**made, "data": {"wanted": str(number)}})
+            present.add(key)
+        elif what < 0.1:
+            server.delete(ConfigMap, name)
+            present.remove(key)
+        else:
+            server.patch(ConfigMap, name, {"data": {"wanted": str(number)}})
+        if rng.random() < 0.01:
+            server.disconnect_watches(how=rng.choice(["clean", "abrupt"]))
+        if rng.random() < 0.005:
+            server.compact()
+        if rng.random() < 0.3:
+            await trio.sleep(rng.choice([0, 0.001, 0.05, 0.5]))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_after_a_storm_the_world_is_as_it_was_wanted(
+    seed: int, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    """Events, failures, deadlines, conflicts, broken watches, and a controller that is ended and run again."""
+    rng = random.Random(seed)
+    factory = SharedInformerFactory(client)
+    copier = Copier(client, factory, rng)
+    controller = Controller("copier", copier.reconcile, workers=4, reconcile_deadline=2)
+    controller.watch(factory.informer(ConfigMap))
+    await nursery.start(factory.run)
+    changed = trio.Event()
+
+    async def stir_all() -> None:
+        await stir(api_server, rng, 1_000, 30)
+        changed.set()
+
+    nursery.start_soon(stir_all)
+    terms = 0
+    while not changed.is_set():
+        async with trio.open_nursery() as inner:
+            await inner.start(controller.run)
+            await trio.sleep(rng.uniform(1, 15))
+            terms += 1
+            if terms % 2:
+                with trio.move_on_after(rng.choice([0, 1, 10])):
+                    await controller.stop()
+            inner.cancel_scope.cancel()
+        assert not copier.busy
+    await nursery.start(controller.run)
+    await trio.sleep(2_000)
+    left = api_server.list(ConfigMap)
+    assert left
+    assert [each.name for each in left if each.data["copied"] != each.data["wanted"]] == []
+    assert controller.statistics().failing == controller.statistics().active == 0
+    assert terms > 1
+    for outcome in ("gone", "failed", "hung", "later", "conflict", "cancelled", "copied"):
+        assert copier.outcomes[outcome], outcome
+
+
+async def test_a_thousand_failing_objects_neither_starve_the_others_nor_spin(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    for number in range(1_000):
+        api_server.create(pod_of(f"bad-{number}", None))
+    factory = SharedInformerFactory(client)
+    calls: Counter[str] = Counter()
+    at: list[float] = []
+
+    async def reconcile(request: Request) -> None:
+        calls[request.name] += 1
+        if request.name.startswith("bad"):
+            raise OSError("always")
+        at.append(trio.current_time())
+
+    controller = Controller("pods", reconcile, workers=4, max_retries=3)
+    controller.watch(factory.informer(Pod))
+    await nursery.start(factory.run)
+    await nursery.start(controller.run)
+    await trio.sleep(10)
+    created = trio.current_time()
+    api_server.create(pod_of("good", None))
+    await trio.sleep(1_000)
+    assert at
+    assert at[0] - created < 0.1
+    assert {calls[f"bad-{number}"] for number in range(1_000)} == {4}
+    assert controller.statistics().dropped == 1_000
+
+
+async def test_a_controller_is_restarted_with_each_term_of_a_leader(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    """The informers stay warm between the terms, so a new term begins with all that there is, and without a request."""
+    api_server.create(pod_of("a", None))
+    factory = SharedInformerFactory(client)
+    controller = Controller("pods", reconcile := Reconcile())
+    controller.watch(factory.informer(Pod))
+    await nursery.start(factory.run)
+    for _ in range(3):
+        async with trio.open_nursery() as term:
+            await term.start(controller.run)
+            await trio.sleep(10)
+            with trio.move_on_after(30):
+                await controller.stop()
+        await trio.sleep(10)
+    assert reconcile.calls == ["a", "a", "a"]
+    assert factory.informer(Pod).statistics().reflector.lists == 1
+
+
+async def test_many_workers_make_quick_work_of_many_objects(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    for number in range(200):
+        api_server.create(pod_of(f"p-{number}", None))
+    factory = SharedInformerFactory(client)
+    reconcile = Reconcile([1.0] * 200)
+    controller = Controller("pods", reconcile, workers=20)
+    controller.watch(factory.informer(Pod))
+    await nursery.start(factory.run)
+    await nursery.start(controller.run)
+    began = trio.current_time()
+    await trio.sleep(10.5)
+    assert len(reconcile.done) == 200
+    assert reconcile.most_at_once == 20
+    assert max(reconcile.at) - began < 10

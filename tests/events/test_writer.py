@@ -1,0 +1,490 @@
+"""An event recorder whose server refuses, fails, hangs or is away; and how it ends."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.event_recorders import CONTROLLER, EPOCH, count_of, counts, pod, record, recording, running, stored
+from tests.support.lease_candidates import Fate
+from trioformer.errors import ConnectionFailedError
+from trioformer.events._writer import is_passing
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import Namespace
+from trioformer.models.events_v1 import Event
+from trioformer.testing import APIServer
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+# --- what is tried again ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "fates", "attempts", "dropped"),
+    [
+        (422, 1_000, 1, 1),
+        (403, 1_000, 1, 1),
+        (400, 1_000, 1, 1),
+        (500, 1_000, 12, 1),
+        (503, 1_000, 12, 1),
+        (429, 1_000, 12, 1),
+        (409, 1_000, 12, 1),
+        (500, 2, 3, 0),
+        (500, 11, 12, 0),
+    ],
+)
+async def test_what_a_server_fails_at_is_tried_again_and_what_it_refuses_is_not(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    status: int,
+    fates: int,
+    attempts: int,
+    dropped: int,
+) -> None:
+    """client-go: TestWriteEventError"""
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        api_server.fail_next(fates, verb="create", status=status)
+        record(recorder)
+        await trio.sleep(1_000)
+        assert wire.methods == ["POST"] * attempts
+        assert recorder.statistics().dropped == dropped
+        assert recorder.statistics().written == 1 - dropped
+        assert len(stored(api_server)) == 1 - dropped
+
+
+async def test_tries_are_ten_seconds_apart_but_the_second_comes_at_random(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestWriteEventError"""
+    second_tries = []
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        for number in range(20):
+            wire.fate = lambda _: "refuse"
+            wire.sent.clear()
+            record(recorder, regarding=pod(f"pod-{number}"))
+            await trio.sleep(1_000)
+            times = [at for _, at in wire.sent]
+            delays = [round(later - earlier, 6) for earlier, later in itertools.pairwise(times)]
+            assert delays[1:] == [10] * 10
+            second_tries.append(delays[0])
+    assert all(0 <= delay < 10 for delay in second_tries)
+    assert max(second_tries) - min(second_tries) > 5
+
+
+@pytest.mark.parametrize(("is_permanent", "waits"), [(True, False), (False, True)])
+def test_a_connection_that_cannot_come_about_is_not_waited_for(is_permanent: bool, waits: bool) -> None:
+    assert is_passing(ConnectionFailedError("the certificate does not verify", permanent=is_permanent)) == waits
+
+
+async def test_a_server_that_asks_for_patience_gets_it(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        api_server.fail_next(verb="create", status=429, retry_after=60)
+        record(recorder)
+        await trio.sleep(100)
+        assert 60 <= wire.sent[1][1] <= 66
+        assert counts(api_server) == [("it happened", 1)]
+
+
+async def test_the_others_wait_while_one_is_tried_and_none_is_lost(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestLotsOfEvents"""
+    tries: Counter[bytes] = Counter()
+
+    def four_times_not(request: httpx.Request) -> Fate:
+        tries[request.content] += 1
+        return "refuse" if tries[request.content] < 5 else "pass"
+
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        wire.fate = four_times_not
+        for number in range(1_000):
+            record(recorder, str(number), regarding=pod(f"pod-{number}"), reason=f"Reason-{number}")
+        await trio.sleep(86_000)
+        assert [event.note for event in stored(api_server)] == [str(number) for number in range(1_000)]
+        assert set(tries.values()) == {5}
+        assert recorder.statistics().written == 1_000
+
+
+async def test_a_server_that_hangs_counts_as_one_that_did_not_answer(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        wire.fate = lambda request: "swallow" if len(wire.sent) < 3 else "pass"
+        record(recorder)
+        await trio.sleep(200)
+        assert len(wire.sent) == 3
+        assert wire.sent[1][1] - wire.sent[0][1] >= 30
+        assert wire.sent[2][1] - wire.sent[1][1] == pytest.approx(40)
+        assert counts(api_server) == [("it happened", 1)]
+
+
+@pytest.mark.parametrize("how", ["hangs", "asks for patience", "is slow"])
+async def test_an_event_keeps_the_others_waiting_for_two_minutes_at_most_whatever_the_server_does(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, how: str
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        if how == "hangs":
+            wire.fate = lambda request: "swallow"
+        elif how == "asks for patience":
+            api_server.fail_next(100, verb="create", status=429, retry_after=300)
+        else:
+            api_server.fail_next(100, verb="create", status=500)
+            wire.fate, wire.slowness = lambda request: "slow", lambda: 14.0
+        for number in range(3):
+            record(recorder, regarding=pod(f"pod-{number}"))
+        for minutes in (2, 4):
+            await trio.sleep_until(minutes * 60 - 1)
+            assert recorder.statistics().dropped == minutes // 2 - 1
+            await trio.sleep_until(minutes * 60 + 1)
+            assert recorder.statistics().dropped == minutes // 2
+        if how == "asks for patience":  # and gets some
+            assert [at for _, at in wire.sent] == [0, 120, 240]
+
+
+# --- what may have been carried out -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", [0, 3])
+async def test_an_event_whose_answer_was_lost_is_not_created_twice(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, again: int
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        wire.fate = lambda request: "lose answer" if len(wire.sent) == 1 else "pass"
+        record(recorder)
+        await trio.sleep(1)
+        for _ in range(again):
+            record(recorder)
+        await trio.sleep(100)
+        assert counts(api_server) == [("it happened", 1 + again)]
+        assert wire.methods == ["POST", "POST"] + ["PATCH"] * bool(again)
+        assert recorder.statistics().waiting == 0
+        wire.sent.clear()
+        record(recorder)
+    assert counts(api_server) == [("it happened", 2 + again)]
+    assert wire.methods == ["PATCH"]
+
+
+async def test_a_count_whose_answer_was_lost_is_not_added_twice(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        wire.fate = lambda request: "lose answer" if len(wire.sent) == 2 else "pass"
+        record(recorder)
+        await trio.sleep(1)
+        record(recorder)
+        await trio.sleep(100)
+        assert counts(api_server) == [("it happened", 2)]
+        assert wire.methods == ["POST", "PATCH", "PATCH"]
+
+
+async def test_a_name_that_somebody_else_has_taken_is_not_used(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    taken = Event(metadata=ObjectMeta(name=f"web.{round(EPOCH * 1e9):x}", namespace="default"), note="somebody's")
+    api_server.create(taken)
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        record(recorder)
+        await trio.sleep(1)
+        assert sorted(each.note or "" for each in api_server.list(Event)) == ["it happened", "somebody's"]
+        assert wire.methods == ["POST", "POST"]
+        assert recorder.statistics().written == 1
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+async def test_an_event_in_a_namespace_that_is_being_deleted_is_dropped_with_a_line_in_the_log(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api_server.create(Namespace(metadata=ObjectMeta(name="doomed", finalizers=("example.com/wait",))))
+    api_server.delete(Namespace, "doomed")
+    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+        record(recorder, regarding=pod(namespace="doomed"))
+        record(recorder)
+        await trio.sleep(1)
+        assert counts(api_server) == [("it happened", 1)]
+        assert wire.methods == ["POST", "POST"]
+        assert recorder.statistics().dropped == 1
+    (line,) = warnings_in(caplog)
+    assert line.startswith(f"event recorder {CONTROLLER}: events dropped: 1, 1 in all; doomed/web.")
+    assert "is being terminated" in line
+
+
+async def test_a_refusal_is_logged_once_a_minute_and_every_drop_is_counted(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api_server.fail_next(1_000, status=403)
+    async with recording(api_server, nursery) as (recorder, _), running(recorder):
+        for number in range(100):
+            record(recorder, regarding=pod(f"pod-{number}"))
+            await trio.sleep(2)
+        assert recorder.statistics().dropped == 100
+    said = [re.findall(r"events dropped: 1, (\d+) in all", line) for line in warnings_in(caplog)]
+    assert said == [["1"], ["31"], ["61"], ["91"]]
+
+
+async def test_an_event_that_was_refused_begins_anew_when_it_comes_again(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery) as (recorder, _), running(recorder):
+        api_server.fail_next(verb="create", status=403)
+        record(recorder)
+        await trio.sleep(1)
+        record(recorder)
+        await trio.sleep(1)
+        assert counts(api_server) == [("it happened", 1)]
+
+        api_server.fail_next(verb="patch", status=403)  # a role without it
+        record(recorder)
+        await trio.sleep(1)
+        record(recorder)
+        await trio.sleep(1)
+        assert counts(api_server) == [("it happened", 1), ("it happened", 1)]
+        assert recorder.statistics().dropped == 2
+
+
+async def test_an_event_that_cannot_be_encoded_is_dropped_and_harms_nobody(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery) as (recorder, _), running(recorder):
+        record(recorder, "bad", regarding=pod(uid="\udcff"))
+        record(recorder, "good")
+        await trio.sleep(1)
+        assert counts(api_server) == [("good", 1)]
+        assert recorder.statistics().dropped == 1
+
+
+async def test_a_series_that_ended_and_is_refused_takes_nothing_from_the_next_one(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery, cache_size=1) as (recorder, wire):
+        record(recorder)
+        record(recorder, "something else")  # there is room for one, so the first ends
+        record(recorder)
+        api_server.fail_next(2, status=403)
+        async with running(recorder):
+            await trio.sleep(1)
+            assert counts(api_server) == [("it happened", 1)]
+            assert recorder.statistics().series == 1
+            record(recorder)
+            await trio.sleep(1)
+            assert counts(api_server) == [("it happened", 2)]
+    assert wire.methods == ["POST", "POST", "POST", "PATCH"]
+    assert recorder.statistics().dropped == 2
+
+
+# --- how it ends ------------------------------------------------------------------------------------------------------
+
+
+async def test_what_waits_at_the_end_is_written(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestBroadcasterShutdown, TestStartEventWatcherExitsOnDirectShutdown"""
+    async with recording(api_server, nursery) as (recorder, wire):
+        async with running(recorder):
+            for _ in range(3):
+                record(recorder, "counted")
+                await trio.sleep(1)
+            for number in range(50):
+                record(recorder, str(number), regarding=pod(f"pod-{number}"))
+        assert trio.current_time() == 3
+        assert counts(api_server) == [("counted", 3)] + [(str(number), 1) for number in range(50)]
+        assert len(wire.sent) == 2 + 50 + 1
+        assert recorder.statistics().waiting == 0
+
+
+async def test_a_recorder_that_is_cancelled_before_it_has_begun_flushes_and_is_cancelled(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestStartEventWatcherExitsOnDirectShutdown, TestCancelEvent"""
+    async with recording(api_server, nursery) as (recorder, _):
+        for _ in range(2):
+            record(recorder)
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await recorder.run()
+            assert scope.cancelled_caught
+    assert counts(api_server) == [("it happened", 2)]
+
+
+async def test_an_event_whose_request_is_cancelled_at_the_end_is_written_once(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire):
+        async with running(recorder):
+            wire.fate = lambda request: "lose answer" if len(wire.sent) == 1 else "pass"
+            record(recorder)
+            await trio.sleep(1)
+        assert trio.current_time() == 1
+        assert counts(api_server) == [("it happened", 1)]
+        assert recorder.statistics().written == 1
+
+
+async def test_at_the_end_everything_is_tried_once(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestCancelEvent"""
+    async with recording(api_server, nursery) as (recorder, wire):
+        async with running(recorder):
+            api_server.fail_next(2, status=500)
+            for number in range(4):
+                record(recorder, str(number), regarding=pod(f"pod-{number}"))
+        assert trio.current_time() == 0
+        assert wire.methods == ["POST"] * 4
+        assert counts(api_server) == [("2", 1), ("3", 1)]
+        assert recorder.statistics().dropped == 2
+
+
+async def test_the_wait_between_two_tries_does_not_hold_up_the_end(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestCancelEvent"""
+    async with recording(api_server, nursery) as (recorder, wire):
+        async with running(recorder):
+            api_server.fail_next(2, status=500)
+            record(recorder)
+            await trio.sleep(11)
+        assert trio.current_time() == 11
+        assert wire.methods == ["POST"] * 3
+        assert counts(api_server) == [("it happened", 1)]
+
+
+@pytest.mark.parametrize("fate", ["swallow", "refuse"])
+async def test_a_server_that_is_away_at_the_end_holds_it_up_for_some_seconds_at_most(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    caplog: pytest.LogCaptureFixture,
+    fate: Fate,
+) -> None:
+    async with recording(api_server, nursery) as (recorder, wire):
+        async with running(recorder):
+            record(recorder)
+            await trio.sleep(100)
+            wire.fate = lambda request: fate
+            for _ in range(3):
+                record(recorder)
+            for number in range(10):
+                record(recorder, regarding=pod(f"pod-{number}"))
+            await trio.sleep(1)
+        assert trio.current_time() == (106 if fate == "swallow" else 101)
+        figures = recorder.statistics()
+        assert (figures.written, figures.dropped, figures.waiting, figures.queued) == (1, 13, 0, 0)
+        assert (
+            warnings_in(caplog)[-1] == f"event recorder {CONTROLLER}: events that could not be written at its end: 13"
+        )
+
+
+async def test_events_that_are_recorded_while_it_ends_are_written_too(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestNonRacyShutdown"""
+    async with recording(api_server, nursery, flush_period=60) as (recorder, wire):
+
+        async def clean_up() -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    for number in range(20):
+                        record(recorder, "stopping")
+                        record(recorder, str(number))
+                        await trio.sleep(0.5)
+
+        async with trio.open_nursery() as inner:
+            await inner.start(recorder.run)
+            inner.start_soon(clean_up)
+            wire.fate = lambda request: "slow"
+            record(recorder, "stopping")
+            await trio.sleep(1)
+            inner.cancel_scope.cancel()
+        figures = recorder.statistics()
+        assert (figures.recorded, figures.dropped, figures.waiting) == (41, 0, 0)
+        assert sum(map(count_of, stored(api_server))) == figures.written == 41
+        assert counts(api_server)[0] == ("stopping", 21)
+
+
+async def test_what_is_recorded_while_it_ends_in_vain_is_counted_as_dropped(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """client-go: TestNonRacyShutdown"""
+    async with recording(api_server, nursery) as (recorder, wire):
+
+        async def clean_up() -> None:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(12)
+                record(recorder, "counted")
+                record(recorder, "new")
+
+        async with trio.open_nursery() as inner:
+            await inner.start(recorder.run)
+            inner.start_soon(clean_up)
+            for _ in range(2):
+                record(recorder, "counted")
+                await trio.sleep(5)
+            wire.fate = lambda request: "swallow"
+            record(recorder, "too late")
+            inner.cancel_scope.cancel()
+        figures = recorder.statistics()
+        assert (figures.written, figures.dropped, figures.waiting, figures.queued) == (2, 3, 0, 0)
+    assert warnings_in(caplog) == [f"event recorder {CONTROLLER}: events that could not be written at its end: 3"]
+
+
+async def test_events_may_be_recorded_at_any_time_after_its_end(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    """client-go: TestNonRacyShutdown"""
+    async with recording(api_server, nursery) as (recorder, _):
+        async with running(recorder):
+            record(recorder)
+        record(recorder)
+        record(recorder, "late")
+        assert recorder.statistics().waiting == 2
+
+
+async def test_a_client_that_is_closed_too_early_is_an_error_of_the_program(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with recording(api_server, nursery) as (recorder, _):
+        pass
+    record(recorder)
+    with pytest.raises(trio.ClosedResourceError):
+        await recorder.run()
+    assert recorder.statistics().waiting == 1
+
+
+async def test_a_task_that_fails_beside_it_does_not_lose_events(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async def fail(**_: Any) -> None:
+        record(recorder, "about to fail")
+        raise KeyError("failed")
+
+    async with recording(api_server, nursery) as (recorder, _):
+        with pytest.RaisesGroup(KeyError):
+            async with running(recorder):
+                await fail()
+        assert counts(api_server) == [("about to fail", 1)]

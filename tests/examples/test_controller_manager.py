@@ -1,0 +1,301 @@
+"""``examples/controller_manager.py``: its controllers, how it leads, and what its fencing log shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from examples.controller_manager import RUNNING, WORKERS, Settings, Worker, parse_arguments
+from tests.e2e.replicas import Entry, late_writes, overlaps
+from tests.support.processes import KUBECONFIG, Program, running
+from trioformer import Client, SharedInformerFactory
+from trioformer.controller import Request, RequeueAfter
+from trioformer.leaderelection import Leadership, leadership
+from trioformer.manager import ManagerContext, run_controllers
+from trioformer.models.apps_v1 import ReplicaSet
+from trioformer.models.core_v1 import Namespace, Pod
+from trioformer.testing import APIServer, serve_http
+
+MANAGER = "examples/controller_manager.py"
+LABELS = {"example.com/managed": "yes"}
+
+
+def pod(name: str, phase: str, *, owner: str = "") -> dict[str, Any]:
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": "u", "controller": True}
+    metadata = {"name": name, "namespace": "default", "ownerReferences": [reference] if owner else []}
+    spec = {"containers": [{"name": "main", "image": "nginx"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def replica_set(name: str) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
+
+
+def namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+@asynccontextmanager
+async def managing(client: Client, settings: Settings) -> AsyncIterator[None]:
+    """Run all controllers beside the block, and end them in good order."""
+    stop, nowhere = trio.Event(), os.open(os.devnull, os.O_WRONLY)
+
+    async def start(kind: Callable[..., Worker], context: ManagerContext) -> Worker:
+        return kind(context, lambda: settings, nowhere)
+
+    starters = {name: partial(start, kind) for name, kind in WORKERS.items()}
+    async with trio.open_nursery() as nursery:
+        await nursery.start(partial(run_controllers, client, starters, stop=stop))
+        yield
+        stop.set()
+    os.close(nowhere)
+
+
+async def test_namespaces_are_labelled_ended_pods_deleted_and_running_ones_counted(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(replica_set("web"))
+    for made in (pod("web-0", "Running", owner="web"), pod("web-1", "Pending", owner="web"), pod("done", "Succeeded")):
+        api_server.create(made)
+    async with managing(client, Settings(keep_pods=0)):
+        await trio.sleep(1)
+        assert {each.name for each in api_server.list(Namespace) if each.metadata.labels.items() >= LABELS.items()} == {
+            each.name for each in api_server.list(Namespace)
+        }
+        assert {each.name for each in api_server.list(Pod)} == {"web-0", "web-1"}
+        assert api_server.get(ReplicaSet, "web").metadata.annotations == {RUNNING: "1"}
+        api_server.patch(Pod, "web-1", {"status": {"phase": "Running"}})
+        api_server.patch(Pod, "web-0", {"status": {"phase": "Failed"}})
+        api_server.patch(Namespace, "default", {"metadata": {"labels": {"example.com/managed": "no"}}})
+        await trio.sleep(1)
+        assert {each.name for each in api_server.list(Pod)} == {"web-1"}
+        assert api_server.get(ReplicaSet, "web").metadata.annotations == {RUNNING: "1"}
+        assert api_server.get(Namespace, "default").metadata.labels["example.com/managed"] == "yes"
+
+
+@asynccontextmanager
+async def filled(
+    client: Client, name: str, *, lead: Leadership | None = None, fencing_log: Path | str = os.devnull
+) -> AsyncIterator[Worker]:
+    """Make one worker that does not run; its caches are filled."""
+    factory = SharedInformerFactory(client)
+    context = ManagerContext(client=client, factory=factory, name=name, leadership=lead)
+    file = os.open(fencing_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    worker = WORKERS[name](context, Settings, file)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        yield worker
+        nursery.cancel_scope.cancel()
+    os.close(file)
+
+
+async def test_a_pod_that_has_ended_is_kept_until_it_is_old_enough(api_server: APIServer, client: Client) -> None:
+    api_server.create(pod("done", "Succeeded"))
+    async with filled(client, "pod-janitor") as janitor:
+        again = await janitor.reconcile(Request("default", "done"))
+    assert isinstance(again, RequeueAfter)
+    assert 3500 < again.after <= 3600
+    assert [each.name for each in api_server.list(Pod)] == ["done"]
+
+
+async def test_nothing_is_written_when_the_lease_is_not_held_any_more(
+    api_server: APIServer, client: Client, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    async with (
+        leadership(client, name="the-lease", namespace="default", identity="a") as lead,
+        filled(client, "namespace-labeller", lead=lead, fencing_log=path) as worker,
+    ):
+        await worker.reconcile(Request(None, "default"))
+    log = Entry.read(path)
+    assert [(entry.identity, entry.token, entry.controller, entry.what) for entry in log] == [
+        ("a", 0, "namespace-labeller", "act")
+    ]
+    assert not lead.is_held
+    async with filled(client, "namespace-labeller", lead=lead, fencing_log=path) as worker:
+        await worker.reconcile(Request(None, "kube-system"))
+    assert Entry.read(path) == log
+    assert api_server.get(Namespace, "default").metadata.labels.items() >= LABELS.items()
+    assert not api_server.get(Namespace, "kube-system").metadata.labels.items() >= LABELS.items()
+
+
+async def test_what_somebody_else_has_changed_meanwhile_is_left_to_the_next_event(
+    api_server: APIServer, client: Client
+) -> None:
+    async with filled(client, "namespace-labeller") as worker:
+        # No checkpoint between here and the request, so the cache does not know.
+        api_server.patch(Namespace, "default", {"metadata": {"labels": {"other": "1"}}})
+        await worker.reconcile(Request(None, "default"))
+    labels = api_server.get(Namespace, "default").metadata.labels
+    assert labels["other"] == "1"
+    assert "example.com/managed" not in labels
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "namespace_labels:",
+        "namespace_labels: yes",
+        "namespace_labels: [a]",
+        "namespace_labels: {a: 1}",
+        "namespace_labels: {1: a}",
+        "keep_pods:",
+        "keep_pods: .nan",
+        "keep_pods: .inf",
+        "keep_pods: -1",
+        "keep_pods: long",
+        "color: red",
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_refused(text: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Settings.parse(text)
+
+
+# --- as its users run it ----------------------------------------------------------------------------------------------
+
+
+async def wait_for(program: Program, text: str, times: int = 1) -> str:
+    """Wait until so many lines of the log contain a text, and return the last."""
+    found: list[str] = []
+
+    def is_there(_: object) -> bool:
+        found[:] = [line for line in program.errors if text in line]
+        return len(found) >= times
+
+    await program.wait_for(is_there)
+    return found[-1]
+
+
+async def test_it_runs_on_a_cluster_of_its_own_and_tells_of_itself_over_http(tmp_path: Path) -> None:
+    log = tmp_path / "fencing.log"
+    command = [MANAGER, "--embedded", "--leader-elect", "--identity", "a", "--http", "127.0.0.1:0"]
+    with trio.fail_after(60):
+        async with running(*command, "--controllers", "*,-pod-janitor", "--fencing-log", str(log)) as program:
+            url = (await wait_for(program, "INFO: serving ")).removeprefix("INFO: serving ")
+            await wait_for(program, "namespace-labeller: patched", times=4)
+            async with httpx.AsyncClient(base_url=url) as asking:
+                health, metrics = await asking.get("/healthz?verbose"), await asking.get("/metrics")
+            assert health.status_code == metrics.status_code == 200
+            assert "[+]leaderElection ok\n" in health.text
+            assert "[+]replica-counter ok\n" in health.text
+            assert 'leader_election_master_status{name="controller-manager"} 1.0\n' in metrics.text
+            assert 'controller_runtime_reconcile_total{controller="namespace-labeller"' in metrics.text
+            assert await program.interrupt() == 0
+    assert not any("pod-janitor: start" in line for line in program.errors)
+    entries = Entry.read(log)
+    assert overlaps(entries) == []
+    assert [entry.what for entry in entries if entry.controller == "namespace-labeller"] == [
+        "begin",
+        *["act"] * 4,
+        "end",
+    ]
+    assert [entry.what for entry in entries if entry.controller == "replica-counter"] == ["begin", "end"]
+
+
+async def test_a_replica_waits_until_the_leader_has_ended_and_a_changed_configuration_counts(
+    nursery: trio.Nursery, tmp_path: Path
+) -> None:
+    server = APIServer()
+    kubeconfig, config, log = tmp_path / "kubeconfig", tmp_path / "config.yaml", tmp_path / "fencing.log"
+    kubeconfig.write_text(KUBECONFIG.format(url=await nursery.start(serve_http, server)))
+    config.write_text("namespace_labels: {colour: blue}")
+    command = [MANAGER, "--kubeconfig", str(kubeconfig), "--config", str(config), "--fencing-log", str(log)]
+    command += ["--leader-elect", "--retry-period", "0.2"]
+    with trio.fail_after(60):
+        async with running(*command, "--identity", "a") as first:
+            await wait_for(first, "namespace-labeller: patched", times=4)
+            async with running(*command, "--identity", "b") as second:
+                await wait_for(second, ": held by 'a', 'b' waits")
+                config.write_text("namespace_labels: {colour: green}")
+                await wait_for(first, "read again")
+                server.create(namespace("new"))
+                await wait_for(first, "namespace-labeller: patched new")
+                first.process.terminate()
+                assert await first.process.wait() == 0
+                await wait_for(second, "namespace-labeller: patched default")
+                assert await second.interrupt() == 0
+    assert server.get(Namespace, "new").metadata.labels["colour"] == "green"
+    assert server.get(Namespace, "default").metadata.labels["colour"] == "green"
+    entries = Entry.read(log)
+    assert overlaps(entries) == late_writes(entries) == []
+    assert {(entry.identity, entry.token) for entry in entries} == {("a", 0), ("b", 1)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("--controllers pod-cleaner", "no controller named 'pod-cleaner'"),
+        ("--lease-duration 5", "lease_duration must be longer than renew_deadline"),
+        ("--embedded --kubeconfig x", "not allowed with argument --embedded"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(
+    arguments: str, complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["controller_manager.py", *arguments.split()])
+    with pytest.raises(SystemExit) as ended:
+        parse_arguments()
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err.splitlines()[-1]
+
+
+# --- how a fencing log is judged --------------------------------------------------------------------------------------
+
+
+def entries_of(*lines: str) -> list[Entry]:
+    """Make entries from ``TIME TOKEN WHAT`` or ``TIME TOKEN WHAT IDENTITY``."""
+    made: list[Entry] = []
+    for line in lines:
+        time, token, what, identity = (*line.split(), "")[:4]
+        made.append(Entry(float(time), identity or f"r{token}", int(token), "c", what))  # type: ignore[arg-type]  # given right
+    return made
+
+
+IN_TURN = ["1 0 begin", "2 0 act", "3 0 end", "4 1 begin", "5 1 act"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "faults"),
+    [
+        (IN_TURN, 0),
+        ([*IN_TURN, "6 0 act"], 1),
+        ([*IN_TURN, "6 1 begin r9"], 1),
+        ([*IN_TURN, "6 1 act r9"], 1),
+        ([*IN_TURN, "6 2 act"], 1),
+        ([*IN_TURN, "6 0 begin"], 1),
+        ([*IN_TURN, "6 1 end", "7 1 act"], 1),
+        (["1 0 begin", "2 1 begin", "3 0 act", "4 0 act"], 2),
+        (["1 0 begin", "2 1 begin", "3 0 end"], 1),
+    ],
+)
+def test_whatever_a_body_does_after_a_later_one_has_begun_is_found(lines: list[str], faults: int) -> None:
+    assert len(overlaps(entries_of(*lines))) == faults
+    assert len(overlaps(reversed(entries_of(*lines)))) == faults
+
+
+def test_a_body_that_was_stopped_may_end_late_and_do_nothing_else() -> None:
+    began = ["1 0 begin", "2 1 begin"]
+    assert overlaps(entries_of(*began, "3 0 end"), stopped={0}) == []
+    assert len(overlaps(entries_of(*began, "3 0 act", "4 0 end"), stopped={0})) == 1
+    assert len(overlaps(entries_of(*began, "3 0 end"), stopped={1})) == 1
+
+
+def test_a_write_that_comes_after_a_later_beginning_is_found_by_its_place_in_the_log() -> None:
+    log = entries_of("1 0 begin", "4 1 begin", "2 0 act", "5 0 end")
+    assert overlaps(log, stopped={0}) == []
+    assert late_writes(log) == [log[2]]
+    assert late_writes(sorted(log, key=lambda entry: entry.time)) == []

@@ -1,0 +1,576 @@
+"""``examples/crd_operator.py``: what it makes of a Website, and that no single fault changes the end of it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import final
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from examples.crd_operator import FINALIZER, LABEL, Website, WebsiteSpec, install, serve, with_condition
+from tests.support.processes import KUBECONFIG, running
+from trioformer import Client, NotFoundError, TrioformerError, has_condition, open_client, resuming_watch, wait_for
+from trioformer.controller import controller_of
+from trioformer.models import ObjectMeta, from_dict, to_dict
+from trioformer.models.apiextensions_v1 import CustomResourceDefinition
+from trioformer.models.core_v1 import ConfigMap, Pod, Service
+from trioformer.models.events_v1 import Event
+from trioformer.models.meta_v1 import Condition
+from trioformer.testing import APIServer
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+REASONS = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError"}
+PATIENCE = 30.0
+
+
+@attrs.frozen
+class Call:
+    """The how-manieth request of a kind; generated names are left out."""
+
+    what: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.what} #{self.number}"
+
+
+@attrs.frozen
+class Fault:
+    """What happens to one request instead of an answer."""
+
+    name: str
+    code: int = 0
+    """The answer; 0 for none."""
+    is_carried_out: bool = False
+    """Whether the server has done what it was asked for."""
+    after: float = 0.0
+    """Seconds until the caller learns of it."""
+    is_deadly: bool = False
+    """Whether the operator ends there and is started again."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+FAULTS = (
+    Fault("500", 500),
+    Fault("409", 409),
+    Fault("429", 429),
+    Fault("cut before"),
+    Fault("cut after", is_carried_out=True),
+    Fault("timeout before", after=PATIENCE),
+    Fault("timeout after", is_carried_out=True, after=PATIENCE),
+    Fault("500 after", 500, is_carried_out=True),
+    Fault("death before", is_deadly=True),
+    Fault("death after", is_carried_out=True, is_deadly=True),
+)
+
+
+USUAL = ("500", "cut after")
+"""Tried in every run; the others when it may take long."""
+
+
+@final
+@attrs.define(eq=False)
+class FaultyTransport(httpx.AsyncBaseTransport):
+    """Writes down what is asked for, and lets some requests go wrong."""
+
+    inner: httpx.AsyncBaseTransport
+    faults: Mapping[Call, Fault] = attrs.field(factory=dict)
+    calls: list[Call] = attrs.field(factory=list)
+    counts: Counter[str] = attrs.field(factory=Counter)
+    operator: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        what = call_of(request)
+        self.counts[what] += 1
+        call = Call(what, self.counts[what])
+        self.calls.append(call)
+        if call in self.faults:
+            return await self.fail(request, self.faults[call])
+        return await self.inner.handle_async_request(request)
+
+    async def fail(self, request: httpx.Request, fault: Fault) -> httpx.Response:
+        if fault.is_carried_out:
+            response = await self.inner.handle_async_request(request)
+            await response.aclose()
+        if fault.is_deadly:
+            self.operator.cancel()
+        await trio.sleep(fault.after)
+        if fault.after:
+            raise httpx.ReadTimeout("nothing came")
+        if not fault.code:
+            raise httpx.ReadError("the connection was cut")
+        code, reason = fault.code, REASONS[fault.code]
+        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
+        return httpx.Response(code, json=status | {"message": "as ordered"}, request=request)
+
+
+def call_of(request: httpx.Request) -> str:
+    path = re.sub(r"/(pods|events)/[^/]+", r"/\1/*", request.url.path)
+    return f"{request.method} {path}{' watch' * (request.url.params.get('watch', '') in ('1', 'true'))}"
+
+
+# --- the story --------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Story:
+    """An operator, and somebody who uses it."""
+
+    server: APIServer
+    transport: FaultyTransport
+    client: Client
+    settled: float
+    """Seconds after which everything that is going to happen has; six times that, no watch has ended by itself yet."""
+    restarts: int = 0
+    flips: int = 0
+    states: list[Website] = attrs.field(factory=list)
+
+    async def operate(self) -> None:
+        """Run the operator, and again when it fails, as a Deployment would."""
+        while True:
+            try:
+                with trio.CancelScope() as self.transport.operator:
+                    async with open_client(self.server.config, http_transport=self.transport) as client:
+                        await serve(client, self.server.clock)
+            except* TrioformerError:
+                pass
+            self.restarts += 1
+            await trio.sleep(1)
+
+    async def follow(self) -> None:
+        """Write down every state of the Website."""
+        websites = self.client.api(Website)
+        async with resuming_watch(websites, resource_version=(await websites.list()).resource_version) as events:
+            async for event in events:
+                self.states.append(event.object)
+
+    async def tell(self, nursery: trio.Nursery) -> None:
+        """Create a Website beside an orphan of its, change it, take a pod away from it, scale it, and delete it."""
+        nursery.start_soon(self.operate)
+        definitions = self.client.api(CustomResourceDefinition)
+        await wait_for(definitions, "websites.example.com", has_condition("Established"), missing_ok=True)
+        nursery.start_soon(self.follow)
+        await trio.sleep(self.settled)
+        self.server.create(from_dict(Pod, {"metadata": {"name": "orphan", "labels": {LABEL: "hello"}}}))
+        spec = WebsiteSpec(page="Hello", replicas=3)
+        self.server.create(Website(metadata=ObjectMeta(name="hello", namespace="default"), spec=spec))
+        await self.settle(page="Hello", pods=3)
+        assert self.is_owned("orphan")
+        self.server.disconnect_watches(how="reset")
+        self.server.patch(Website, "hello", {"spec": {"page": "Hello, world", "replicas": 1}})
+        await self.settle(page="Hello, world", pods=1)
+        (left,) = self.pods()
+        self.server.patch(Pod, left, {"metadata": {"labels": {LABEL: None}}})
+        await self.settle(page="Hello, world", pods=1, strangers=[left])
+        assert not self.is_owned(left)
+        self.server.patch(Website, "hello", {"spec": {"replicas": 2}})
+        await self.settle(page="Hello, world", pods=2, strangers=[left])
+        self.server.delete(Website, "hello")
+        await trio.sleep(self.settled)
+        with pytest.raises(NotFoundError):
+            self.server.get(Website, "hello")
+        assert self.pods() == [left]
+        assert self.server.list(ConfigMap) == []
+        assert self.server.list(Service) == []
+        self.flips = self.count_flips()
+
+    def pods(self) -> list[str]:
+        return [pod.name for pod in self.server.list(Pod)]
+
+    def is_owned(self, pod: str) -> bool:
+        controller = controller_of(self.server.get(Pod, pod))
+        return controller is not None and controller.uid == self.server.get(Website, "hello").uid
+
+    async def settle(self, *, page: str, pods: int, strangers: Sequence[str] = ()) -> None:
+        """Wait, and make sure that there is what there should be, and nothing else."""
+        await trio.sleep(self.settled)
+        website = self.server.get(Website, "hello")
+        assert [pod for pod in self.pods() if not self.is_owned(pod)] == list(strangers)
+        assert len(self.pods()) == pods + len(strangers)
+        for kind in (ConfigMap, Service):
+            (one,) = self.server.list(kind)
+            assert one.name == "hello"
+            assert controller_of(one) == controller_of(self.server.get(Pod, self.own_pod()))
+        assert self.server.get(ConfigMap, "hello").data == {"index.html": page}
+        assert website.metadata.finalizers == (FINALIZER,)
+        generation = website.metadata.generation
+        (ready,) = to_dict(website)["status"].pop("conditions")
+        assert ready.pop("lastTransitionTime")
+        assert ready == {
+            "type": "Ready",
+            "status": "True",
+            "reason": "Complete",
+            "message": "all there",
+            "observedGeneration": generation,
+        }
+        assert (website.status.observed_generation, website.status.pods) == (generation, pods)
+
+    def own_pod(self) -> str:
+        return next(pod for pod in self.pods() if self.is_owned(pod))
+
+    def count_flips(self) -> int:
+        """How often what was complete was so no longer; a condition's time changes with its status, and only then."""
+        seen = [state.status.conditions[0] for state in self.states if state.status.conditions]
+        flips = 0
+        for old, new in itertools.pairwise(seen):
+            assert old.last_transition_time is not None
+            assert new.last_transition_time is not None
+            if old.status == new.status:
+                assert new.last_transition_time == old.last_transition_time
+            elif new.status == "False":  # what is complete has been so for long; the reverse may take no time here
+                assert new.last_transition_time > old.last_transition_time
+                flips += 1
+        return flips
+
+
+@asynccontextmanager
+async def a_story(faults: Mapping[Call, Fault] | None = None, *, settled: float = 45.0) -> AsyncIterator[Story]:
+    server = APIServer()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with server.open_client() as client:
+            story = Story(server, FaultyTransport(server.http_transport(), faults or {}), client, settled)
+            try:
+                await story.tell(nursery)
+            except BaseException as error:
+                error.add_note(
+                    f"in the story with {', '.join(f'{call}: {fault}' for call, fault in (faults or {}).items())}"
+                )
+                raise
+            yield story
+            nursery.cancel_scope.cancel()
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "trioformer.controller"]
+
+
+async def test_a_website_comes_changes_and_goes(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_story() as story:
+        assert (story.restarts, story.flips) == (0, 3)
+        statuses = [call for call in story.transport.calls if call.what.endswith("/status")]
+        assert len(statuses) == 8  # not complete and complete, four times
+    assert warnings_of(caplog) == []
+    words = [" ".join((event.note or "").split()[:2]) for event in story.server.list(Event)]
+    assert Counter(words) == {
+        "created ConfigMap": 1,
+        "created Service": 1,
+        "created Pod": 4,
+        "deleted Pod": 4,
+        "deleted ConfigMap": 1,
+        "deleted Service": 1,
+        "nothing is": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(each, id=str(each), marks=() if each.name in USUAL else pytest.mark.long) for each in FAULTS],
+)
+async def test_whatever_call_fails_the_end_is_the_same(fault: Fault, autojump_clock: trio.testing.MockClock) -> None:
+    async with a_story() as story:
+        calls = story.transport.calls
+    failed = 0
+    for call in calls:
+        async with a_story({call: fault}) as story:
+            if call in story.transport.calls:  # in some orders of events a reconcile more is called
+                failed += 1
+                assert story.restarts <= (fault.is_deadly or "customresourcedefinitions" in call.what)
+    assert failed > 55
+
+
+@pytest.mark.long
+async def test_whichever_calls_fail_the_end_is_the_same(autojump_clock: trio.testing.MockClock) -> None:
+    async with a_story() as story:
+        calls = story.transport.calls
+    for seed in range(100):
+        rng = random.Random(seed)
+        faults = {call: rng.choice(FAULTS) for call in rng.sample(calls, rng.randint(2, 6))}
+        async with a_story(faults, settled=45.0 * len(faults)):
+            pass
+
+
+# --- single things ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def operated(api_server: APIServer, client: Client, nursery: trio.Nursery) -> APIServer:
+    """An API server with a running operator, and a Website of two pods."""
+    await install(client)
+    await install(client)  # as with each start
+    nursery.start_soon(serve, client, api_server.clock)
+    spec = WebsiteSpec(page="Hello", replicas=2)
+    api_server.create(Website(metadata=ObjectMeta(name="hello", namespace="default"), spec=spec))
+    await trio.sleep(1)
+    return api_server
+
+
+def ready_of(server: APIServer) -> Condition:
+    (condition,) = server.get(Website, "hello").status.conditions
+    return condition
+
+
+async def test_while_the_watch_of_pods_is_broken_there_is_no_pod_too_many_nor_too_few(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    seen: set[int] = set()
+    for before, replicas in ((2, 4), (4, 1)):
+        operated.fail_next(3, verb="watch", resource="pods")
+        operated.disconnect_watches(kind=Pod)
+        operated.patch(Website, "hello", {"spec": {"replicas": replicas}})
+        for number in range(20):
+            operated.patch(Website, "hello", {"metadata": {"labels": {"number": str(number)}}})
+            await trio.sleep(0.1)
+            seen.add(len(operated.list(Pod)))
+        assert (ready_of(operated).status, ready_of(operated).message) == ("False", f"{before} of {replicas} pods")
+        await trio.sleep(60)
+        assert len(operated.list(Pod)) == replicas
+        assert ready_of(operated).status == "True"
+    assert seen == {1, 4}
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+async def test_pods_that_nobody_is_told_of_hold_up_a_website_for_five_minutes_and_not_its_successor(
+    is_made_anew: bool, autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    """They are created and deleted while the watch is broken."""
+    known = operated.list(Pod)
+    operated.fail_next(3, verb="watch", resource="pods")
+    operated.disconnect_watches(kind=Pod)
+    operated.patch(Website, "hello", {"spec": {"replicas": 4}})
+    await trio.sleep(0.1)
+    for pod in operated.list(Pod):
+        if pod not in known:
+            operated.delete(pod)
+    operated.compact()
+    await trio.sleep(250)
+    assert len(operated.list(Pod)) == 2
+    if is_made_anew:
+        website = operated.get(Website, "hello")
+        operated.delete(Website, "hello")
+        await trio.sleep(5)
+        operated.create(Website(metadata=ObjectMeta(name="hello", namespace="default"), spec=website.spec))
+        await trio.sleep(5)
+    else:
+        await trio.sleep(60)
+    assert len(operated.list(Pod)) == 4
+    assert ready_of(operated).status == "True"
+
+
+async def test_what_somebody_deletes_or_changes_and_what_has_ended_is_put_right(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    ended, going = operated.list(Pod)
+    operated.patch(Pod, ended.name, {"status": {"phase": "Failed"}})
+    operated.delete(going)
+    operated.delete(Service, "hello")
+    operated.patch(ConfigMap, "hello", {"data": {"index.html": "Buy!"}})
+    operated.patch(Website, "hello", {"status": {"pods": 99}})
+    await trio.sleep(1)
+    alive = [pod for pod in operated.list(Pod) if pod.status.phase != "Failed"]
+    assert len(alive) == 2
+    assert going.name not in [pod.name for pod in alive]
+    assert operated.list(Service)[0].metadata.labels == {LABEL: "hello"}
+    assert operated.get(ConfigMap, "hello").data == {"index.html": "Hello"}
+    assert operated.get(Website, "hello").status.pods == 2
+    assert ready_of(operated).status == "True"
+
+
+async def test_an_orphan_that_comes_later_is_adopted_and_one_too_many(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    operated.create(from_dict(Pod, {"metadata": {"name": "orphan", "labels": {LABEL: "hello"}}}))
+    await trio.sleep(1)
+    pods = operated.list(Pod)
+    assert len(pods) == 2
+    assert all(controller_of(pod) for pod in pods)
+
+
+async def test_a_pod_that_takes_its_time_to_go_is_replaced_and_keeps_its_website_from_going(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    slow, _ = [pod.name for pod in operated.list(Pod)]
+    operated.patch(Pod, slow, {"metadata": {"finalizers": ["example.com/slow"]}})
+    operated.delete(Pod, slow)
+    await trio.sleep(1)
+    assert len(operated.list(Pod)) == 3
+    assert operated.get(Website, "hello").status.pods == 2
+    operated.delete(Website, "hello")
+    await trio.sleep(60)
+    assert [pod.name for pod in operated.list(Pod)] == [slow]
+    assert operated.get(Website, "hello").metadata.finalizers == (FINALIZER,)
+    operated.patch(Pod, slow, {"metadata": {"finalizers": None}})
+    await trio.sleep(1)
+    assert operated.list(Website) == []
+
+
+async def test_a_pod_that_is_gone_before_it_is_deleted_is_no_failure(
+    autojump_clock: trio.testing.MockClock, operated: APIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    operated.fail_next(3, verb="watch", resource="pods")
+    operated.disconnect_watches(kind=Pod)
+    for pod in operated.list(Pod):
+        operated.delete(pod)
+    operated.patch(Website, "hello", {"spec": {"replicas": 0}})
+    await trio.sleep(60)
+    assert warnings_of(caplog) == []
+    assert ready_of(operated).status == "True"
+
+
+async def test_a_name_that_is_taken_is_told_in_an_event_and_tried_again(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    api_server.create(ConfigMap(metadata=ObjectMeta(name="hello", namespace="default"), data={"mine": "yes"}))
+    await install(client)
+    nursery.start_soon(serve, client, api_server.clock)
+    api_server.create(Website(metadata=ObjectMeta(name="hello", namespace="default")))
+    await trio.sleep(10)
+    (warning,) = [event for event in api_server.list(Event) if event.type == "Warning"]
+    assert (warning.reason, warning.regarding.name) == ("Failed", "hello")
+    assert "already exists" in (warning.note or "")
+    assert api_server.get(ConfigMap, "hello").data == {"mine": "yes"}
+    api_server.delete(ConfigMap, "hello")
+    await trio.sleep(60)
+    assert ready_of(api_server).status == "True"
+
+
+async def test_pods_that_cannot_be_adopted_are_told_in_one_event(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    operated.fail_next(2, verb="patch", resource="pods", status=403)
+    operated.disconnect_watches(kind=Pod)  # so that it sees both at once
+    for name in ("one", "two"):
+        operated.create(from_dict(Pod, {"metadata": {"name": name, "labels": {LABEL: "hello"}}}))
+    await trio.sleep(60)
+    (warning,) = [event for event in operated.list(Event) if event.type == "Warning"]
+    assert (warning.reason, warning.regarding.name) == ("Failed", "hello")
+    assert re.findall("patch pods/(one|two) .*?: forbidden", warning.note or "") == ["one", "two"]
+    assert ready_of(operated).status == "True"
+
+
+async def test_a_website_without_our_finalizer_goes_as_it_likes(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    """Somebody has taken it off; garbage collection, which there is none of here, would do the rest."""
+    operated.patch(Website, "hello", {"metadata": {"finalizers": ["example.com/other"]}})
+    operated.requests.clear()
+    operated.delete(Website, "hello")
+    await trio.sleep(60)
+    assert operated.get(Website, "hello").metadata.finalizers == ("example.com/other",)
+    assert operated.list(Pod) == []
+    assert [each for each in operated.requests if each.verb == "patch" and each.resource == "websites"] == []
+    operated.patch(Website, "hello", {"metadata": {"finalizers": None}})
+    await trio.sleep(1)
+    assert operated.list(Website) == []
+
+
+async def test_what_is_created_at_the_last_moment_does_not_outlive_the_website(
+    autojump_clock: trio.testing.MockClock, operated: APIServer
+) -> None:
+    """A pod that the operator's cache does not know of, as the watch is broken; and one of somebody else."""
+    mine = to_dict(operated.list(Pod)[0].metadata.owner_references[0])
+    operated.patch(Website, "hello", {"spec": {"replicas": 0}})
+    await trio.sleep(1)
+    operated.fail_next(3, verb="watch", resource="pods")
+    operated.disconnect_watches(kind=Pod)
+    for name, owner in (("late", mine), ("strangers", mine | {"uid": "another"})):
+        metadata = {"name": name, "labels": {LABEL: "hello"}, "ownerReferences": [owner]}
+        operated.create(from_dict(Pod, {"metadata": metadata}))
+    operated.delete(Website, "hello")
+    await trio.sleep(60)
+    assert operated.list(Website) == []
+    assert [pod.name for pod in operated.list(Pod)] == ["strangers"]
+
+
+async def test_a_condition_keeps_its_time_until_its_status_flips() -> None:
+    noon, later = datetime(2026, 1, 1, 12, tzinfo=UTC), datetime(2026, 1, 1, 13, tzinfo=UTC)
+    other = Condition(type="Other", status="True", last_transition_time=noon)
+    ready = Condition(type="Ready", status="False", reason="A")
+    first = with_condition([other], ready, noon)
+    same = with_condition(first, attrs.evolve(ready, reason="B"), later)
+    flipped = with_condition(same, attrs.evolve(ready, status="True"), later)
+    told = [[(each.type, each.reason, each.last_transition_time) for each in every] for every in (first, same, flipped)]
+    assert told == [
+        [("Other", "", noon), ("Ready", "A", noon)],
+        [("Other", "", noon), ("Ready", "B", noon)],
+        [("Other", "", noon), ("Ready", "A", later)],
+    ]
+
+
+async def test_the_program_plays_with_an_embedded_cluster_and_ends_in_good_order() -> None:
+    with trio.fail_after(60):
+        async with running("examples/crd_operator.py", "--embedded") as program:
+            await program.wait_for_line("default/hello: nothing is left")
+            assert await program.interrupt() == 0
+    words = Counter(" ".join(line.split()[1:3]) for line in program.lines)
+    assert words == {
+        "": 1,
+        "created ConfigMap": 1,
+        "created Service": 1,
+        "created Pod": 3,
+        "deleted Pod": 3,
+        "deleted ConfigMap": 1,
+        "deleted Service": 1,
+        "nothing is": 1,
+    }
+    assert program.errors == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_program_ends_at_once_when_told_while_the_server_does_not_answer(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    asked = trio.Event()
+
+    async def hang(stream: trio.SocketStream) -> None:
+        asked.set()
+        await trio.sleep_forever()
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            (listener,) = await nursery.start(partial(trio.serve_tcp, hang, 0, host="127.0.0.1"))
+            kubeconfig = tmp_path / "kubeconfig"
+            kubeconfig.write_text(KUBECONFIG.format(url=f"http://127.0.0.1:{listener.socket.getsockname()[1]}"))
+            async with running("examples/crd_operator.py", "--kubeconfig", str(kubeconfig)) as program:
+                await asked.wait()
+                with trio.fail_after(5):
+                    program.process.send_signal(number)
+                    assert await program.process.wait() == 0
+                assert program.errors == []
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_signal_ends_the_operator_while_its_caches_are_not_filled(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    await install(client)
+    for verb in ("list", "watch"):
+        api_server.fail_next(1_000, verb=verb, resource="pods", status=500)
+    previous = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one that nobody takes would end the tests
+    try:
+        with trio.fail_after(20):
+            async with trio.open_nursery() as operating:
+                operating.start_soon(serve, client, api_server.clock)
+                await trio.sleep(10)
+                signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert trio.current_time() == 10

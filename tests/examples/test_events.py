@@ -1,0 +1,90 @@
+"""``examples/events.py`` as a user runs it, and its reporter in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import trio
+import trio.testing
+
+from examples import events
+from tests.support.event_recorders import count_of, stored
+from tests.support.processes import KUBECONFIG, running
+from trioformer.client import Client
+from trioformer.models import from_dict
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, serve_http
+
+PROGRAM = "examples/events.py"
+
+
+def pod(name: str, **restarts: int) -> Pod:
+    """A pod whose containers have restarted so often."""
+    containers = [{"name": each, "image": "app:1"} for each in restarts]
+    return from_dict(
+        Pod, {"metadata": {"name": name}, "spec": {"containers": containers}, "status": status(**restarts)}
+    )
+
+
+def status(**restarts: int) -> dict[str, object]:
+    statuses = [
+        {"name": name, "restartCount": count, "ready": True, "image": "app:1", "imageID": ""}
+        for name, count in restarts.items()
+    ]
+    return {"phase": "Running", "containerStatuses": statuses}
+
+
+async def test_with_embedded_it_shows_how_restarts_are_counted() -> None:
+    with trio.fail_after(30):
+        async with running(PROGRAM, "--embedded") as program:
+            line = "Warning ContainerRestarted Pod/unlucky: container app has restarted"
+            await program.wait_for_line(f"{line} (x1)")
+            await program.wait_for_line(f"{line} (x2)")
+            assert await program.interrupt() == 0
+            await program.wait_for(lambda lines: " restarts recorded, " in lines[-1])
+    assert program.lines[0] == "watching pods"
+    assert program.errors == []
+
+
+async def test_with_a_kubeconfig_it_reports_to_that_cluster_and_forgets_nothing_at_the_end(
+    nursery: trio.Nursery, tmp_path: Path
+) -> None:
+    server = APIServer()
+    file = tmp_path / "kubeconfig"
+    file.write_text(KUBECONFIG.format(url=await nursery.start(serve_http, server)))
+    server.create(pod("web", app=3, proxy=0))
+    with trio.fail_after(30):
+        async with running(PROGRAM, "--kubeconfig", str(file)) as program:
+            await program.wait_for_line("watching pods")
+            for count in range(4, 10):
+                server.patch(Pod, "web", {"status": status(app=count, proxy=0)})
+                await program.wait_for_line(f"default/web: container app has restarted, {count} times in all")
+            program.process.terminate()
+            assert await program.process.wait() == 0
+            await program.wait_for_line("6 restarts recorded, 6 written")
+    assert program.errors == []
+    (event,) = stored(server)
+    assert count_of(event) == 6
+    assert (event.type, event.reason, event.note) == ("Warning", "ContainerRestarted", "container app has restarted")
+    assert event.regarding.uid == server.get(Pod, "web").uid
+
+
+async def test_each_container_that_restarts_is_reported_and_what_was_before_is_not(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    client: Client,
+    nursery: trio.Nursery,
+) -> None:
+    api_server.create(pod("web", app=3, proxy=0))
+    stop = trio.Event()
+    nursery.start_soon(events.serve, client, stop)
+    await trio.sleep(1)
+    assert stored(api_server) == []
+    api_server.patch(Pod, "web", {"status": status(app=4, proxy=1)})
+    api_server.patch(Pod, "web", {"metadata": {"labels": {"seen": "yes"}}})
+    await trio.sleep(1)
+    assert sorted(event.note or "" for event in stored(api_server)) == [
+        "container app has restarted",
+        "container proxy has restarted",
+    ]
+    stop.set()

@@ -1,0 +1,284 @@
+"""The programs in ``examples/`` do what they say; those of ``pod_logger.py`` are tested in ``test_pod_logger.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from examples import custom_resource, indexes, list_and_watch, many_namespaces, transforms, work_queue
+from tests.support.processes import KUBECONFIG, result_of, running
+from trioformer import Client, SharedInformerFactory
+from trioformer.models import from_dict, to_dict
+from trioformer.models.apps_v1 import ReplicaSet
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, serve_http
+
+
+def pod(name: str, *, app: str = "web", node: str = "node-1", image: str = "nginx") -> Pod:
+    metadata = {"name": name, "namespace": "default", "labels": {"app": app}}
+    spec = {"nodeName": node, "containers": [{"name": "main", "image": image}]}
+    return from_dict(Pod, {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}})
+
+
+@pytest.fixture
+async def served(nursery: trio.Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> APIServer:
+    """An API server on a real socket, which ``$KUBECONFIG`` leads to."""
+    server = APIServer()
+    url = await nursery.start(serve_http, server)
+    file = tmp_path / "kubeconfig"
+    file.write_text(KUBECONFIG.format(url=url))
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    return server
+
+
+async def test_the_readmes_program_counts_pods_and_follows_them(served: APIServer) -> None:
+    served.create(pod("web-0"))
+    served.create(pod("api-0", app="api"))
+    with trio.fail_after(30):
+        async with running("examples/follow_pods.py") as program:
+            await program.wait_for_line("1 pods of app=web")
+            served.create(pod("web-1"))
+            await program.wait_for_line("new: web-1")
+            served.patch(Pod, "web-1", {"status": {"phase": "Failed"}})
+            await program.wait_for_line("changed: web-1 Failed")
+            served.delete(Pod, "web-1")
+            await program.wait_for_line("gone: web-1")
+    assert program.errors == []
+
+
+async def test_the_filtering_handler_tells_of_failures_and_their_end(served: APIServer) -> None:
+    served.create(pod("works"))
+    served.create(pod("fails"))
+    served.patch(Pod, "fails", {"status": {"phase": "Failed"}})
+    with trio.fail_after(30):
+        async with running("examples/filtering_handler.py") as program:
+            await program.wait_for_line("0 could not be handled; waiting for more")
+            served.patch(Pod, "works", {"status": {"phase": "Failed"}})
+            await program.wait_for_line("failed: works")
+            served.patch(Pod, "works", {"status": {"phase": "Running"}})
+            await program.wait_for_line("no longer failed: works")
+            served.delete(Pod, "works")
+            served.delete(Pod, "fails")
+            await program.wait_for_line("no longer failed: fails")
+    assert program.lines[0] == "had failed: fails"
+    assert len(program.lines) == 5
+    assert program.errors == []
+
+
+async def test_listing_and_watching_resumes_when_the_server_ends_the_watch(served: APIServer) -> None:
+    served.create(pod("web-0"))
+    with trio.fail_after(30):
+        async with running("examples/list_and_watch.py") as program:
+            await program.wait_for(lambda lines: any(line.split() == ["web-0", "Running", "node-1"] for line in lines))
+            served.create(pod("web-1"))
+            await program.wait_for(lambda lines: any(line.split() == ["ADDED", "web-1"] for line in lines))
+            served.disconnect_watches()
+            await program.wait_for(lambda lines: any(line.split() == ["web-1", "Running", "node-1"] for line in lines))
+    assert program.errors == []
+
+
+async def test_listing_and_watching_ends_after_the_seconds_it_was_given(served: APIServer) -> None:
+    served.create(pod("web-0"))
+    code, lines, errors = await result_of("examples/list_and_watch.py", "--for", "0.1")
+    assert (code, len(lines), errors) == (0, 1, [])
+
+
+async def test_a_pod_is_waited_for_until_it_is_ready_and_until_it_is_gone(served: APIServer) -> None:
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    with trio.fail_after(30):
+        async with running("examples/wait_for.py") as program:
+            await program.wait_for_line("ADDED    waited-for")
+            served.patch(Pod, "waited-for", ready)
+            await program.wait_for_line("waited-for is ready on no node")
+            assert await program.process.wait() == 0
+            await program.wait_for_line("waited-for is gone")
+    assert served.list(Pod) == []
+    assert program.errors == []
+
+
+async def test_a_pod_that_does_not_become_ready_is_told_and_taken_away(served: APIServer) -> None:
+    code, _, errors = await result_of("examples/wait_for.py", "--for", "0.5")
+    assert (code, errors) == (1, ["waited-for was not ready within 0.5 s"])
+    assert served.list(Pod) == []
+
+
+async def test_a_pod_is_labelled_and_a_missing_one_is_told(
+    api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api_server.create(pod("web-0"))
+    await list_and_watch.label(client, "default", "web-0", seen="yes")
+    await list_and_watch.label(client, "default", "web-9", seen="yes")
+    assert api_server.get(Pod, "web-0").metadata.labels == {"app": "web", "seen": "yes"}
+    assert capsys.readouterr().out == "there is no pod web-9\n"
+
+
+async def test_the_report_counts_nodes_and_images(api_server: APIServer, client: Client, nursery: trio.Nursery) -> None:
+    for made in (pod("a"), pod("b"), pod("c", node="node-2", image="busybox"), pod("d", node="")):
+        api_server.create(made)
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod, indexers=indexes.INDEXERS)
+    await nursery.start(factory.run)
+    assert indexes.report(informer.lister) == ["node-1: a, b", "node-2: c", "busybox: 1", "nginx: 3"]
+
+
+async def test_a_transform_keeps_the_names_and_the_cache_has_what_was_written(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    assert await transforms.write_and_read(client, "default") == ["motd: ''", "empty: ''"]
+
+
+async def test_the_cache_is_read_after_a_write_to_a_server(served: APIServer) -> None:
+    assert await result_of("examples/transforms.py") == (0, ["motd: ''", "empty: ''"], [])
+
+
+async def test_the_report_is_printed(served: APIServer) -> None:
+    served.create(pod("a"))
+    assert await result_of("examples/indexes.py") == (0, ["node-1: a", "nginx: 1"], [])
+
+
+async def test_what_may_be_read_is_counted_and_what_may_not_is_told(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    api_server.create(pod("a"))
+    api_server.fail_next(100, resource="secrets", status=403)
+    pods, config_maps, secrets = await many_namespaces.count(client, ["kube-system", "default"])
+    assert pods == "Pod in namespaces default, kube-system: 1"
+    assert config_maps == "metadata of ConfigMap in namespaces default, kube-system: 0"
+    assert secrets.startswith("metadata of Secret in namespaces default, kube-system: failed after ")
+    assert "403" in secrets
+
+
+async def test_what_is_in_namespaces_is_printed(served: APIServer) -> None:
+    code, lines, errors = await result_of("examples/many_namespaces.py", "default", "kube-system")
+    assert (code, len(lines), errors) == (0, 3, [])
+
+
+async def test_a_custom_resource_is_created_and_scaled(served: APIServer) -> None:
+    served.register(custom_resource.CronTab)
+    assert await result_of("examples/custom_resource.py") == (0, ["every-five-minutes 3"], [])
+
+
+async def test_scaling_a_custom_resource_keeps_what_its_class_does_not_know(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.register(custom_resource.CronTab)
+    api_server.create(
+        {
+            "apiVersion": "stable.example.com/v1",
+            "kind": "CronTab",
+            "metadata": {"name": "nightly"},
+            "spec": {"cronSpec": "0 3 * * *", "suspend": True},
+        }
+    )
+    changed = await custom_resource.scale(client, "nightly", replicas=2)
+    assert to_dict(changed)["spec"] == {"cronSpec": "0 3 * * *", "suspend": True, "replicas": 2}
+
+
+async def test_kinds_without_classes_are_shown_resized_and_counted() -> None:
+    lines = ["Widget first: {'size': 2, 'color': 'red'}", "api: 1, web: 2"]
+    assert await result_of("examples/dynamic_kinds.py") == (0, lines, [])
+
+
+async def test_a_clusters_kind_is_shown_by_its_name(served: APIServer) -> None:
+    served.register(custom_resource.CronTab)
+    served.create(
+        {
+            "apiVersion": "stable.example.com/v1",
+            "kind": "CronTab",
+            "metadata": {"name": "nightly"},
+            "spec": {"image": "busybox"},
+        }
+    )
+    found = await result_of("examples/dynamic_kinds.py", "stable.example.com/v1", "CronTab")
+    assert found == (0, ["CronTab nightly: {'image': 'busybox'}"], [])
+
+
+async def test_pages_are_published_and_those_that_fail_too_often_given_up(
+    autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await work_queue.Publisher().serve(["index", "news:2", "lost:99"], seconds=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(lines) == [
+        "index: published",
+        "lost:99: it is locked, given up",
+        *["lost:99: it is locked, trying again"] * 5,
+        *["news:2: it is locked, trying again"] * 2,
+        "news:2: published",
+    ]
+    assert lines[-1] == "lost:99: it is locked, given up"
+
+
+async def test_pages_that_wait_for_their_next_try_at_the_end_are_told(
+    autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await work_queue.Publisher().serve(["lost:99"], seconds=0.1)
+    assert capsys.readouterr().out.splitlines() == ["lost:99: it is locked, trying again"] * 4 + ["lost:99: left over"]
+
+
+async def test_the_pages_of_a_command_line_are_published() -> None:
+    assert await result_of("examples/work_queue.py", "index", "--for", "0.1") == (0, ["index: published"], [])
+
+
+def replica_set(name: str) -> dict[str, object]:
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
+
+
+def owned(made: Pod, owner: str) -> Pod:
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": "u", "controller": True}
+    patch = to_dict(made)
+    patch["metadata"]["ownerReferences"] = [reference]
+    return from_dict(Pod, patch)
+
+
+async def test_the_pods_of_replica_sets_are_counted_and_the_program_ends_in_good_order(served: APIServer) -> None:
+    served.create(replica_set("web"))
+    served.create(owned(pod("web-0"), "web"))
+    with trio.fail_after(30):
+        async with running("examples/replica_counter.py") as program:
+            await program.wait_for_line("default/web: 1 running")
+            served.create(owned(pod("web-1"), "web"))
+            await program.wait_for_line("default/web: 2 running")
+            served.delete(Pod, "web-0")
+            await program.wait_for(lambda lines: lines.count("default/web: 1 running") == 2)
+            assert await program.interrupt() == 0
+    assert program.errors == []
+    assert served.get(ReplicaSet, "web").metadata.annotations == {"example.com/running": "1"}
+
+
+async def test_a_count_that_somebody_changes_is_put_right_and_one_that_fails_waits_for_the_next_event(
+    served: APIServer,
+) -> None:
+    served.create(replica_set("web"))
+    with trio.fail_after(30):
+        async with running("examples/replica_counter.py") as program:
+            await program.wait_for_line("default/web: 0 running")
+            served.patch(ReplicaSet, "web", {"metadata": {"annotations": {"example.com/running": "many"}}})
+            await program.wait_for(lambda lines: lines.count("default/web: 0 running") == 2)
+            served.fail_next(6, verb="patch", resource="replicasets", status=403)
+            served.create(owned(pod("web-0"), "web"))
+            await program.wait_for(lambda lines: lines[-1].startswith("default/web: given up after "))
+            served.create(owned(pod("web-1"), "web"))
+            await program.wait_for_line("default/web: 2 running")
+    assert "default/web: 1 running" not in program.lines
+
+
+async def test_when_the_leader_is_told_to_end_it_tidies_up_and_the_next_one_leads(served: APIServer) -> None:
+    leader = ("examples/leader.py", "--retry-period", "1", "--identity")
+    with trio.fail_after(30):
+        async with running(*leader, "a") as first:
+            await first.wait_for_line("a leads, transitions 0")
+            async with running(*leader, "b") as second:
+                await second.wait_for_line("the leader is a")
+                first.process.terminate()
+                assert await first.process.wait() == 0
+                await first.wait_for_line("a has tidied up")
+                await second.wait_for_line("b leads, transitions 1")
+                assert await second.interrupt() == 0
+                await second.wait_for_line("b has tidied up")
+    assert first.errors == second.errors == []

@@ -1,0 +1,36 @@
+"""Examples that are told to end before they have seen anything of their cluster."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.support.processes import KUBECONFIG, running
+
+
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        ("examples/workqueue_controller.py", signal.SIGINT),
+        ("examples/events.py", signal.SIGTERM),
+        ("examples/replica_counter.py", signal.SIGTERM),
+    ],
+)
+async def test_a_signal_ends_it_while_the_server_is_away(
+    program: str, how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG.format(url=f"http://127.0.0.1:{port}"))
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    async with listener, running(program) as started:
+        with trio.fail_after(30):
+            connection = await listener.accept()  # it asks for its first list, and is heard by nobody
+        async with connection:
+            started.process.send_signal(how)
+            with trio.fail_after(5):
+                assert await started.process.wait() == 0

@@ -1,0 +1,215 @@
+"""``examples/pod_logger.py`` as a user runs it: its lines, exit codes, and one line for all that can be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.support.loopback_server import Exchange, LoopbackServer
+from tests.support.processes import POD_LOGGER, result_of, running
+
+LOGGER = str(POD_LOGGER)
+
+
+async def test_the_embedded_cluster_shows_all_three_lines_within_three_seconds() -> None:
+    async with running(LOGGER, "--embedded") as logger:
+        # The clock starts when the first line is there: starting Python is not the cluster's time.
+        with trio.fail_after(20):
+            await logger.wait_for(lambda lines: bool(lines))
+        with trio.fail_after(3):
+            for part in ("New Pod Added to Store: ", " Pod Updated to ", "Pod Deleted from Store: "):
+                await logger.wait_for(lambda lines, part=part: any(part in line for line in lines))  # type: ignore[misc]  # bound early
+        with trio.fail_after(2):
+            assert await logger.interrupt() == 0
+    assert logger.errors == []
+
+
+async def test_it_ends_by_itself_after_the_seconds_it_was_given() -> None:
+    code, lines, errors = await result_of(LOGGER, "--embedded", "--for", "1", "--resync", "0")
+    assert code == 0
+    assert any(line.startswith("New Pod Added to Store: ") for line in lines)
+    assert errors == []
+
+
+async def test_an_updated_pod_is_named_twice_in_its_line() -> None:
+    async with running(LOGGER, "--embedded") as logger:
+        with trio.fail_after(20):
+            await logger.wait_for(lambda lines: any(" Pod Updated to " in line for line in lines))
+    line = next(line for line in logger.lines if " Pod Updated to " in line)
+    name, _, again = line.partition(" Pod Updated to ")
+    assert name == again
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--resync", "often"],
+        ["--resync", "-1"],
+        ["--for", "nan"],
+        ["--nonsense"],
+        ["--embedded", "--kubeconfig", "x"],
+        ["--embedded", "--context", "x"],
+    ],
+    ids=" ".join,
+)
+async def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    code, lines, errors = await result_of(LOGGER, *arguments)
+    assert (code, lines) == (2, [])
+    assert errors[0].startswith("usage: ")
+    assert errors[-1].startswith("pod_logger.py: error: ")
+
+
+def told_in_one_line(code: int, lines: list[str], errors: list[str]) -> str:
+    assert (code, lines) == (1, [])
+    assert len(errors) == 1, errors
+    assert errors[0].startswith("pod_logger: ")
+    assert errors[0].endswith("; try --embedded for a cluster inside this process")
+    return errors[0]
+
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{{name: here, context: {{cluster: there, user: me}}}}]
+clusters: [{{name: there, cluster: {{server: "{server}"{cluster}}}}}]
+users: [{{name: me, user: {{{user}}}}}]
+"""
+
+
+def kubeconfig(tmp_path: Path, server: str = "http://127.0.0.1:1", *, cluster: str = "", user: str = "") -> str:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG.format(server=server, cluster=cluster, user=user))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "does not exist"),
+        ("", "empty"),
+        ("a: [b", "not YAML"),
+        ("just words", "mapping"),
+        ("current-context: gone\ncontexts: []\n", "gone"),
+        (
+            KUBECONFIG.format(
+                server="https://127.0.0.1:1", cluster="", user="client-certificate-data: bm90IGEgY2VydA=="
+            ),
+            "client-certificate-data",
+        ),
+        (
+            KUBECONFIG.format(server="https://127.0.0.1:1", cluster=", certificate-authority: gone.pem", user=""),
+            "gone.pem",
+        ),
+        (KUBECONFIG.format(server="https://127.0.0.1:1", cluster="", user="exec: {command: aws}"), "exec"),
+    ],
+    ids=[
+        "missing",
+        "empty",
+        "not yaml",
+        "not a mapping",
+        "dangling context",
+        "bad certificate",
+        "missing ca",
+        "exec plugin",
+    ],
+)
+async def test_a_wrong_kubeconfig_is_told_with_file_and_reason(
+    tmp_path: Path, content: str | None, expected: str
+) -> None:
+    path = tmp_path / "kubeconfig"
+    if content is not None:
+        path.write_text(content)
+    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", str(path)))
+    assert str(path) in line
+    assert expected in line
+
+
+async def test_an_unknown_context_is_told_with_the_known_ones(tmp_path: Path) -> None:
+    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path), "--context", "gone"))
+    assert "gone" in line
+    assert "here" in line
+
+
+async def test_a_server_that_is_not_there_is_told_with_its_address(tmp_path: Path) -> None:
+    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path)))
+    assert "127.0.0.1:1" in line
+
+
+STATUS = b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"%b","reason":"%b","code":%d}'
+
+
+def status(code: int, reason: str, message: str) -> Callable[[Exchange], Awaitable[None]]:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.answer(STATUS % (message.encode(), reason.encode(), code), code)
+
+    return answer
+
+
+async def html(exchange: Exchange) -> None:
+    await exchange.answer(b"<html><body>Welcome to the hotel's network</body></html>", content_type="text/html")
+
+
+async def half_an_object(exchange: Exchange) -> None:
+    await exchange.answer(
+        b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"na'
+    )
+
+
+async def broken_off(exchange: Exchange) -> None:
+    await exchange.begin()
+    await exchange.chunk(b'{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[')
+    await exchange.stream.aclose()
+
+
+async def closed_at_once(exchange: Exchange) -> None:
+    await exchange.stream.aclose()
+
+
+async def no_http(exchange: Exchange) -> None:
+    await exchange.stream.send_all(b"SSH-2.0-OpenSSH_9.2p1\r\n")
+    await exchange.stream.aclose()
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (status(401, "Unauthorized", "Unauthorized"), "HTTP 401, Unauthorized"),
+        (status(403, "Forbidden", 'pods is forbidden: User \\"me\\" cannot list'), "pods is forbidden"),
+        (status(404, "NotFound", "the server could not find the requested resource"), "HTTP 404"),
+        (status(500, "InternalError", "etcd is away"), "etcd is away (HTTP 500"),
+        (html, "html"),
+        (half_an_object, "broke off"),
+        (broken_off, "127.0.0.1"),
+        (closed_at_once, "127.0.0.1"),
+        (no_http, "127.0.0.1"),
+    ],
+    ids=["401", "403", "404", "500", "html", "half an object", "broken off", "closed at once", "no http"],
+)
+async def test_a_server_that_answers_wrongly_is_told_in_one_line(
+    tmp_path: Path, nursery: trio.Nursery, script: Callable[[Exchange], Awaitable[None]], expected: str
+) -> None:
+    server = LoopbackServer(script)
+    await nursery.start(server.run)
+    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
+    assert expected in line
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_server_that_fails_after_the_first_answer_is_told_too(tmp_path: Path, nursery: trio.Nursery) -> None:
+    """A permission that is lost between the first request and the informer's list."""
+
+    async def script(exchange: Exchange) -> None:
+        if "limit=1&" in exchange.target + "&":
+            await exchange.answer(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}')
+        else:
+            await status(403, "Forbidden", "no longer")(exchange)
+
+    server = LoopbackServer(script)
+    await nursery.start(server.run)
+    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
+    assert "no longer" in line
+    nursery.cancel_scope.cancel()

@@ -1,0 +1,769 @@
+"""``examples/restart_dependents.py``: one rollout for each restart, whatever happens to it and to the API server."""
+
+from __future__ import annotations
+
+import base64
+import traceback
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import attrs
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from examples.restart_dependents import LEDGER, RESTARTED_AT, ROLLOUT, Ledger, Restarter, Settings, serve
+from tests.support.processes import KUBECONFIG, result_of, running
+from trioformer import Client, SharedInformerFactory, open_client, wait_for
+from trioformer.controller import Request
+from trioformer.errors import ConfigError, NotFoundError
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, RequestRecord, serve_http
+
+PROGRAM = "examples/restart_dependents.py"
+DB, QUEUE, WEB, API = (Request("default", name) for name in ("db", "queue", "web", "api"))
+WEB_NEEDS_DB = {WEB: [DB]}
+
+Fate: TypeAlias = Literal["pass", "fail before", "fail after", "kill before", "kill after"]
+
+
+@attrs.define(eq=False)
+class Wire(httpx.AsyncBaseTransport):
+    """The program's way to the server: requests fail, before they are carried out or after, or it is killed there."""
+
+    inner: httpx.AsyncBaseTransport
+    fate: Callable[[httpx.Request], Fate]
+    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        fate = self.fate(request)
+        if fate == "fail before":
+            raise httpx.ConnectError("refused")
+        if fate == "kill before":
+            self.scope.cancel()
+            await trio.sleep_forever()
+        response = await self.inner.handle_async_request(request)
+        if fate != "pass":
+            with trio.CancelScope(shield=True):
+                await response.aread()
+        if fate == "fail after":
+            raise httpx.ReadError("reset")
+        if fate == "kill after":
+            self.scope.cancel()
+            await trio.sleep_forever()
+        return response
+
+
+@attrs.define(eq=False)
+class Nth:
+    """Gives the n-th of some requests a fate, and lets all others pass."""
+
+    n: int
+    fate: Fate
+    is_meant: Callable[[httpx.Request], bool]
+    count: int = 0
+
+    def __call__(self, request: httpx.Request) -> Fate:
+        if not self.is_meant(request):
+            return "pass"
+        self.count += 1
+        return self.fate if self.count == self.n else "pass"
+
+
+def is_patch(request: httpx.Request) -> bool:
+    return request.method == "PATCH"
+
+
+def is_one_answer(request: httpx.Request) -> bool:
+    return "watch" not in request.url.params
+
+
+def all_pass(request: httpx.Request) -> Fate:
+    return "pass"
+
+
+@attrs.define(eq=False)
+class Cluster:
+    """The world around the program: pods that restart, and the controller of Deployments."""
+
+    server: APIServer
+    nursery: trio.Nursery
+    rolled_out: dict[str, list[Mapping[str, str]]] = attrs.field(factory=dict)
+    """Each Deployment's templates' annotations, as its controller took them up."""
+    qps: float | None = None
+    """How many requests a second the program may send."""
+
+    # --- the program ---
+
+    async def run_once(
+        self,
+        dependents: Mapping[Request, Sequence[Request]],
+        fate: Callable[[httpx.Request], Fate] = all_pass,
+        *,
+        task_status: trio.TaskStatus[trio.CancelScope] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Run the program until it is killed."""
+        with trio.CancelScope() as scope:
+            carrier = Wire(self.server.http_transport(), fate, scope)
+            task_status.started(scope)
+            async with open_client(self.server.config, http_transport=carrier, qps=self.qps) as client:
+                await serve(client, dependents)
+
+    @asynccontextmanager
+    async def program(
+        self,
+        dependents: Mapping[Request, Sequence[Request]] = WEB_NEEDS_DB,
+        fate: Callable[[httpx.Request], Fate] = all_pass,
+    ) -> AsyncIterator[None]:
+        """Run the program while the block runs, and have it look at what there is before that begins."""
+        scope: trio.CancelScope = await self.nursery.start(partial(self.run_once, dependents, fate))
+        await trio.sleep(1)
+        try:
+            yield
+            await trio.sleep(100)  # all that is to come comes
+        finally:
+            scope.cancel()
+            await wait_all_tasks_blocked()
+
+    # --- StatefulSets ---
+
+    def create_pod(self, name: str, *, of: str = "db", restarts: Sequence[int] = (0,)) -> None:
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": of, "uid": of, "controller": True}
+        metadata = {"name": name, "namespace": "default", "ownerReferences": [owner]}
+        self.server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
+        self.set_restarts(name, *restarts)
+
+    def set_restarts(self, name: str, *restarts: int, phase: str = "Running") -> None:
+        containers = [{"name": f"c{number}", "restartCount": count} for number, count in enumerate(restarts)]
+        self.server.patch(Pod, name, {"status": {"phase": phase, "containerStatuses": containers}})
+
+    def restart(self, name: str = "db-0", container: int = 0) -> None:
+        """Let one container of a pod restart."""
+        counts = [each.restart_count for each in self.server.get(Pod, name).status.container_statuses]
+        counts[container] += 1
+        self.set_restarts(name, *counts)
+
+    def replace(self, name: str = "db-0", *, of: str = "db") -> None:
+        """Let another pod take this one's place."""
+        self.server.delete(Pod, name)
+        self.create_pod(name, of=of)
+
+    # --- Deployments ---
+
+    def create_deployment(self, name: str = "web") -> None:
+        template = {"metadata": {"annotations": {"own": "yes"}}, "spec": {"containers": [{"name": "main"}]}}
+        metadata = {"name": name, "namespace": "default"}
+        made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template}}
+        self.server.create(made)
+
+    async def control_deployments(self, *, delay: float = 0.1) -> None:
+        """Be the controller of Deployments: look at the template, now and then, and roll out what it says."""
+        async with self.server.open_client() as client, trio.open_nursery() as nursery:
+            factory = SharedInformerFactory(client)
+            with factory.informer(Deployment).subscribe() as notifications:
+                nursery.start_soon(factory.run)
+                async for _ in notifications:
+                    await trio.sleep(delay)
+                    self.take_up_all()
+
+    def take_up_all(self) -> None:
+        for deployment in self.server.list(Deployment):
+            seen = self.rolled_out.setdefault(deployment.name, [])
+            annotations = dict(deployment.spec.template.metadata.annotations)
+            if not seen or seen[-1] != annotations:
+                seen.append(annotations)
+            generation = deployment.metadata.generation
+            if deployment.status.observed_generation != generation:
+                self.server.patch(Deployment, deployment.name, {"status": {"observedGeneration": generation}})
+
+    def rollouts(self, name: str = "web", *, other_changes: int = 0) -> int:
+        """How many rollouts there were, as the controller of Deployments saw it; ledger and generation say the same."""
+        rollouts = [annotations for annotations in self.rolled_out[name] if ROLLOUT in annotations]
+        assert [annotations[ROLLOUT] for annotations in rollouts] == [str(n + 1) for n in range(len(rollouts))]
+        assert all(annotations[RESTARTED_AT] and annotations["own"] == "yes" for annotations in rollouts)
+        deployment = self.server.get(Deployment, name)
+        ledger = Ledger.of(deployment)
+        assert ledger.rollouts == ledger.restarts == len(rollouts)
+        assert deployment.metadata.generation == 1 + len(rollouts) + other_changes
+        return len(rollouts)
+
+
+@pytest.fixture
+async def cluster(api_server: APIServer, nursery: trio.Nursery) -> Cluster:
+    """A Deployment ``web``, three pods of the StatefulSet ``db``, and somebody who rolls out Deployments."""
+    made = Cluster(api_server, nursery)
+    made.create_deployment()
+    made.create_pod("db-0")
+    made.create_pod("db-1")
+    made.create_pod("db-2")
+    nursery.start_soon(made.control_deployments)
+    return made
+
+
+# --- what a restart is ---
+
+
+async def test_a_restarted_container_is_one_rollout(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program():
+        cluster.restart()
+    assert cluster.rollouts() == 1
+
+
+async def test_a_replaced_pod_is_one_rollout(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program():
+        cluster.replace()
+    assert cluster.rollouts() == 1
+
+
+async def test_a_pod_that_is_away_for_long_is_counted_when_its_successor_comes(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    async with cluster.program():
+        cluster.server.delete(Pod, "db-0")
+        await trio.sleep(1_000)
+        assert cluster.rollouts() == 0
+        cluster.create_pod("db-0")
+    assert cluster.rollouts() == 1
+
+
+async def test_each_container_of_each_pod_counts(autojump_clock: MockClock, cluster: Cluster) -> None:
+    cluster.set_restarts("db-0", 0, 0, 0)
+    async with cluster.program():
+        cluster.restart("db-0", 2)
+        await trio.sleep(10)
+        cluster.restart("db-1")
+        await trio.sleep(10)
+        cluster.restart("db-0", 1)
+    assert cluster.rollouts() == 3
+
+
+async def test_two_restarts_in_quick_succession_are_two_rollouts(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program():
+        cluster.restart()
+        cluster.restart()
+        cluster.restart("db-1")
+    assert cluster.rollouts() == 3
+
+
+async def test_a_replaced_pod_that_has_restarted_since_counts_for_both(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    async with cluster.program():
+        cluster.replace()
+        cluster.restart()
+    assert cluster.rollouts() == 2
+
+
+async def test_a_pod_that_restarts_and_is_replaced_before_anybody_looks_has_restarted_once(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    async with cluster.program():
+        cluster.restart()
+        cluster.replace()
+    assert cluster.rollouts() == 1
+
+
+async def test_what_was_before_the_first_look_does_not_count(autojump_clock: MockClock, cluster: Cluster) -> None:
+    cluster.set_restarts("db-0", 7, 4)
+    async with cluster.program():
+        pass
+    assert cluster.rollouts() == 0
+    async with cluster.program():
+        cluster.restart()
+    assert cluster.rollouts() == 1
+
+
+async def test_pods_that_come_later_count_from_their_beginning(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program():
+        cluster.create_pod("db-3")
+        await trio.sleep(10)
+        assert cluster.rollouts() == 0
+        cluster.restart("db-3")
+    assert cluster.rollouts() == 1
+    cluster.create_pod("db-4", restarts=[2])  # while it was down
+    async with cluster.program():
+        pass
+    assert cluster.rollouts() == 3
+
+
+async def test_a_stateful_set_without_pods_was_looked_at_too(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program({WEB: [QUEUE]}):
+        pass
+    cluster.create_pod("queue-0", of="queue", restarts=[1])
+    async with cluster.program({WEB: [QUEUE]}):
+        pass
+    assert cluster.rollouts() == 1
+
+
+async def test_a_kubelet_that_counts_anew_is_a_restart_and_lost_states_of_an_ended_pod_are_none(
+    autojump_clock: MockClock,
+    cluster: Cluster,
+) -> None:
+    cluster.set_restarts("db-0", 5)
+    async with cluster.program():
+        cluster.set_restarts("db-0", 0)
+        await trio.sleep(10)
+        assert cluster.rollouts() == 1
+        cluster.set_restarts("db-0", 1)
+        await trio.sleep(10)
+        assert cluster.rollouts() == 2
+        cluster.set_restarts("db-0", phase="Failed")
+        await trio.sleep(10)
+        assert cluster.rollouts() == 2
+        cluster.replace()
+    assert cluster.rollouts() == 3
+
+
+async def test_other_changes_of_pods_and_others_pods_are_no_restarts(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    cluster.create_pod("queue-0", of="queue")
+    cluster.server.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-7", "namespace": "default"}})
+    async with cluster.program():
+        before = cluster.server.get(Deployment, "web").resource_version
+        cluster.server.patch(Pod, "db-0", {"metadata": {"labels": {"seen": "yes"}}})
+        cluster.set_restarts("db-0", 0, phase="Pending")
+        cluster.restart("queue-0")
+        cluster.set_restarts("db-7", 3)
+        cluster.replace("queue-0", of="queue")
+        cluster.server.delete(Pod, "db-1")
+    assert cluster.rollouts() == 0
+    assert cluster.server.get(Deployment, "web").resource_version == before
+
+
+async def test_many_pods_may_restart_at_once_whatever_the_limit_of_requests(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    names = [f"db-{number}" for number in range(3, 50)]
+    for name in names:
+        cluster.create_pod(name)
+    cluster.qps = 1
+    async with cluster.program():
+        for name in names:
+            cluster.restart(name)
+        await trio.sleep(200)
+    assert cluster.rollouts() == 47
+
+
+# --- who depends on whom ---
+
+
+async def test_each_deployment_has_its_own_ledger(autojump_clock: MockClock, cluster: Cluster) -> None:
+    cluster.create_deployment("api")
+    cluster.create_pod("queue-0", of="queue")
+    async with cluster.program({WEB: [DB], API: [DB, QUEUE]}):
+        cluster.restart("db-0")
+        cluster.restart("queue-0")
+        await trio.sleep(10)
+        cluster.restart("queue-0")
+    assert (cluster.rollouts("web"), cluster.rollouts("api")) == (1, 3)
+
+
+async def test_a_deployment_that_is_missing_is_rolled_when_it_is_there(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    cluster.server.delete(Deployment, "web")
+    async with cluster.program():
+        cluster.restart()
+        await trio.sleep(10)
+        cluster.create_deployment()
+        await trio.sleep(10)
+        assert cluster.rollouts() == 0  # it is younger than that restart
+        cluster.restart()
+    assert cluster.rollouts() == 1
+
+
+async def test_a_deployment_that_goes_at_the_wrong_moment_is_no_error(
+    autojump_clock: MockClock, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fate(request: httpx.Request) -> Fate:
+        if is_patch(request) and b"template" in request.content:
+            with suppress(NotFoundError):
+                cluster.server.delete(Deployment, "web")
+        return "pass"
+
+    async with cluster.program(fate=fate):
+        cluster.restart()
+    assert cluster.server.list(Deployment) == []
+    assert [record.message for record in caplog.records if record.name == "trioformer.controller"] == []
+
+
+async def test_what_changed_of_the_configuration_counts_from_then_on(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    cluster.create_pod("queue-0", of="queue", restarts=[3])
+    async with cluster.program({WEB: [DB]}):
+        cluster.restart("db-0")
+    async with cluster.program({WEB: [DB, QUEUE]}):
+        cluster.restart("queue-0")
+    assert cluster.rollouts() == 2
+    async with cluster.program({WEB: [QUEUE]}):
+        cluster.restart("db-0")
+        await trio.sleep(10)
+        assert cluster.rollouts() == 2
+    async with cluster.program({WEB: [DB, QUEUE]}):  # its ledger has not forgotten where it was
+        pass
+    assert cluster.rollouts() == 3
+
+
+# --- when a rollout may begin ---
+
+
+async def test_a_rollout_waits_until_the_one_before_was_taken_up(
+    autojump_clock: MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    cluster = Cluster(api_server, nursery)
+    cluster.create_deployment()
+    cluster.create_pod("db-0")
+    cluster.take_up_all()
+    async with cluster.program():
+        cluster.restart()
+        cluster.restart()
+        await trio.sleep(1_000)
+        ledger = Ledger.of(api_server.get(Deployment, "web"))
+        assert (ledger.restarts, ledger.rollouts) == (2, 1)
+        cluster.take_up_all()
+    cluster.take_up_all()
+    assert cluster.rollouts() == 2
+
+
+async def test_a_paused_deployment_is_rolled_when_it_goes_on(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program():
+        cluster.server.patch(Deployment, "web", {"spec": {"paused": True}})
+        cluster.restart("db-0")
+        cluster.replace("db-1")
+        await trio.sleep(1_000)
+        assert Ledger.of(cluster.server.get(Deployment, "web")).rollouts == 0
+        cluster.server.patch(Deployment, "web", {"spec": {"paused": None}})
+    assert cluster.rollouts(other_changes=2) == 2
+
+
+# --- faults ---
+
+
+async def restarts_of_all_kinds(cluster: Cluster) -> None:
+    """Four restarts: one alone, two together, and a replaced pod."""
+    cluster.restart()
+    await trio.sleep(5)
+    cluster.restart("db-0")
+    cluster.restart("db-2")
+    await trio.sleep(5)
+    cluster.replace("db-1")
+
+
+@pytest.mark.parametrize("fate", ["fail before", "fail after"])
+@pytest.mark.parametrize("n", range(1, 6))
+async def test_whichever_patch_fails_and_when_there_is_one_rollout_for_each_restart(
+    autojump_clock: MockClock, cluster: Cluster, n: int, fate: Fate
+) -> None:
+    disturbed = Nth(n, fate, is_patch)
+    async with cluster.program(fate=disturbed):
+        await restarts_of_all_kinds(cluster)
+    assert disturbed.count >= max(n, 4)
+    assert cluster.rollouts() == 4
+
+
+@pytest.mark.parametrize("fate", ["fail before", "fail after", "kill before", "kill after"])
+@pytest.mark.parametrize("n", range(1, 10))  # there are eight
+async def test_whichever_request_fails_or_is_the_programs_last_there_is_one_rollout_for_each_restart(
+    autojump_clock: MockClock, cluster: Cluster, n: int, fate: Fate
+) -> None:
+    async with cluster.program():
+        pass  # it has looked at the pods
+    async with cluster.program(fate=Nth(n, fate, is_one_answer)):
+        await restarts_of_all_kinds(cluster)
+    async with cluster.program():
+        pass
+    assert cluster.rollouts() == 4
+
+
+@pytest.mark.parametrize("status", [409, 429, 500, 503])
+async def test_refused_patches_are_tried_again(autojump_clock: MockClock, cluster: Cluster, status: int) -> None:
+    async with cluster.program():
+        cluster.server.fail_next(5, verb="patch", status=status)
+        await restarts_of_all_kinds(cluster)
+    assert cluster.rollouts() == 4
+
+
+async def test_after_a_long_outage_it_goes_on_within_half_a_minute(autojump_clock: MockClock, cluster: Cluster) -> None:
+    def refuse(_: RequestRecord) -> int | None:
+        return 503 if trio.current_time() < 5_000 else None
+
+    async with cluster.program():
+        cluster.server.fail_next(1_000_000, verb="patch", status=refuse)
+        cluster.restart()
+        await trio.sleep_until(5_030)
+        assert cluster.rollouts() == 1
+
+
+async def test_restarts_while_the_program_is_down_are_counted_by_the_next_one(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    async with cluster.program():
+        pass
+    await restarts_of_all_kinds(cluster)
+    await trio.sleep(1_000)
+    assert cluster.rollouts() == 0
+    async with cluster.program():
+        pass
+    assert cluster.rollouts() == 4
+
+
+async def test_restarts_while_the_server_is_away_are_counted_when_it_is_back(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
+    async with cluster.program():
+        for _ in range(5):
+            with cluster.server.unreachable():
+                cluster.restart()
+                await trio.sleep(20)
+                cluster.restart("db-1")
+            cluster.server.compact()
+            await trio.sleep(100)
+            cluster.restart()
+            await trio.sleep(10)
+    assert cluster.rollouts() == 15
+
+
+async def test_two_programs_at_once_do_the_work_of_one(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program(), cluster.program(), cluster.program():
+        for _ in range(5):
+            await restarts_of_all_kinds(cluster)
+            await trio.sleep(1)
+    assert cluster.rollouts() == 20
+
+
+async def test_somebody_who_writes_at_the_same_time_loses_nothing(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program(fate=Interfering(cluster, 5)):
+        await restarts_of_all_kinds(cluster)
+    assert cluster.rollouts() == 4
+
+
+@attrs.define(eq=False)
+class Interfering:
+    """Writes to the Deployment just before each of the first patches arrives."""
+
+    cluster: Cluster
+    times: int
+
+    def __call__(self, request: httpx.Request) -> Fate:
+        if is_patch(request) and self.times:
+            self.times -= 1
+            labels = {"writes-to-come": str(self.times)}
+            self.cluster.server.patch(Deployment, "web", {"metadata": {"labels": labels}})
+        return "pass"
+
+
+async def look_once_with_an_old_cache(cluster: Cluster, client: Client, lagging: APIServer) -> None:
+    """Start the program with pods of an API server that lags behind, and have it look at them."""
+    await cluster.nursery.start(lagging.run)
+    async with lagging.open_client() as stale, trio.open_nursery() as nursery:
+        factory, stale_factory = SharedInformerFactory(client), SharedInformerFactory(stale)
+        pods = stale_factory.informer(Pod, indexers={"owner": lambda pod: ["default/db"]})
+        restarter = Restarter(client, factory.informer(Deployment), pods, WEB_NEEDS_DB)
+        await nursery.start(factory.run)
+        await nursery.start(stale_factory.run)
+        assert await restarter.reconcile(WEB) is None
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_cache_that_lags_behind_the_ledger_is_no_restart(
+    autojump_clock: MockClock, cluster: Cluster, client: Client
+) -> None:
+    async with cluster.program():
+        cluster.replace("db-0")
+        cluster.restart("db-1")
+    assert cluster.rollouts() == 2
+    lagging = APIServer(seed=1)
+    for name in ("db-0", "db-1", "db-2"):
+        Cluster(lagging, cluster.nursery).create_pod(name)  # with other uids than now
+    await look_once_with_an_old_cache(cluster, client, lagging)
+    cluster.take_up_all()
+    assert cluster.rollouts() == 2
+
+
+async def test_the_first_look_is_not_at_a_cache_that_lags_behind(
+    autojump_clock: MockClock, cluster: Cluster, client: Client
+) -> None:
+    cluster.set_restarts("db-0", 7)
+    await look_once_with_an_old_cache(cluster, client, APIServer(seed=1))
+    async with cluster.program():
+        pass
+    assert cluster.rollouts() == 0
+
+
+async def test_a_ledger_that_nobody_can_read_is_told_and_nothing_is_done_until_it_is_put_right(
+    autojump_clock: MockClock, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster.program():
+        cluster.server.patch(Deployment, "web", {"metadata": {"annotations": {LEDGER: "{"}}})
+        cluster.restart()
+        await trio.sleep(10)
+        assert "default/web" in caplog.text
+        cluster.server.patch(Deployment, "web", {"metadata": {"annotations": {LEDGER: None}}})
+        await trio.sleep(100)
+        assert cluster.rollouts() == 0
+        cluster.restart()
+    assert cluster.rollouts() == 1
+
+
+# --- the configuration ---
+
+
+def test_a_configuration_is_read(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG.format(url="http://127.0.0.1:1"))
+    settings = Settings.parse(f"""
+log_level: DEBUG
+kubeconfig: {kubeconfig}
+qps: 50
+burst: 100
+dependents:
+  default/web: [default/db, default/queue]
+  default/api: [default/db]
+""")
+    assert settings.dependents == {WEB: [DB, QUEUE], API: [DB]}
+    assert (settings.log_level, settings.qps, settings.burst) == ("DEBUG", 50, 100)
+    assert settings.kubeconfig == str(kubeconfig)
+    assert Settings.parse("", kubeconfig=str(kubeconfig)) == Settings(kubeconfig=str(kubeconfig))
+    with pytest.raises(ConfigError, match="missing"):
+        Settings.parse(f"kubeconfig: {kubeconfig}.missing")
+    with pytest.raises(ConfigError, match="missing"):
+        Settings.parse(f"kubeconfig: {kubeconfig}", kubeconfig=f"{kubeconfig}.missing")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        "log_level: LOUD",
+        "qps: 0",
+        "qps: .inf",
+        "qps: .nan",
+        "qps: many",
+        "burst: 0",
+        "color: red",
+        "dependents: {default/web: default/db}",
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        Settings.parse(text)
+
+
+def test_what_is_wrong_is_told_without_quoting_the_file() -> None:
+    text = "qps: 5\nkubeconfig: s3cret: x"
+    with pytest.raises(ValueError, match="this is no configuration") as caught:
+        Settings.parse(text)
+    assert str(caught.value) == "this is no configuration: mapping values are not allowed here, line 2, column 19"
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+# --- the program as a process ---
+
+
+async def test_with_embedded_it_shows_a_rollout_for_each_restart_and_ends_when_told_to() -> None:
+    with trio.fail_after(30):
+        async with running(PROGRAM, "--embedded") as program:
+            await program.wait_for_line("default/web: restarts 4, rollouts 4")
+            assert await program.interrupt() == 0
+    assert program.lines[:4] == [
+        "watching for restarts",
+        "default/web: restarts 0, rollouts 0",
+        "default/web: restarts 1, rollouts 1",
+        "default/web: restarts 2, rollouts 2",
+    ]
+    assert program.errors == []
+
+
+async def served(nursery: trio.Nursery, kubeconfig: Path, *, seed: int = 0) -> Cluster:
+    """A cluster on a real socket, which a kubeconfig leads to; the test is its controller of Deployments."""
+    server = APIServer(seed=seed)
+    url = await nursery.start(serve_http, server)
+    await trio.Path(kubeconfig).write_text(KUBECONFIG.format(url=url))
+    cluster = Cluster(server, nursery)
+    for name, stateful_set in (("web", "db"), ("api", "queue")):
+        cluster.create_deployment(name)
+        cluster.create_pod(f"{stateful_set}-0", of=stateful_set)
+    cluster.take_up_all()
+    return cluster
+
+
+async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Path) -> None:
+    first = await served(nursery, tmp_path / "first")
+    second = await served(nursery, tmp_path / "second", seed=1)
+    config = tmp_path / "config.yaml"
+    config.write_text(f"kubeconfig: {tmp_path / 'first'}\ndependents:\n  default/web: [default/db]\n")
+    with trio.fail_after(60):
+        async with running(PROGRAM, "--config", str(config)) as program:
+            await program.wait_for_line("default/web: restarts 0, rollouts 0")
+            first.restart("db-0")
+            await program.wait_for_line("default/web: restarts 1, rollouts 1")
+            first.take_up_all()
+
+            # Another pair.
+            config.write_text(config.read_text() + "  default/api: [default/queue]\n")
+            await program.wait_for_line("default/api: restarts 0, rollouts 0")
+            first.restart("queue-0")
+            await program.wait_for_line("default/api: restarts 1, rollouts 1")
+
+            # What cannot be used changes nothing.
+            config.write_text("color: red")
+            await program.wait_for(lambda lines: "color" in lines[-1])
+            broken = tmp_path / "broken"
+            rubbish = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n").decode()
+            cluster = f'https://127.0.0.1:1", certificate-authority-data: "{rubbish}'
+            broken.write_text(KUBECONFIG.format(url=cluster))
+            config.write_text(f"kubeconfig: {broken}\n")
+            await program.wait_for(lambda lines: "the one before is kept" in lines[-1])
+            first.replace("db-0")
+            await program.wait_for_line("default/web: restarts 2, rollouts 2")
+
+            # Another cluster.
+            config.write_text(f"kubeconfig: {tmp_path / 'second'}\ndependents:\n  default/web: [default/db]\n")
+            await program.wait_for(lambda lines: lines.count("default/web: restarts 0, rollouts 0") == 2)
+            second.restart("db-0")
+            await program.wait_for(lambda lines: lines.count("default/web: restarts 1, rollouts 1") == 2)
+            second.take_up_all()
+            first.restart("db-0")
+
+            # Another log level, and a pair that shows when it counts.
+            number = len(program.lines)
+            config.write_text("log_level: WARNING\n" + config.read_text() + "  default/api: [default/queue]\n")
+            async with open_client(kubeconfig=tmp_path / "second") as client:
+                deployments = client.api(Deployment, "default")
+                await wait_for(deployments, "api", lambda found: LEDGER in found.metadata.annotations)
+                second.restart("db-0")
+                await wait_for(deployments, "web", lambda found: Ledger.of(found).rollouts == 2)
+            assert await program.interrupt() == 0
+    assert program.lines[number:] == []
+    assert program.errors == []
+    first.take_up_all()
+    assert Ledger.of(first.server.get(Deployment, "web")).rollouts == 2
+
+
+async def test_a_kubeconfig_on_the_command_line_counts_more_than_the_files(
+    nursery: trio.Nursery, tmp_path: Path
+) -> None:
+    await served(nursery, tmp_path / "kubeconfig")
+    config = tmp_path / "config.yaml"
+    config.write_text(f"kubeconfig: {tmp_path / 'missing'}\ndependents: {{default/web: [default/db]}}\n")
+    command = (PROGRAM, "--config", str(config), "--kubeconfig", str(tmp_path / "kubeconfig"))
+    with trio.fail_after(30):
+        async with running(*command) as program:
+            await program.wait_for_line("default/web: restarts 0, rollouts 0")
+            program.process.terminate()
+            assert await program.process.wait() == 0
+    assert program.errors == []
+
+
+async def test_a_missing_configuration_is_told() -> None:
+    code, lines, errors = await result_of(PROGRAM, "--config", "missing.yaml")
+    assert (code, lines) == (1, [])
+    assert any("missing.yaml" in line for line in errors)

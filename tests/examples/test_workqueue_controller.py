@@ -1,0 +1,258 @@
+"""``examples/workqueue_controller.py``: pods, a queue of their keys, workers, five retries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from examples.workqueue_controller import Item, PodController, serve
+from tests.support.processes import KUBECONFIG, running
+from trioformer import Client, SharedInformerFactory
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, serve_http
+
+PROGRAM = "examples/workqueue_controller.py"
+
+
+def create(server: APIServer, name: str, phase: str = "Running") -> None:
+    metadata = {"name": name, "namespace": "default"}
+    status = {"phase": phase}
+    server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}, "status": status})
+
+
+def change(server: APIServer, name: str, phase: str) -> None:
+    server.patch(Pod, name, {"status": {"phase": phase}})
+
+
+@attrs.define(eq=False)
+class Watched(PodController):
+    """The example's controller, watched at work: when it has which key in hand, and how many at once."""
+
+    duration: float = 0.0
+    synced: list[tuple[str, float]] = attrs.field(factory=list)
+    in_work: Counter[str] = attrs.field(factory=Counter)
+    most_at_once: int = 0
+
+    async def sync(self, item: Item) -> None:
+        assert not self.in_work[item.key], "two workers have one key"
+        self.in_work[item.key] += 1
+        self.most_at_once = max(self.most_at_once, self.in_work.total())
+        self.synced.append((item.key.removeprefix("default/"), trio.current_time()))
+        try:
+            await trio.sleep(self.duration)
+            await super().sync(item)
+        finally:
+            self.in_work[item.key] -= 1
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.synced]
+
+
+@asynccontextmanager
+async def at_work(client: Client, *, workers: int = 2, duration: float = 0.0) -> AsyncIterator[Watched]:
+    """A controller that works while the block runs, and then stops in good order."""
+    factory = SharedInformerFactory(client)
+    controller = Watched(factory.informer(Pod), duration=duration)
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)
+        async with trio.open_nursery() as working:
+            working.start_soon(controller.run, workers, stop)
+            await wait_all_tasks_blocked()
+            yield controller
+            stop.set()
+        nursery.cancel_scope.cancel()
+
+
+async def test_pods_are_dealt_with_as_they_come_change_and_go(
+    autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(api_server, "web-0")
+    async with at_work(client):
+        await trio.sleep(1)
+        create(api_server, "web-1")
+        await trio.sleep(1)
+        change(api_server, "web-1", "Failed")
+        await trio.sleep(1)
+        api_server.delete(Pod, "web-0")
+        await trio.sleep(1)
+    assert capsys.readouterr().out.splitlines() == [
+        "Pod default/web-0: Running",
+        "Pod default/web-1: Running",
+        "Pod default/web-1: Failed",
+        "Pod default/web-0 does not exist any more",
+    ]
+
+
+async def test_a_pod_that_cannot_be_dealt_with_is_tried_five_times_again_and_dropped_until_something_happens(
+    autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with at_work(client) as controller:
+        begin = trio.current_time()
+        create(api_server, "web-0", "Pending")
+        await trio.sleep(1_000)
+        times = [round(at - begin, 6) for _, at in controller.synced]
+        assert times == [0, 0.005, 0.015, 0.035, 0.075, 0.155]  # 5 ms, twice as long each time
+        assert controller.queue.num_requeues(Item("Pod", "default/web-0")) == 0
+        change(api_server, "web-0", "Running")
+        await trio.sleep(1_000)
+    retries = [f"Pod default/web-0: it is pending; retry {number}" for number in range(1, 6)]
+    assert capsys.readouterr().out.splitlines() == [
+        *retries,
+        "Pod default/web-0: it is pending; dropped after 5 retries",
+        "Pod default/web-0: Running",
+    ]
+
+
+async def test_what_was_dropped_has_all_its_retries_again_when_something_happens(
+    autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with at_work(client) as controller:
+        create(api_server, "web-0", "Pending")
+        await trio.sleep(10)
+        api_server.patch(Pod, "web-0", {"metadata": {"labels": {"seen": "yes"}}})
+        await trio.sleep(10)
+    assert len(controller.synced) == 12
+    assert capsys.readouterr().out.count("dropped") == 2
+
+
+async def test_a_success_forgets_the_failures_before_it(
+    autojump_clock: MockClock, api_server: APIServer, client: Client
+) -> None:
+    async with at_work(client) as controller:
+        create(api_server, "web-0", "Pending")
+        await trio.sleep(0.02)
+        assert controller.queue.num_requeues(Item("Pod", "default/web-0")) == 3
+        change(api_server, "web-0", "Running")
+        await trio.sleep(10)
+        assert controller.queue.num_requeues(Item("Pod", "default/web-0")) == 0
+        assert len(controller.synced) == 4
+
+
+async def test_many_events_about_a_pod_are_one_piece_of_work_and_no_two_workers_have_it(
+    autojump_clock: MockClock, api_server: APIServer, client: Client
+) -> None:
+    async with at_work(client, workers=3, duration=1) as controller:
+        create(api_server, "web-0")
+        await trio.sleep(0.5)
+        for number in range(100):
+            api_server.patch(Pod, "web-0", {"metadata": {"labels": {"number": str(number)}}})
+        await trio.sleep(10)
+    assert controller.names == ["web-0", "web-0"]
+
+
+async def test_so_many_workers_deal_with_so_many_pods_at_once(
+    autojump_clock: MockClock, api_server: APIServer, client: Client
+) -> None:
+    for number in range(12):
+        create(api_server, f"web-{number}")
+    async with at_work(client, workers=4, duration=1) as controller:
+        begin = trio.current_time()
+        await trio.sleep(2.5)
+    assert controller.most_at_once == 4
+    assert [round(at - begin) for _, at in controller.synced] == [0] * 4 + [1] * 4 + [2] * 4
+    assert len(set(controller.names)) == 12
+
+
+async def test_one_pod_that_fails_keeps_no_other_waiting(
+    autojump_clock: MockClock, api_server: APIServer, client: Client
+) -> None:
+    create(api_server, "bad", "Pending")
+    async with at_work(client, workers=1) as controller:
+        for number in range(5):
+            create(api_server, f"web-{number}")
+        await trio.sleep(10)
+    assert Counter(controller.names) == {"bad": 6, **{f"web-{number}": 1 for number in range(5)}}
+    assert controller.names.index("web-4") < len(controller.names) - 1  # and some retries came after it
+
+
+async def test_what_happened_while_the_server_was_away_is_dealt_with_when_it_is_back(
+    autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(api_server, "web-0")
+    create(api_server, "web-1")
+    async with at_work(client):
+        with api_server.unreachable():
+            api_server.delete(Pod, "web-0")
+            change(api_server, "web-1", "Succeeded")
+            create(api_server, "web-2")
+            await trio.sleep(60)
+        api_server.compact()
+        await trio.sleep(300)
+    lines = set(capsys.readouterr().out.splitlines())
+    missed = {"Pod default/web-0 does not exist any more", "Pod default/web-1: Succeeded", "Pod default/web-2: Running"}
+    assert missed <= lines
+
+
+async def test_the_end_waits_for_what_is_in_work_or_waits_and_begins_nothing_new(
+    autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    async def come_late() -> None:
+        await trio.sleep(0.7)
+        create(api_server, "late")
+
+    for number in range(4):
+        create(api_server, f"web-{number}")
+    async with at_work(client, workers=2, duration=1) as controller:
+        nursery.start_soon(come_late)
+        await trio.sleep(0.5)
+    assert api_server.get(Pod, "late")
+    assert sorted(controller.names) == ["web-0", "web-1", "web-2", "web-3"]
+    assert controller.in_work.total() == 0
+    assert not controller.queue.remaining()
+
+
+async def test_the_end_does_not_wait_for_ever(autojump_clock: MockClock, api_server: APIServer, client: Client) -> None:
+    create(api_server, "web-0")
+    async with at_work(client, duration=1_000_000):
+        end = trio.current_time()
+    assert trio.current_time() == end + 10
+
+
+async def test_the_program_serves_until_told_to_stop(
+    autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(api_server, "web-0")
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve, client, 2, stop)
+        await trio.sleep(1)
+        stop.set()
+    assert capsys.readouterr().out == "Pod default/web-0: Running\n"
+
+
+async def test_with_embedded_it_shows_retries_a_drop_and_the_way_back() -> None:
+    with trio.fail_after(30):
+        async with running(PROGRAM, "--embedded", "--workers", "1") as program:
+            await program.wait_for(lambda lines: any("dropped after 5 retries" in line for line in lines))
+            (dropped,) = {line.partition(":")[0] for line in program.lines if "dropped" in line}
+            await program.wait_for_line(f"{dropped}: Running")
+            await program.wait_for(lambda lines: any("does not exist any more" in line for line in lines))
+            assert await program.interrupt() == 0
+    assert program.errors == []
+
+
+async def test_with_a_kubeconfig_it_works_on_that_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
+    server = APIServer()
+    url = await nursery.start(serve_http, server)
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG.format(url=url))
+    create(server, "web-0")
+    with trio.fail_after(30):
+        async with running(PROGRAM, "--kubeconfig", str(kubeconfig)) as program:
+            await program.wait_for_line("Pod default/web-0: Running")
+            create(server, "web-1", "Pending")
+            await program.wait_for_line("Pod default/web-1: it is pending; dropped after 5 retries")
+            server.disconnect_watches(how="reset")
+            server.delete(Pod, "web-1")
+            await program.wait_for_line("Pod default/web-1 does not exist any more")
+            program.process.terminate()
+            assert await program.process.wait() == 0

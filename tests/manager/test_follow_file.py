@@ -1,0 +1,294 @@
+"""A configuration file that is read again when it changes: by editors, by ``echo >``, and as a mounted ConfigMap.
+
+Real files and real time: that is what watching is about.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+import yaml
+
+from tests.support.controllers import errors_of
+from trioformer.manager import FollowedFile, follow_file
+
+
+@asynccontextmanager
+async def followed(path: Path) -> AsyncIterator[FollowedFile[Any]]:
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            file = follow_file(path, json.loads)
+            await nursery.start(file.run)
+            yield file
+            nursery.cancel_scope.cancel()
+
+
+def put(path: Path, value: object) -> None:
+    """Write a file as careful editors do: another one, renamed."""
+    other = path.with_name(f".{path.name}.new")
+    other.write_text(json.dumps(value))
+    other.rename(path)
+
+
+async def test_a_file_that_is_replaced_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    put(path, [1])
+    async with followed(path) as file:
+        value = file.value
+        assert value == [1]
+        for number in (2, 3):
+            put(path, [number])
+            value = await file.changed(value)
+            assert value == file.value == [number]
+
+
+@pytest.mark.parametrize("name", ["config", "config~", ".#config"])  # whatever it is named
+async def test_a_file_that_is_written_in_place_is_read_again(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("[1]")
+    async with followed(path) as file:
+        value = file.value
+        for number in (2, 3):
+            path.write_text(f"[{number}]")
+            value = await file.changed(value)
+            assert value == [number]
+
+
+async def test_a_config_map_that_is_swapped_is_read_again(tmp_path: Path) -> None:
+    # As the kubelet has it: config → ..data/config, ..data → ..1
+    (tmp_path / "config").symlink_to("..data/config")
+    for number in (1, 2, 3):
+        directory = tmp_path / f"..{number}"
+        directory.mkdir()
+        (directory / "config").write_text(f"[{number}]")
+    (tmp_path / "..data").symlink_to("..1")
+    async with followed(tmp_path / "config") as file:
+        value = file.value
+        assert value == [1]
+        for number in (2, 3):
+            (tmp_path / "..data_tmp").symlink_to(f"..{number}")
+            (tmp_path / "..data_tmp").rename(tmp_path / "..data")
+            value = await file.changed(value)
+            assert value == [number]
+
+
+async def test_a_change_before_the_watch_has_begun_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    put(path, [1])
+    async with trio.open_nursery() as nursery:
+
+        def parse(text: str) -> object:
+            if text == "[1]":
+                put(path, [2])  # while the first look is still going on
+            return json.loads(text)
+
+        file = follow_file(path, parse)
+        await nursery.start(file.run)
+        first = file.value
+        assert first == [1]
+        with trio.fail_after(30):
+            assert await file.changed(first) == [2]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_file_that_is_no_good_leaves_the_last_good_value_with_one_line_for_each_reason(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "trioformer.manager")
+    path = tmp_path / "config"
+    put(path, [1])
+    send, looks = trio.open_memory_channel[str](10)
+
+    def parse(text: str) -> object:
+        send.send_nowait(text)
+        return json.loads(text)
+
+    line_for = f"{path}: the last good value is kept: JSONDecodeError: "
+    with trio.fail_after(30), send, looks:
+        async with trio.open_nursery() as nursery:
+            file = follow_file(path, parse)
+            await nursery.start(file.run)
+            first = file.value
+            assert await looks.receive() == "[1]"
+            put(tmp_path / "another", [5])  # a look that finds the same
+            path.write_text("{\n")
+            assert await looks.receive() == "{\n"
+            put(tmp_path / "another", [6])  # the same trouble: no further line
+            assert await looks.receive() == "{\n"
+            path.write_text("nonsense")
+            assert await looks.receive() == "nonsense"
+            assert file.value is first
+            put(path, [2])
+            assert await looks.receive() == "[2]"
+            assert await file.changed(first) == [2]
+            path.write_text("nonsense")  # trouble anew
+            assert await looks.receive() == "nonsense"
+            nursery.cancel_scope.cancel()
+    seen = errors_of(caplog)
+    assert len(seen) == 3
+    assert all(line.startswith(line_for) and "\n" not in line for line in seen)
+    assert sum(record.getMessage() == f"{path}: read again" for record in caplog.records) == 1
+
+
+def parse_and_quote(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        raise ValueError(f"this is no configuration: {exc}") from exc
+
+
+def parse_numbers(text: str) -> object:
+    try:
+        return [int(each) for each in yaml.safe_load(text)]
+    except ValueError as exc:
+        raise ValueError(f"these are no numbers\n{exc}") from exc
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "reason"),
+    [
+        (yaml.safe_load, "token: s3cret: x\n", "ScannerError: mapping values are not allowed here (line 1, column 14)"),
+        (yaml.safe_load, 'ok: 1\ntoken: "s3cret', "ScannerError: found unexpected end of stream (line 2, column 15)"),
+        (parse_and_quote, "token: s3cret: x\n", "ValueError: mapping values are not allowed here (line 1, column 14)"),
+        (parse_numbers, "[s3cret]", "ValueError: these are no numbers"),
+    ],
+)
+async def test_what_a_broken_file_says_is_not_told(
+    parse: Callable[[str], object], text: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config"
+    path.write_text("[1]")
+    looked = trio.Event()
+
+    def look(text: str) -> object:
+        if "s3cret" in text:
+            looked.set()
+        return parse(text)
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            file = follow_file(path, look)
+            await nursery.start(file.run)
+            other = tmp_path / "other"
+            other.write_text(text)
+            other.rename(path)
+            await looked.wait()
+            nursery.cancel_scope.cancel()
+    assert errors_of(caplog) == [f"{path}: the last good value is kept: {reason}"]
+    assert repr(file) == f"<FollowedFile '{path}': {reason}>"
+
+
+async def test_a_file_that_is_written_again_with_the_same_text_keeps_its_value(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    put(path, [1])
+    async with followed(path) as file:
+        first = file.value
+        put(path, [1])
+        await trio.testing.wait_all_tasks_blocked(0.3)  # the thread has seen it by then, in all likelihood
+        assert file.value is first
+
+
+async def test_a_file_that_is_gone_for_a_while_leaves_its_value(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = trio.Event()
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.set()
+
+    logger, listener = logging.getLogger("trioformer.manager"), Listener(logging.ERROR)
+    logger.addHandler(listener)
+    path = tmp_path / "config"
+    put(path, [1])
+    async with followed(path) as file:
+        first = file.value
+        path.unlink()
+        await told.wait()
+        logger.removeHandler(listener)
+        assert file.value is first
+        put(path, [2])
+        assert await file.changed(first) == [2]
+    assert [line.split(": ")[2] for line in errors_of(caplog)] == ["FileNotFoundError"]
+
+
+async def test_a_file_that_cannot_be_read_in_the_beginning_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="config"):
+        await follow_file(tmp_path / "config", json.loads).run()
+    with pytest.raises(FileNotFoundError, match="config"):
+        await follow_file(tmp_path / "nowhere" / "config", json.loads).run()
+
+
+async def test_a_file_that_does_not_parse_in_the_beginning_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("nonsense")
+    file = follow_file(path, json.loads)
+    with pytest.raises(json.JSONDecodeError) as caught:
+        await file.run()
+    assert caught.value.__notes__ == [f"in {path}"]
+    assert repr(file) == f"<FollowedFile '{path}'>"
+    with pytest.raises(RuntimeError, match="was not read yet"):
+        file.value  # noqa: B018
+
+
+async def test_changed_waits_for_another_value_than_the_one_that_was_seen(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    put(path, [1])
+    async with followed(path) as file:
+        first = file.value
+        put(path, [2])
+        second = await file.changed(first)
+        with trio.testing.assert_checkpoints():
+            assert await file.changed(first) is second  # who was busy hears of it late
+        with trio.move_on_after(0):
+            await file.changed(second)
+        put(path, [2])
+        put(path, [3])
+        assert await file.changed(second) == [3]
+
+
+async def test_a_file_is_followed_once_at_a_time_and_again_after_that(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    put(path, [1])
+    async with followed(path) as file:
+        with pytest.raises(RuntimeError, match="followed already"):
+            await file.run()
+    put(path, [2])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(file.run)
+        assert file.value == [2]
+        nursery.cancel_scope.cancel()
+
+
+async def test_cancellation_takes_effect_at_once_and_leaves_no_thread(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    put(path, [1])
+    threads = trio.to_thread.current_default_thread_limiter().borrowed_tokens
+    async with trio.open_nursery() as nursery:
+        file = follow_file(path, json.loads)
+        await nursery.start(file.run)
+        put(path, [2])
+        await file.changed(file.value)
+        assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == threads + 1
+        began = trio.current_time()
+        nursery.cancel_scope.cancel()
+    assert trio.current_time() - began < 2
+    assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == threads
+
+
+async def test_without_watchfiles_one_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        await follow_file(tmp_path / "config", json.loads).run()
+    assert str(caught.value) == "follow_file() needs watchfiles; install it with `pip install 'trioformer[manager]'`"

@@ -1,0 +1,372 @@
+"""What a manager tells over HTTP: health, readiness and metrics, on real sockets."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.controllers import Reconcile, errors_of
+from tests.support.lease_candidates import NAME, NAMESPACE, hold
+from tests.support.managers import Worker, starting
+from tests.support.processes import result_of
+from tests.support.raw_requests import pod
+from trioformer import Client, SharedInformerFactory, _serving
+from trioformer.controller import Controller
+from trioformer.manager import ControllerInitializer, LeaderElection, ManagerContext, run_controllers
+from trioformer.manager import _http as manager_http
+from trioformer.manager._health import Check, Page, page_of
+from trioformer.metrics import Metrics
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.testing import APIServer
+
+PLAIN = "text/plain; charset=utf-8"
+
+
+@attrs.define(eq=False)
+class Running:
+    """A manager that runs, and how it is asked."""
+
+    http: httpx.AsyncClient
+    stop: trio.Event
+
+    async def get(self, path: str) -> tuple[int, str]:
+        answer = await self.http.get(path)
+        return answer.status_code, answer.text
+
+
+@asynccontextmanager
+async def running(client: Client, starters: dict[str, ControllerInitializer], **options: Any) -> AsyncIterator[Running]:
+    """Run a manager beside the block; the block has to stop it, or is its end."""
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            stop = trio.Event()
+            run = partial(run_controllers, client, starters, http="127.0.0.1:0", stop=stop, **options)
+            url = await nursery.start(run)
+            assert url.startswith("http://127.0.0.1:")
+            async with httpx.AsyncClient(base_url=url) as http:
+                yield Running(http, stop)
+            nursery.cancel_scope.cancel()
+
+
+# --- the pages, without sockets ---
+
+
+def check(path: str, *, is_verbose: bool = False, excluded: tuple[str, ...] = (), **reasons: str) -> Page:
+    def checker(reason: str) -> Check:
+        return lambda: reason
+
+    checks = {name: checker(reason) for name, reason in reasons.items()}
+    return page_of(path, checks, is_verbose=is_verbose, excluded=excluded)
+
+
+def test_health_is_told_as_kubernetes_tells_it(caplog: pytest.LogCaptureFixture) -> None:
+    """The answers of ``handleRootHealth`` and ``adaptCheckToHandler``, byte for byte (``healthz_test.go``)."""
+    caplog.set_level(logging.INFO, "trioformer.manager")
+    assert check("/healthz", ping="") == Page(200, b"ok")
+    assert check("/healthz", ping="", is_verbose=True) == Page(200, b"[+]ping ok\nhealthz check passed\n")
+    assert check("/readyz", ping="", bad="it will fail", worse="as well") == Page(
+        500,
+        b"[+]ping ok\n[-]bad failed: reason withheld\n[-]worse failed: reason withheld\nreadyz check failed\n",
+    )
+    assert [record.getMessage() for record in caplog.records] == [
+        "readyz check failed: bad: it will fail; worse: as well"
+    ]
+    assert check("/healthz", ping="", bad="it will fail", excluded=("bad",)) == Page(200, b"ok")
+    assert check("/healthz", ping="", bad="no", excluded=("bad", "x", "y"), is_verbose=True) == Page(
+        200,
+        b"[+]ping ok\n[+]bad excluded: ok\n"
+        b'warn: some health checks cannot be excluded: no matches for "x","y"\n'
+        b"healthz check passed\n",
+    )
+    assert check("/healthz/ping", ping="") == Page(200, b"ok")
+    assert check("/healthz/bad", bad="it will fail") == Page(500, b"internal server error: it will fail\n")
+    assert check("/healthz/other", ping="").code == 404
+    assert check("/healthz/", ping="").code == 404
+
+
+# --- over HTTP ---
+
+
+async def test_a_manager_at_work_is_healthy_and_ready(api_server: APIServer, client: Client) -> None:
+    async with running(client, starting(Worker("works", []))) as manager:
+        answer = await manager.http.get("/healthz")
+        assert (answer.status_code, answer.text) == (200, "ok")
+        assert answer.headers["content-type"] == PLAIN
+        assert answer.headers["content-length"] == "2"
+        assert "server" not in answer.headers
+        assert await manager.get("/healthz?verbose") == (200, "[+]ping ok\n[+]works ok\nhealthz check passed\n")
+        assert await manager.get("/healthz/works") == (200, "ok")
+        assert await manager.get("/readyz") == (200, "ok")
+        assert await manager.get("/readyz?verbose&exclude=works") == (
+            200,
+            "[+]ping ok\n[+]informer-sync ok\n[+]shutdown ok\n[+]works excluded: ok\nreadyz check passed\n",
+        )
+        for path in ("/", "/healthz/nope", "/livez", "/metrics", "/healthz/works/more"):
+            assert (await manager.get(path))[0] == 404
+        head = await manager.http.head("/healthz")
+        assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "2")
+        assert (await manager.http.post("/healthz")).status_code == 405
+
+
+async def test_it_answers_before_anything_has_begun_and_is_ready_when_caches_are_filled(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.fail_next(1, resource="pods", status=500)  # the backoff after it is long enough to ask in
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Pod)
+    starters = starting(Worker("works", []))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery, httpx.AsyncClient(base_url=f"http://{bind}") as http:
+            nursery.start_soon(partial(run_controllers, client, starters, http=bind, factory=factory))
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert (await http.get("/healthz")).text == "ok"
+            ready = await http.get("/readyz")
+            assert (ready.status_code, ready.text.splitlines()[1]) == (
+                500,
+                "[-]informer-sync failed: reason withheld",
+            )
+            why = await http.get("/readyz/informer-sync")
+            assert why.text.startswith("internal server error: Pod: ")
+            await informer.wait_until_synced()
+            assert (await http.get("/readyz")).text == "ok"
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_controller_whose_workers_have_not_begun_is_not_ready(api_server: APIServer, client: Client) -> None:
+    hold(api_server, "")
+    api_server.fail_next(100, resource="configmaps", status=500)
+    asked = trio.Event()
+
+    async def start(context: ManagerContext) -> Controller:
+        controller = Controller(context.name, Reconcile())
+        controller.watch(context.factory.informer(ConfigMap))
+        asked.set()
+        return controller
+
+    starters = {"maps": start, **starting(Worker("slow", [], begin_after=1_000))}
+    async with running(client, starters, leader_election=LeaderElection(NAME, NAMESPACE, "a")) as manager:
+        await asked.wait()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        code, text = await manager.get("/readyz")
+        assert (code, text.splitlines()[-3:]) == (
+            500,
+            ["[-]maps failed: reason withheld", "[-]slow failed: reason withheld", "readyz check failed"],
+        )
+        assert await manager.get("/readyz/slow") == (500, "internal server error: it has not begun\n")
+        code, text = await manager.get("/readyz/maps")
+        assert text.startswith("internal server error: handler maps of informer ConfigMap: ")
+        assert await manager.get("/healthz/maps") == (200, "ok")
+
+
+async def test_a_standby_is_healthy_and_ready(api_server: APIServer, client: Client) -> None:
+    hold(api_server, "somebody else")
+    election = LeaderElection(NAME, NAMESPACE, "a")
+    async with running(client, starting(Worker("works", [])), leader_election=election) as manager:
+        assert await manager.get("/healthz?verbose") == (
+            200,
+            "[+]ping ok\n[+]leaderElection ok\nhealthz check passed\n",
+        )
+        assert await manager.get("/readyz") == (200, "ok")
+
+
+async def test_while_it_drains_it_is_alive_and_not_ready_and_http_ends_last(
+    api_server: APIServer, client: Client
+) -> None:
+    may_end = trio.Event()
+
+    class Patient(Worker):
+        async def stop(self) -> None:
+            await may_end.wait()
+            await super().stop()
+
+    async with running(client, starting(Patient("works", []))) as manager:
+        manager.stop.set()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert await manager.get("/healthz") == (200, "ok")
+        code, text = await manager.get("/readyz")
+        assert (code, "[-]shutdown failed: reason withheld" in text) == (500, True)
+        assert (await manager.get("/readyz/shutdown"))[1] == "internal server error: the process is shutting down\n"
+        may_end.set()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        with pytest.raises(httpx.TransportError):
+            await manager.get("/healthz")
+
+
+async def test_metrics_are_those_of_controllers_caches_and_leadership(api_server: APIServer, client: Client) -> None:
+    api_server.create(pod("a"))
+    metrics = Metrics()
+    reconcile = Reconcile()
+
+    async def start(context: ManagerContext) -> Controller:
+        assert context.metrics is metrics
+        controller = Controller(
+            context.name,
+            reconcile,
+            workers=3,
+            observer=context.controller_observer(workers=3),
+            queue_observer=context.queue_observer(),
+        )
+        controller.watch(context.factory.informer(Pod))
+        return controller
+
+    options = {"metrics": metrics, "leader_election": LeaderElection(NAME, NAMESPACE, "a")}
+    for _ in range(2):  # what is measured ends with the manager, so it may run again
+        async with running(client, {"pods": start}, **options) as manager:
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            answer = await manager.http.get("/metrics")
+            assert answer.headers["content-type"].startswith("text/plain; version=")
+            lines = answer.text.splitlines()
+            assert 'controller_runtime_max_concurrent_reconciles{controller="pods"} 3.0' in lines
+            assert f'leader_election_master_status{{name="{NAME}"}} 1.0' in lines
+            assert any(line.startswith('workqueue_depth{controller="pods"') for line in lines)
+            synced = [line for line in lines if line.startswith("trioformer_informer_synced")]
+            assert ['resource="pods"' in line and line.endswith(" 1.0") for line in synced] == [True]
+            asked = {"accept": "application/openmetrics-text; version=1.0.0"}
+            answer = await manager.http.get("/metrics", headers=asked)
+            assert answer.headers["content-type"].startswith("application/openmetrics-text")
+            manager.stop.set()
+    assert 'workqueue_depth{controller="pods"' not in metrics.render()[0].decode()
+
+
+async def test_what_is_measured_already_stays_so(client: Client) -> None:
+    metrics, factory = Metrics(), SharedInformerFactory(client)
+    metrics.register_factory(factory, name="mine")
+    controller = Controller("pods", Reconcile())
+    metrics.register_controller(controller)
+    assert metrics.is_watching(factory)
+    assert metrics.is_watching(controller)
+
+    async def start(context: ManagerContext) -> Controller:
+        return controller
+
+    async with running(client, {"pods": start}, metrics=metrics, factory=factory) as manager:
+        manager.stop.set()
+    assert metrics.is_watching(factory)
+    assert metrics.is_watching(controller)
+    metrics.unregister(factory)
+    assert not metrics.is_watching(factory)
+
+
+@pytest.mark.parametrize("target", [b"*", b"readyz", b"x/readyz", b"http://x/readyz"])
+async def test_a_target_that_is_no_path_is_not_found(
+    client: Client, target: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(client, starting(Worker("works", []))) as manager:
+        stream = await trio.open_tcp_stream("127.0.0.1", manager.http.base_url.port or 0)
+        async with stream:
+            await stream.send_all(b"GET " + target + b" HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 404 ")
+    assert errors_of(caplog) == []
+
+
+# --- what goes wrong ---
+
+
+async def test_an_error_of_the_http_server_is_logged_once_where_the_program_logs(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            raise KeyError("a bug")
+        await manager_http.Pages({}, None)(scope, receive, send)
+
+    async with trio.open_nursery() as nursery:
+        url = await nursery.start(_serving.serve_app, broken, await _serving.open_listener("127.0.0.1:0"))
+        async with httpx.AsyncClient() as http:
+            assert (await http.get(url)).status_code == 500
+        nursery.cancel_scope.cancel()
+    assert [(record.name, record.levelname) for record in caplog.records if record.name != "httpx"] == [
+        ("hypercorn.error", "ERROR")
+    ]
+    assert capsys.readouterr().err == ""
+
+
+async def test_an_address_that_is_taken_is_a_plain_error_that_names_it(api_server: APIServer, client: Client) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(OSError, match=f"cannot listen on {bind}: Address already in use"):
+            await run_controllers(client, {}, http=bind)
+
+
+async def test_an_address_has_a_host_and_a_port(api_server: APIServer, client: Client) -> None:
+    with pytest.raises(ValueError, match="cannot listen on '8080': it must be host:port"):
+        await run_controllers(client, {}, http="8080")
+
+
+async def test_who_stops_reading_does_not_hold_up_the_end_for_long(
+    api_server: APIServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager_http, "STALLED_AFTER", 0.5)
+
+    class Huge:
+        """What ``/metrics`` asks for, far more than the buffers of two sockets hold."""
+
+        def render(self, accept: str = "") -> tuple[bytes, str]:
+            return b"x" * 50_000_000, PLAIN
+
+    has_left: list[bool] = []
+
+    async def leave(stream: trio.SocketStream) -> None:
+        await trio.sleep(15)  # nothing else could end this test
+        has_left.append(True)
+        await stream.aclose()
+
+    app = manager_http.Pages({}, Huge())  # type: ignore[arg-type]  # all that it is asked for
+    listener = await manager_http.listen("127.0.0.1:0")
+    async with trio.open_nursery() as outer:
+        async with trio.open_nursery() as nursery:
+            url: str = await nursery.start(manager_http.serve, app, listener)
+            stream = await trio.open_tcp_stream("127.0.0.1", int(url.rpartition(":")[2]))
+            outer.start_soon(leave, stream)
+            await stream.send_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert b" 200 " in await stream.receive_some(100)
+            await trio.testing.wait_all_tasks_blocked(0.05)  # the buffers are full
+            nursery.cancel_scope.cancel()
+        outer.cancel_scope.cancel()
+    assert has_left == []
+    await stream.aclose()
+
+
+async def test_without_hypercorn_one_line_says_what_to_install_and_only_for_http() -> None:
+    program = """
+import sys
+for name in ("hypercorn", "watchfiles", "prometheus_client"):
+    sys.modules[name] = None
+import trio
+from trioformer.manager import follow_file, run_controllers
+from trioformer.testing import APIServer
+
+async def main():
+    server, stop = APIServer(), trio.Event()
+    stop.set()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with server.open_client() as client:
+            await run_controllers(client, {}, stop=stop)
+            try:
+                await run_controllers(client, {}, stop=stop, http="127.0.0.1:0")
+            except ModuleNotFoundError as error:
+                print(error)
+        nursery.cancel_scope.cancel()
+
+trio.run(main)
+"""
+    line = "http= needs hypercorn; install it with `pip install 'trioformer[manager]'`"
+    assert await result_of("-c", program) == (0, [line], [])
+    assert "hypercorn" in sys.modules  # here it is installed

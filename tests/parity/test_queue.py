@@ -1,0 +1,492 @@
+"""What client-go asserts of its queue and its controller, as a handler sees it.
+
+The tests write to the informer's queue as its reflector does, without a checkpoint in between, so that all that is
+written is pending at once.  Against client-go's ``the_real_fifo_test.go``, ``delta_fifo_test.go``,
+``controller_test.go``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import attrs
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.scripted_list_watch import (
+    Recorder,
+    ScriptedListWatch,
+    added,
+    bookmark,
+    deleted,
+    listing,
+    modified,
+    pod,
+)
+from trioformer.cache import DeltaFIFO, Deltas, Replaced, SharedInformer, Sync
+from trioformer.errors import ExpiredError
+from trioformer.models.core_v1 import Pod
+
+EXPIRED = ExpiredError("too old", code=410, reason="Expired")
+
+
+@attrs.define(eq=False)
+class Pipe:
+    """An informer whose reflector is silent after the first list, and a handler of it."""
+
+    informer: SharedInformer[Pod]
+    recorder: Recorder
+
+    @property
+    def queue(self) -> DeltaFIFO[Pod]:
+        """What the reflector would write to."""
+        return self.informer._fifo
+
+    async def told(self) -> list[str]:
+        """What the handler was told since it was asked last, when all that is pending has been handled."""
+        await trio.testing.wait_all_tasks_blocked()
+        seen, self.recorder.seen = self.recorder.seen, []
+        return seen
+
+    def stored(self) -> list[str]:
+        """The store's content."""
+        return [f"{obj.name}@{obj.resource_version}" for obj in self.informer.lister]
+
+
+@asynccontextmanager
+async def pipe(*known: Pod, resync_period: float = 0.0) -> AsyncIterator[Pipe]:
+    """A pipe whose handler has been told of what is known."""
+    informer = SharedInformer(ScriptedListWatch([listing(*known)]), resync_period=resync_period)
+    open_pipe = Pipe(informer, Recorder())
+    informer.add_event_handler(open_pipe.recorder)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(informer.run)
+        await open_pipe.told()
+        yield open_pipe
+        nursery.cancel_scope.cancel()
+
+
+# --- what a list deletes ---
+
+
+async def test_a_list_brings_back_an_object_whose_deletion_is_pending() -> None:
+    """client-go: TestRealFIFO_replaceWithDeleteDeltaIn, TestDeltaFIFO_replaceWithDeleteDeltaIn"""
+    async with pipe(pod("foo", 1)) as through:
+        through.queue.delete(pod("foo", 1))
+        through.queue.replace([pod("foo", 2)], "2")
+        assert await through.told() == ["-foo@1", "+foo@2"]
+        assert through.stored() == ["foo@2"]
+
+
+ONLY_IN_THE_QUEUE: dict[str, tuple[Callable[[DeltaFIFO[Pod]], object], list[str]]] = {
+    "added": (lambda queue: queue.add(pod("foo", 2)), ["+foo@2", "-foo@2?"]),
+    "added and deleted": (
+        lambda queue: (queue.add(pod("foo", 2)), queue.delete(pod("foo", 2))),
+        ["+foo@2", "-foo@2"],
+    ),
+    "added and listed": (
+        lambda queue: (
+            queue.add(pod("foo", 2)),
+            queue.replace([pod("foo", 2)], "2"),
+            queue.replace([pod("foo", 2)], "3"),
+        ),
+        ["+foo@2", "-foo@2?"],
+    ),
+    "added, and missing in two lists": (
+        lambda queue: (queue.add(pod("foo", 2)), queue.replace([], "2")),
+        ["+foo@2", "-foo@2?"],
+    ),
+    "added, deleted, added": (
+        lambda queue: (queue.add(pod("foo", 2)), queue.delete(pod("foo", 2)), queue.add(pod("foo", 3))),
+        ["+foo@2", "-foo@2", "+foo@3", "-foo@3?"],
+    ),
+    "a bookmark only": (lambda queue: queue.bookmark("5"), []),
+}
+
+
+@pytest.mark.parametrize(("write", "told"), ONLY_IN_THE_QUEUE.values(), ids=ONLY_IN_THE_QUEUE)
+async def test_a_list_without_it_deletes_an_object_that_only_the_queue_knew_exactly_once(
+    write: Callable[[DeltaFIFO[Pod]], object], told: list[str]
+) -> None:
+    """Whatever was pending of it.
+
+    client-go: TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue
+    client-go: TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue
+    """
+    async with pipe() as through:
+        write(through.queue)
+        through.queue.replace([], "9")
+        assert await through.told() == told
+        assert through.stored() == []
+
+
+KNOWN = pod("foo", 5), pod("bar", 6), pod("baz", 7)
+LACKING: dict[str, tuple[Callable[[DeltaFIFO[Pod]], object], list[Pod], list[str]]] = {
+    "a deletion is pending": (
+        lambda queue: queue.delete(pod("baz", 10)),
+        [pod("foo", 5)],
+        ["-baz@10", "-bar@6?"],
+    ),
+    "a newer state is pending": (
+        lambda queue: queue.add(pod("baz", 10)),
+        [pod("foo", 5)],
+        ["baz@7→10", "-bar@6?", "-baz@10?"],
+    ),
+    "a deletion and an addition are pending": (
+        lambda queue: (queue.delete(pod("bar", 6)), queue.add(pod("bar", 100))),
+        [pod("foo", 5)],
+        ["-bar@6", "+bar@100", "-baz@7?", "-bar@100?"],
+    ),
+    "the list has a newer state of another": (
+        lambda queue: queue.delete(pod("baz", 10)),
+        [pod("foo", 6)],
+        ["-baz@10", "-bar@6?", "foo@5→6"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("write", "listed", "told"), LACKING.values(), ids=LACKING)
+async def test_a_list_deletes_what_it_lacks_of_store_and_queue_in_the_newest_state(
+    write: Callable[[DeltaFIFO[Pod]], object], listed: list[Pod], told: list[str]
+) -> None:
+    """What is stored keeps its place, and what comes anew is last; client-go promises no order of deletions.
+
+    client-go: TestRealFIFO_ReplaceMakesDeletions, TestRealFIFO_ReplaceMakesDeletionsReplaced
+    client-go: TestDeltaFIFO_ReplaceMakesDeletions, TestDeltaFIFO_ReplaceMakesDeletionsReplaced
+    """
+    async with pipe(*KNOWN) as through:
+        write(through.queue)
+        through.queue.replace(listed, "200")
+        assert await through.told() == told
+        assert through.stored() == [f"{obj.name}@{obj.resource_version}" for obj in listed]
+
+
+@pytest.mark.parametrize("is_applied_in_between", [True, False])
+async def test_of_two_lists_the_second_deletes_what_the_first_had_brought(is_applied_in_between: bool) -> None:
+    """In the state that handlers were told; a list that is still pending is not told at all.
+
+    client-go: TestRealFIFO_ReplaceMakesDeletions
+    """
+    told: list[str] = []
+    async with pipe(*KNOWN) as through:
+        through.queue.replace([pod("bar", 100), pod("foo", 5)], "100")
+        if is_applied_in_between:
+            told += await through.told()
+        through.queue.replace([pod("foo", 5)], "101")
+        told += await through.told()
+    assert told == (["-baz@7?", "bar@6→100", "-bar@100?"] if is_applied_in_between else ["-bar@6?", "-baz@7?"])
+
+
+# --- the order of changes ---
+
+
+async def test_every_kind_of_change_reaches_the_handler_in_its_order() -> None:
+    """Deletions as well.
+
+    client-go: TestRealFIFO_enqueueingNoLister, TestRealFIFO_enqueueingWithLister
+    client-go: TestDeltaFIFO_enqueueingWithLister
+    """
+    async with pipe(pod("foo", 5), pod("bar", 6), pod("baz", 7)) as through:
+        through.queue.add(pod("foo", 10))
+        through.queue.update(pod("bar", 15))
+        through.queue.add(pod("qux", 17))
+        through.queue.delete(pod("qux", 18))
+        through.queue.delete(pod("baz", 20))
+        assert await through.told() == ["foo@5→10", "bar@6→15", "+qux@17", "-qux@18", "-baz@20"]
+        assert len(through.queue) == 0
+
+
+async def test_a_list_behind_an_addition_is_a_newer_state_of_it() -> None:
+    """client-go: TestRealFIFO_addReplace, TestDeltaFIFO_addReplace"""
+    async with pipe() as through:
+        through.queue.add(pod("foo", 10))
+        through.queue.replace([pod("foo", 15)], "15")
+        assert await through.told() == ["+foo@10", "foo@10→15"]
+
+
+async def test_an_object_that_changes_again_stays_in_its_place() -> None:
+    """client-go: TestRealFIFO_detectLineJumpers, TestDeltaFIFO_detectLineJumpers"""
+    queue: DeltaFIFO[Pod] = DeltaFIFO()
+    for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
+        queue.add(pod(name, version))
+    first = await queue.pop()
+    queue.add(pod("foo", 14))
+    queue.add(pod("bar", 15))
+    second = await queue.pop()
+    assert [versions_of(batch) for batch in (first, second)] == [
+        [("foo", ["10", "11", "13"]), ("bar", ["1"]), ("zab", ["30"])],
+        [("foo", ["14"]), ("bar", ["15"])],
+    ]
+
+
+def versions_of(batch: object) -> list[tuple[str, list[str]]]:
+    assert isinstance(batch, Deltas)
+    return [
+        (key.partition("/")[2], [delta.object.resource_version for delta in deltas])
+        for key, deltas in batch.by_key.items()
+    ]
+
+
+async def test_what_two_writers_queue_comes_out_in_each_writers_order() -> None:
+    """client-go: TestRealFIFO_basic, TestDeltaFIFO_basic"""
+    queue: DeltaFIFO[Pod] = DeltaFIFO(max_pending=50)
+    out: dict[str, list[int]] = {"a": [], "b": []}
+
+    async def write(name: str) -> None:
+        for version in range(1, 501):
+            await queue.wait_for_room()
+            queue.add(pod(name, version))
+            if version % 7 == 0:
+                await trio.lowlevel.checkpoint()
+
+    async def write_all() -> None:
+        async with trio.open_nursery() as writers:
+            writers.start_soon(write, "a")
+            writers.start_soon(write, "b")
+        queue.close()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write_all)
+        with pytest.raises(trio.ClosedResourceError):  # noqa: PT012  # which pop raises it does not matter
+            while True:
+                for name, versions in versions_of(await queue.pop()):
+                    out[name] += map(int, versions)
+    assert out == {"a": list(range(1, 501)), "b": list(range(1, 501))}
+
+
+CHANGES = st.lists(st.sampled_from(["add", "update", "delete", "pop", "list", "resync"]), max_size=60)
+
+
+@given(CHANGES, st.randoms(use_true_random=False))
+def test_however_the_queue_is_cut_each_change_comes_once_and_in_order(steps: list[str], rng: random.Random) -> None:
+    """Until a list comes that says it all; and a list is a batch of its own.
+
+    client-go: TestRealFIFO_PopMultipleDeltaInBatch
+    """
+    trio.run(cut, steps, rng, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+async def cut(steps: list[str], rng: random.Random) -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO()
+    written: list[tuple[str, str]] = []
+    out: list[tuple[str, str]] = []
+
+    async def take() -> None:
+        batch = await queue.pop()
+        if isinstance(batch, Deltas):
+            out.extend((key, delta.object.resource_version) for key, deltas in batch.by_key.items() for delta in deltas)
+        elif isinstance(batch, Replaced):
+            out.append((LIST, batch.resource_version))
+
+    for number, step in enumerate(steps, 1):
+        obj, before = pod(rng.choice("abc"), number), len(queue)
+        if step == "pop":
+            if before:
+                await take()
+        elif step == "resync":
+            queue.resync()
+        elif step == "list":
+            if lists_of(written) == lists_of(out):  # one that is still pending would go, which is another test's
+                queue.replace([obj], str(number))
+                written.append((LIST, str(number)))
+        else:
+            {"add": queue.add, "update": queue.update, "delete": queue.delete}[step](obj)
+            if len(queue) > before:  # two deletions in a row are one
+                written.append((f"default/{obj.name}", str(number)))
+    with trio.fail_after(10):
+        while len(queue):
+            await take()
+    assert between_lists(out) == between_lists(written)
+
+
+LIST = "the list"
+
+
+def lists_of(changes: list[tuple[str, str]]) -> list[str]:
+    return [version for key, version in changes if key == LIST]
+
+
+def between_lists(changes: list[tuple[str, str]]) -> list[dict[str, list[str]]]:
+    """The versions of each key, before, between and after the lists."""
+    parts: list[dict[str, list[str]]] = [{}]
+    for key, version in changes:
+        if key == LIST:
+            parts.append({LIST: [version]})
+        else:
+            parts[-1].setdefault(key, []).append(version)
+    return parts
+
+
+# --- resyncs ---
+
+
+async def test_a_resync_repeats_what_is_there_once() -> None:
+    """client-go: TestRealFIFO_Resync, TestDeltaFIFO_Resync"""
+    async with pipe(pod("foo", 5), pod("bar", 6), resync_period=10) as through:
+        through.informer._processor.mark_due(trio.current_time() + 11)
+        through.queue.resync()
+        assert await through.told() == ["foo@5→5", "bar@6→6"]
+
+
+async def test_a_resync_does_not_repeat_what_is_being_deleted() -> None:
+    """client-go: TestRealFIFO_ResyncNonExisting, TestDeltaFIFO_ResyncNonExisting"""
+    async with pipe(pod("foo", 5), pod("bar", 6), resync_period=10) as through:
+        through.informer._processor.mark_due(trio.current_time() + 11)
+        through.queue.delete(pod("foo", 10))
+        through.queue.resync()
+        assert await through.told() == ["-foo@10", "bar@6→6"]
+
+
+async def test_a_resync_never_repeats_an_older_state_than_one_that_is_pending() -> None:
+    """client-go: TestRealFIFO_UpdateResyncRace, TestDeltaFIFO_UpdateResyncRace"""
+    async with pipe(pod("foo", 5), resync_period=10) as through:
+        through.informer._processor.mark_due(trio.current_time() + 11)
+        through.queue.update(pod("foo", 6))
+        through.queue.resync()
+        through.queue.update(pod("foo", 7))
+        assert await through.told() == ["foo@5→6", "foo@6→6", "foo@6→7"]
+
+
+async def test_a_list_is_told_apart_from_a_resync() -> None:
+    """client-go: TestDeltaFIFO_ReplaceDeltaType"""
+    queue: DeltaFIFO[Pod] = DeltaFIFO()
+    queue.replace([pod("foo", 5)], "5")
+    queue.resync()
+    queue.add(pod("foo", 6))
+    assert [type(await queue.pop()) for _ in range(3)] == [Replaced, Sync, Deltas]
+
+
+# --- synced ---
+
+
+async def test_it_has_synced_when_the_whole_first_list_has_been_taken_in(nursery: trio.Nursery) -> None:
+    """Neither before nor while it is pending, and never half of it.
+
+    client-go: TestRealFIFO_HasSynced, TestDeltaFIFO_HasSynced, TestRealFIFO_ReplaceAtomicPop
+    """
+    many = [pod(f"p{number}", number + 1) for number in range(3_000)]
+    informer = SharedInformer(ScriptedListWatch([listing(*many, version=3_000)]))
+    states: dict[tuple[bool, int], int] = {}
+
+    async def look() -> None:
+        while True:
+            state = informer.has_synced, informer.statistics().objects
+            states[state] = states.get(state, 0) + 1
+            await trio.lowlevel.checkpoint()
+
+    nursery.start_soon(look)
+    nursery.start_soon(informer.run)
+    await informer.wait_until_synced()
+    await trio.lowlevel.checkpoint()
+    assert list(states) == [(False, 0), (True, 3_000)]
+    assert states[False, 0] > 3, "looked at while it was being applied"
+    assert informer.lister.resource_version == "3000"
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_empty_list_has_synced_as_well(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestRealFIFO_HasSynced, TestDeltaFIFO_HasSynced"""
+    informer = SharedInformer(ScriptedListWatch([listing()]))
+    registration = informer.add_event_handler(Recorder())
+    await nursery.start(informer.run)
+    assert informer.has_synced
+    await registration.wait_until_synced()
+
+
+# --- what a list tells ---
+
+HISTORIES: dict[str, tuple[list[Pod], list[Pod], str, list[str]]] = {
+    "an addition": ([], [pod("a", 1)], "1", ["+a@1 of 1"]),
+    "nothing but deletions": ([pod("a", 1), pod("c", 2)], [], "3", ["-a@1? of 3", "-c@2? of 3"]),
+    "one of each": (
+        [pod("a", 1), pod("b", 2), pod("c", 3)],
+        [pod("d", 5), pod("b", 4), pod("a", 1)],
+        "6",
+        ["-c@3? of 6", "+d@5 of 6", "b@2→4 of 6"],
+    ),
+    "nothing new": ([pod("a", 1)], [pod("a", 1)], "7", []),
+}
+
+
+@attrs.define(eq=False)
+class Looker(Recorder):
+    """Looks into the store whenever it is told something."""
+
+    informer: SharedInformer[Pod] | None = None
+    stores: list[dict[str, str]] = attrs.field(factory=list)
+
+    async def _note(self, what: str) -> None:
+        assert self.informer is not None
+        lister = self.informer.lister
+        self.seen.append(f"{what} of {lister.resource_version}")
+        self.stores.append({obj.name: obj.resource_version for obj in lister})
+
+
+@pytest.mark.parametrize(("known", "listed", "version", "told"), HISTORIES.values(), ids=HISTORIES)
+async def test_a_list_tells_deletions_first_then_the_rest_in_its_order_and_the_store_is_complete(
+    known: list[Pod], listed: list[Pod], version: str, told: list[str]
+) -> None:
+    """client-go: TestReplaceEvents"""
+    async with pipe(*known) as through:
+        looker = Looker(informer=through.informer)
+        through.informer.add_event_handler(looker)
+        await through.told()
+        looker.seen, looker.stores = [], []
+        through.queue.replace(listed, version)
+        await through.told()
+        assert looker.seen == told
+        assert all(each == {obj.name: obj.resource_version for obj in listed} for each in looker.stores)
+        assert through.informer.lister.resource_version == version
+
+
+async def test_only_objects_of_the_first_list_are_initial(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """client-go: TestResetWatch"""
+    first, second = listing(pod("a", 1), version=1), listing(pod("a", 2), pod("b", 3), version=3)
+    informer = SharedInformer(ScriptedListWatch([first, second], [[1.0, EXPIRED]]))
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    await nursery.start(informer.run)
+    await trio.sleep(30)
+    assert recorder.seen == ["+a@1*", "a@1→2", "+b@3"]
+
+
+async def test_the_stores_version_follows_events_bookmarks_and_lists(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Each is there when the handler is told.
+
+    client-go: TestStoreResourceVersion
+    """
+    events = [
+        1.0,
+        modified(pod("a", 5)),
+        1.0,
+        deleted(pod("a", 6)),
+        1.0,
+        bookmark(9),
+        1.0,
+        added(pod("b", 11)),
+        EXPIRED,
+    ]
+    informer = SharedInformer(
+        ScriptedListWatch([listing(pod("a", 2), version=3), listing(pod("b", 11), version=20)], [[*events]])
+    )
+    looker = Looker(informer=informer)
+    informer.add_event_handler(looker)
+    await nursery.start(informer.run)
+    versions = [informer.lister.resource_version]
+    for _ in range(4):
+        await trio.sleep(1.0)
+        await trio.testing.wait_all_tasks_blocked()
+        versions.append(informer.lister.resource_version)
+    await trio.sleep(30)
+    assert versions == ["3", "5", "6", "9", "11"]
+    assert informer.lister.resource_version == "20"
+    assert looker.seen == ["+a@2* of 3", "a@2→5 of 5", "-a@6 of 6", "+b@11 of 11"]

@@ -1,0 +1,128 @@
+"""What the tests of controllers have in common: a small world of pods, and a reconcile that does as it is told."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import attrs
+import pytest
+import trio
+
+from tests.support.scripted_list_watch import ScriptedListWatch, listing, pod
+from tests.support.scripted_list_watch import Step as WatchStep
+from trioformer import SharedInformer
+from trioformer.controller import Controller, ReconcileResult, Request, RequeueAfter
+from trioformer.models.core_v1 import Pod
+
+Step: TypeAlias = BaseException | RequeueAfter | float | Callable[[Request], Awaitable[RequeueAfter | None]] | None
+
+
+def pods(*names: str, steps: list[WatchStep] | None = None, resync_period: float = 0.0) -> SharedInformer[Pod]:
+    """An informer of pods that are there, and of what happens to them then."""
+    return informer_of(ScriptedListWatch([listing(*map(pod, names))], [[*(steps or ()), None]]), resync_period)
+
+
+def informer_of(source: ScriptedListWatch, resync_period: float = 0.0) -> SharedInformer[Pod]:
+    return SharedInformer(source, resync_period=resync_period)
+
+
+@attrs.define(eq=False)
+class Reconcile:
+    """Notes when it is called for whom; then acts out the next step of the script, and after its end succeeds.
+
+    A step is an error to raise, a result to return, seconds to take, or an async function to call.
+    """
+
+    script: deque[Step] = attrs.field(factory=deque, converter=deque)
+    calls: list[str] = attrs.field(factory=list)
+    at: list[float] = attrs.field(factory=list)
+    done: list[str] = attrs.field(factory=list)
+    cancelled: list[str] = attrs.field(factory=list)
+    running: set[str] = attrs.field(factory=set)
+    most_at_once: int = 0
+
+    async def __call__(self, request: Request) -> RequeueAfter | None:
+        self.calls.append(request.name)
+        self.at.append(trio.current_time())
+        with self._running(request.name):
+            result = await self._act(request)
+        self.done.append(request.name)
+        return result
+
+    @contextmanager
+    def _running(self, name: str) -> Iterator[None]:
+        assert name not in self.running, "two workers have one request"
+        self.running.add(name)
+        self.most_at_once = max(self.most_at_once, len(self.running))
+        try:
+            yield
+        except trio.Cancelled:
+            self.cancelled.append(name)
+            raise
+        finally:
+            self.running.remove(name)
+
+    async def _act(self, request: Request) -> RequeueAfter | None:
+        step = self.script.popleft() if self.script else None
+        if isinstance(step, BaseException):
+            raise step
+        if isinstance(step, int | float):
+            await trio.sleep(step)
+            return None
+        if callable(step):
+            return await step(request)
+        return step
+
+    def gaps(self) -> list[float]:
+        """Seconds between the calls."""
+        return [round(after - before, 6) for before, after in zip(self.at, self.at[1:], strict=False)]
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """The errors in a group of groups."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for each in error.exceptions for leaf in leaves(each)]
+    return [error]
+
+
+async def start(nursery: trio.Nursery, controller: Controller, *informers: SharedInformer[Pod]) -> None:
+    """Run informers and a controller, and return when it has begun."""
+    for informer in informers:
+        nursery.start_soon(informer.run)
+    await nursery.start(controller.run)
+
+
+def errors_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The messages of errors."""
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+@attrs.define(eq=False)
+class Observer:
+    """Of a controller and of its queue; writes down what it is told."""
+
+    told: list[str] = attrs.field(factory=list)
+
+    def began(self, request: Request) -> None:
+        self.told.append(f"{request.name} began")
+
+    def ended(
+        self, request: Request, *, result: ReconcileResult, lasted: float, is_terminal: bool, is_late: bool
+    ) -> None:
+        self.told.append(f"{request.name} {result} {lasted:g}{' terminal' * is_terminal}{' late' * is_late}")
+
+    def added(self, request: Request, *, priority: int) -> None:
+        self.told.append(f"{request.name} added {priority}")
+
+    def delayed(self, request: Request, *, delay: float) -> None:
+        self.told.append(f"{request.name} delayed {delay:g}")
+
+    def taken(self, request: Request, *, waited: float) -> None:
+        self.told.append(f"{request.name} taken")
+
+    def finished(self, request: Request, *, lasted: float) -> None:
+        self.told.append(f"{request.name} finished")

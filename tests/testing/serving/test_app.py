@@ -1,0 +1,187 @@
+"""The embedded API server answers whatever it is sent; it never breaks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from tests.support.raw_requests import TABLE, refused, running
+from trioformer.models import ResourceInfo
+from trioformer.testing import APIServer
+from trioformer.testing._serving._requests import read_request
+from trioformer.testing._serving._resources import ResourceRequest
+from trioformer.testing._serving._responses import Response
+from trioformer.testing._storage._patching import JSON_PATCH, MERGE, STRATEGIC
+from trioformer.testing._storage._status import RefusedError
+
+KEYS = st.sampled_from(
+    [
+        "metadata",
+        "name",
+        "generateName",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+        "kind",
+        "apiVersion",
+        "spec",
+        "status",
+        "phase",
+        "containers",
+        "containerStatuses",
+        "restartCount",
+        "state",
+        "waiting",
+        "terminated",
+        "conditions",
+        "type",
+        "replicas",
+        "selector",
+        "matchLabels",
+        "template",
+        "names",
+        "plural",
+        "group",
+        "versions",
+        "scope",
+        "served",
+        "storage",
+        "subresources",
+        "data",
+        "ports",
+        "target",
+        "preconditions",
+        "dryRun",
+        "op",
+        "path",
+        "value",
+        "from",
+        "$patch",
+        "$deleteFromPrimitiveList/finalizers",
+        "reason",
+        "source",
+        "readinessGates",
+        "conditionType",
+        "readyReplicas",
+        "unschedulable",
+        "deletionTimestamp",
+    ]
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 2)
+    | st.just(2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(
+        ["", "a", "x", "default", "v1", "True", "x.com", "widgets", "Widget", "/metadata/name", "add", "/-"]
+    )
+)
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
+)
+OBJECTS = st.fixed_dictionaries(
+    {"metadata": st.fixed_dictionaries({"name": st.just("x")}, optional={"labels": JSON, "finalizers": JSON})},
+    optional={"spec": JSON, "status": JSON, "data": JSON, "type": JSON, "involvedObject": JSON},
+)
+CUSTOM = ResourceInfo(
+    group="x.com", version="v1", kind="X", plural="xs", namespaced=True, subresources=("scale", "status")
+)
+COLLECTIONS = st.sampled_from(
+    [
+        "/api/v1/namespaces/default/pods",
+        "/api/v1/namespaces/default/configmaps",
+        "/api/v1/namespaces/default/services",
+        "/api/v1/namespaces/default/events",
+        "/api/v1/nodes",
+        "/api/v1/namespaces",
+        "/apis/apps/v1/namespaces/default/deployments",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "/apis/x.com/v1/namespaces/default/xs",
+    ]
+)
+FOLLOWING = st.lists(
+    st.tuples(
+        st.sampled_from(["PUT", "PATCH", "POST", "DELETE"]),
+        st.sampled_from(["/x", "/x/status", "/x/scale", "/x/binding", "/x/eviction", ""]),
+        st.sampled_from(["application/json", MERGE, JSON_PATCH, STRATEGIC]),
+        OBJECTS | JSON,
+    ),
+    max_size=4,
+)
+
+
+def ask(
+    server: APIServer, method: str, path: str, body: Any = None, *, content_type: str = "", accept: str = ""
+) -> int:
+    """Ask without tasks; returns the code of what is answered, after reading all of it."""
+    path, _, query = path.partition("?")
+    record = read_request(method, path, query.encode(), user_agent="", time=0)
+    content = b"" if body is None else json.dumps(body).encode()
+    try:
+        answer, _ = server._app._resources.answer(ResourceRequest(record, accept, content_type, content))
+    except RefusedError as refusal:
+        json.dumps(refusal.status)
+        return refusal.code
+    assert isinstance(answer, Response)
+    json.loads(b"".join(answer.chunks))
+    return answer.code
+
+
+@given(COLLECTIONS, OBJECTS | JSON, FOLLOWING)
+def test_no_body_breaks_the_server(collection: str, first: Any, following: Any) -> None:
+    server = APIServer()
+    server.register(CUSTOM)
+    assert ask(server, "POST", collection, first) in (201, 400, 403, 404, 409, 422, 500)
+    for method, suffix, content_type, body in following:
+        code = ask(server, method, collection + suffix, body, content_type=content_type)
+        assert code in (200, 201, 400, 403, 404, 405, 409, 415, 422, 500)
+    for accept in ("", TABLE):
+        assert ask(server, "GET", collection, accept=accept) in (200, 404)
+        assert ask(
+            server, "GET", f"{collection}?labelSelector=a,x!=y&fieldSelector=metadata.name=x", accept=accept
+        ) in (200, 404)
+    ask(server, "GET", "/api/v1/pods?fieldSelector=spec.nodeName=,status.phase=,status.podIP=,spec.hostNetwork=true")
+    ask(server, "GET", "/api/v1/events?fieldSelector=source=,reason=,type=,involvedObject.name=x")
+
+
+PARAMETERS = ["limit", "continue", "resourceVersion", "timeoutSeconds", "labelSelector", "fieldSelector", "dryRun"]
+
+
+@given(st.sampled_from(PARAMETERS), st.text())
+def test_no_query_breaks_the_server(parameter: str, value: str) -> None:
+    query = urlencode({parameter: value, "watch": "0"})
+    assert ask(APIServer(), "GET", f"/api/v1/pods?{query}") in (200, 400, 410, 504)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("limit=" + "9" * 5_000, 400),
+        ("resourceVersion=" + "9" * 5_000, 400),
+        ("watch=1&timeoutSeconds=" + "9" * 400, 400),
+        ("watch=perhaps", 400),
+    ],
+)
+async def test_numbers_have_their_bounds(query: str, code: int) -> None:
+    async with running(APIServer()) as http:
+        assert refused(await http.get(f"/api/v1/pods?{query}"))[0] == code
+
+
+async def test_depth_has_its_bound() -> None:
+    deep = b"[" * 100_000
+    async with running(APIServer()) as http:
+        path = "/api/v1/namespaces/default/pods"
+        assert refused(await http.post(path, content=deep))[0] == 400
+        headers = {"content-type": MERGE}
+        assert refused(await http.patch(f"{path}/x", content=deep, headers=headers))[0] == 400
+        assert refused(await http.request("DELETE", f"{path}/x", content=deep))[0] == 400

@@ -1,0 +1,342 @@
+"""What the embedded API server says about itself, and the Tables that kubectl prints."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import trio.testing
+
+from tests.support.raw_requests import TABLE, WIDGET, config_map, pod, refused, running
+from trioformer.models import ResourceInfo
+from trioformer.testing import APIServer
+from trioformer.testing._serving._tables import human_duration
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def get(server: APIServer, path: str, accept: str = "") -> Any:
+    async with running(server) as http:
+        answer = await http.get(path, headers={"accept": accept} if accept else {})
+        assert answer.status_code == 200
+        return answer.json()
+
+
+async def test_groups_and_versions_are_listed() -> None:
+    server = APIServer()
+    assert (await get(server, "/api"))["versions"] == ["v1"]
+    groups = {group["name"]: group for group in (await get(server, "/apis"))["groups"]}
+    assert groups["apps"]["preferredVersion"] == {"groupVersion": "apps/v1", "version": "v1"}
+    assert [version["version"] for version in groups["autoscaling"]["versions"]] == ["v2", "v1"]
+    assert (await get(server, "/apis/apps"))["name"] == "apps"
+    assert "/apis/apps/v1" in (await get(server, "/"))["paths"]
+
+
+async def test_released_versions_come_before_betas_and_alphas() -> None:
+    server = APIServer()
+    for version in ("v1beta2", "v1alpha1", "odd", "v1", "v1betax", "v2", "v1beta1"):
+        server.register(ResourceInfo(group="x.com", version=version, kind="X", plural="xs", namespaced=True))
+    versions = [one["version"] for one in (await get(server, "/apis/x.com"))["versions"]]
+    assert versions[:5] == ["v2", "v1", "v1beta2", "v1beta1", "v1betax"]
+    assert set(versions[5:]) == {"v1alpha1", "odd"}
+
+
+async def test_the_kinds_of_a_version_are_listed_with_subresources() -> None:
+    listed = await get(APIServer(), "/apis/apps/v1")
+    by_name = {resource["name"]: resource for resource in listed["resources"]}
+    assert by_name["deployments"] == {
+        "name": "deployments",
+        "singularName": "deployment",
+        "namespaced": True,
+        "kind": "Deployment",
+        "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+        "shortNames": ["deploy"],
+        "categories": ["all"],
+    }
+    assert by_name["deployments/scale"] == {
+        "name": "deployments/scale",
+        "singularName": "",
+        "namespaced": True,
+        "group": "autoscaling",
+        "version": "v1",
+        "kind": "Scale",
+        "verbs": ["get", "patch", "update"],
+    }
+    assert by_name["deployments/status"]["kind"] == "Deployment"
+
+
+async def test_questions_that_are_no_objects_are_not_served() -> None:
+    names = {resource["name"] for resource in (await get(APIServer(), "/api/v1"))["resources"]}
+    assert "pods" in names
+    assert {"pods/binding", "pods/eviction", "pods/status"} <= names
+    assert not {"bindings", "componentstatuses", "pods/exec"} & names
+
+
+@pytest.mark.parametrize(("path", "group"), [("/api", None), ("/apis", "apps")])
+async def test_discovery_comes_aggregated_for_kubectl(path: str, group: str | None) -> None:
+    async with running(APIServer()) as http:
+        answer = await http.get(path, headers={"accept": AGGREGATED})
+    assert answer.headers["content-type"] == "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    listed = answer.json()
+    assert (listed["kind"], listed["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    (found,) = [item for item in listed["items"] if item["metadata"].get("name") == group]
+    resources = {resource["resource"]: resource for resource in found["versions"][0]["resources"]}
+    if group == "apps":
+        assert resources["deployments"]["subresources"][0] == {
+            "subresource": "scale",
+            "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+            "verbs": ["get", "patch", "update"],
+        }
+    else:
+        assert resources["nodes"]["scope"] == "Cluster"
+        assert resources["pods"]["responseKind"] == {"group": "", "version": "v1", "kind": "Pod"}
+
+
+async def test_registered_kinds_are_discovered() -> None:
+    server = APIServer()
+    server.register(WIDGET)
+    (widget, status) = (await get(server, "/apis/example.com/v1"))["resources"]
+    assert (widget["kind"], status["name"]) == ("Widget", "widgets/status")
+    paths = (await get(server, "/openapi/v3"))["paths"]
+    assert paths["apis/example.com/v1"] == {"serverRelativeURL": "/openapi/v3/apis/example.com/v1"}
+
+
+async def test_openapi_has_what_kubectl_create_looks_for() -> None:
+    document = await get(APIServer(), "/openapi/v3/api/v1")
+    patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == {"group": "", "version": "v1", "kind": "Pod"}
+    assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
+    assert not [path for path in document["paths"] if path.startswith("/apis/")]
+
+
+async def test_health_and_version_are_answered() -> None:
+    async with running(APIServer()) as http:
+        for path in ("/healthz", "/livez", "/readyz", "/readyz/ping"):
+            assert (await http.get(path)).text == "ok"
+        assert (await http.get("/version")).json()["gitVersion"].startswith("v1.36.")
+        assert refused(await http.post("/version"))[0] == 405
+
+
+@pytest.mark.parametrize(
+    "path", ["/nope", "/apis/nope.example.com", "/apis/nope.example.com/v1", "/api/v2", "/openapi/v2"]
+)
+async def test_other_paths_are_not_found(path: str) -> None:
+    async with running(APIServer()) as http:
+        answer = await http.get(path)
+        assert (answer.status_code, answer.text) == (404, "404 page not found\n")
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+# --- forms of an answer ---------------------------------------------------------------------------------------------
+
+
+async def test_the_first_form_that_is_known_is_taken() -> None:
+    server = APIServer()
+    server.create(pod())
+    path = f"{PODS}/web-1"
+    for accept, kind in (
+        ("", "Pod"),
+        ("*/*", "Pod"),
+        ("application/*", "Pod"),
+        ("application/vnd.kubernetes.protobuf, application/json", "Pod"),
+        (TABLE, "Table"),
+        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", "Pod"),
+        ("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", "PartialObjectMetadata"),
+        ("application/json;as=Nope;v=v1;g=meta.k8s.io,application/json", "Pod"),
+    ):
+        assert (await get(server, path, accept))["kind"] == kind
+    async with running(server) as http:
+        code, reason, message = refused(await http.get(path, headers={"accept": "text/html"}))
+        assert (code, reason) == (406, "NotAcceptable")
+        assert message.startswith("406: Not Acceptable\n\nAvailable representations: application/json")
+
+
+async def test_metadata_alone_can_be_asked_for() -> None:
+    server = APIServer()
+    server.create(pod())
+    listed = await get(server, PODS, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
+    assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
+    (item,) = listed["items"]
+    assert set(item) == {"kind", "apiVersion", "metadata"}
+    assert item["metadata"]["name"] == "web-1"
+
+
+@pytest.mark.parametrize(
+    ("include", "expected"),
+    [("", "PartialObjectMetadata"), ("Metadata", "PartialObjectMetadata"), ("Object", "Pod"), ("None", None)],
+)
+async def test_the_rows_of_a_table_hold_what_is_asked_for(include: str, expected: str | None) -> None:
+    server = APIServer()
+    server.create(pod())
+    ((row,),) = [(await get(server, f"{PODS}?includeObject={include}", TABLE))["rows"]]
+    assert (row["object"] and row["object"]["kind"]) == expected
+
+
+async def cells(server: APIServer, path: str) -> dict[str, Any]:
+    table = await get(server, path, TABLE)
+    (row,) = table["rows"]
+    return dict(zip([column["name"] for column in table["columnDefinitions"]], row["cells"], strict=True))
+
+
+async def test_a_pod_has_the_columns_of_kubectl(autojump_clock: trio.testing.MockClock) -> None:
+    server = APIServer()
+    one = pod(nodeName="n1", readinessGates=[{"conditionType": "x.com/a"}, {"conditionType": "x.com/b"}])
+    terminated = {"finishedAt": "2026-01-01T00:00:00Z"}
+    status = {"name": "web", "ready": True, "restartCount": 2, "lastState": {"terminated": terminated}}
+    conditions = [{"type": "x.com/a", "status": "True"}]
+    one["status"] = {"phase": "Running", "podIP": "10.0.0.1", "containerStatuses": [status], "conditions": conditions}
+    server.create(one)
+    await trio.sleep(200)
+    assert await cells(server, PODS) == {
+        "Name": "web-1",
+        "Ready": "1/1",
+        "Status": "Running",
+        "Restarts": "2 (3m20s ago)",
+        "Age": "3m20s",
+        "IP": "10.0.0.1",
+        "Node": "n1",
+        "Nominated Node": "<none>",
+        "Readiness Gates": "1/2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ({}, "Pending"),
+        ({"phase": "Failed", "reason": "Evicted"}, "Evicted"),
+        (
+            {"phase": "Running", "containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}]},
+            "CrashLoopBackOff",
+        ),
+        ({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}, "ExitCode:3"),
+        (
+            {"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {"reason": "Completed"}}}]},
+            "Completed",
+        ),
+    ],
+)
+async def test_the_status_of_a_pod_is_the_telling_word(status: Any, word: str) -> None:
+    server = APIServer()
+    server.create({**pod(), "status": status})
+    assert (await cells(server, PODS))["Status"] == word
+
+
+async def test_a_pod_that_waits_for_finalizers_is_terminating() -> None:
+    server = APIServer()
+    one = pod()
+    one["metadata"]["finalizers"] = ["x.com/1"]
+    server.create(one)
+    server.delete("pods", "web-1")
+    assert (await cells(server, PODS))["Status"] == "Terminating"
+
+
+@pytest.mark.parametrize(
+    ("obj", "path", "expected"),
+    [
+        (
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "spec": {},
+                "status": {"readyReplicas": 1, "updatedReplicas": 2},
+            },
+            "/apis/apps/v1/deployments",
+            {"Ready": "1/1", "Up-to-date": 2, "Available": 0},
+        ),
+        (
+            {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3}},
+            "/apis/apps/v1/deployments",
+            {"Ready": "0/3"},
+        ),
+        (
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": {"replicas": 3}},
+            "/apis/apps/v1/replicasets",
+            {"Desired": 3, "Ready": 0},
+        ),
+        ({**config_map(), "data": {"a": "b"}}, "/api/v1/configmaps", {"Data": 1}),
+        ({"apiVersion": "v1", "kind": "Secret", "type": "Opaque"}, "/api/v1/secrets", {"Type": "Opaque", "Data": 0}),
+        (
+            {"apiVersion": "v1", "kind": "Node"},
+            "/api/v1/nodes",
+            {"Status": "Unknown", "Roles": "<none>", "Version": ""},
+        ),
+        (
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "spec": {"unschedulable": True},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+            },
+            "/api/v1/nodes",
+            {"Status": "Ready,SchedulingDisabled"},
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Node", "status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+            "/api/v1/nodes",
+            {"Status": "NotReady"},
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}},
+            "/api/v1/services",
+            {"Type": "ClusterIP", "Port(s)": "80/TCP"},
+        ),
+        ({"apiVersion": "v1", "kind": "Endpoints"}, "/api/v1/endpoints", {"Name": "x", "Age": "0s"}),
+    ],
+)
+async def test_other_kinds_have_columns_too(
+    autojump_clock: trio.testing.MockClock, obj: Any, path: str, expected: dict[str, Any]
+) -> None:
+    server = APIServer()
+    server.create({**obj, "metadata": {"name": "x"}})
+    found = await cells(server, path)
+    assert {name: found[name] for name in expected} == expected
+
+
+async def test_a_nodes_roles_are_its_labels() -> None:
+    server = APIServer()
+    labels = {f"node-role.kubernetes.io/{role}": "" for role in ("worker", "control-plane")}
+    server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}})
+    assert (await cells(server, "/api/v1/nodes"))["Roles"] == "control-plane,worker"
+
+
+async def test_a_table_of_one_object_has_its_version() -> None:
+    server = APIServer()
+    server.create(pod())
+    table = await get(server, f"{PODS}/web-1", TABLE)
+    assert table["metadata"] == {"resourceVersion": str(server.statistics().revision)}
+    assert len(table["rows"]) == 1
+
+
+async def test_an_age_that_cannot_be_read_is_unknown() -> None:
+    server = APIServer()
+    terminated = {"finishedAt": "yesterday"}
+    status = {"restartCount": 1, "lastState": {"terminated": terminated}}
+    server.create({**pod(), "status": {"containerStatuses": [status, "strange"]}})
+    assert (await cells(server, PODS))["Restarts"] == "1 (<unknown> ago)"
+
+
+@pytest.mark.parametrize(
+    ("age", "text"),
+    [
+        (timedelta(seconds=-5), "<invalid>"),
+        (timedelta(seconds=-1), "0s"),
+        (timedelta(seconds=119), "119s"),
+        (timedelta(seconds=120), "2m"),
+        (timedelta(seconds=141), "2m21s"),
+        (timedelta(minutes=10, seconds=30), "10m"),
+        (timedelta(hours=3), "3h"),
+        (timedelta(hours=3, minutes=7), "3h7m"),
+        (timedelta(hours=9, minutes=7), "9h"),
+        (timedelta(days=2), "2d"),
+        (timedelta(days=3, hours=4), "3d4h"),
+        (timedelta(days=9, hours=4), "9d"),
+        (timedelta(days=730), "2y"),
+        (timedelta(days=800), "2y70d"),
+        (timedelta(days=365 * 9), "9y"),
+    ],
+)
+def test_ages_are_rendered_as_kubectl_does(age: timedelta, text: str) -> None:
+    assert human_duration(age.total_seconds()) == text

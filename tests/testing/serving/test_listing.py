@@ -1,0 +1,323 @@
+"""Lists of the embedded API server: pages, revisions, selectors."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.raw_requests import config_map, pod, refused, running
+from trioformer.testing import APIServer
+
+PODS = "/api/v1/namespaces/default/pods"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def names(listed: dict[str, Any]) -> list[str]:
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+def server_with(count: int) -> APIServer:
+    server = APIServer()
+    for number in range(count):
+        server.create(config_map(f"cm-{number}"))
+    return server
+
+
+async def test_a_list_has_a_head_and_items_without_type() -> None:
+    server = server_with(1)
+    async with running(server) as http:
+        answer = await http.get(CONFIG_MAPS)
+        revision = server.statistics().revision
+        head = f'{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{{"resourceVersion":"{revision}"}},"items":['
+        assert answer.text.startswith(head + '{"metadata":{"name":"cm-0",')
+        assert answer.text.endswith("]}\n")
+        assert (await http.get("/api/v1/namespaces/nowhere/configmaps")).json()["items"] == []
+
+
+async def test_a_long_list_is_sent_in_pieces() -> None:
+    server = APIServer()
+    for number in range(30):
+        server.create({**config_map(f"cm-{number:02}"), "data": {"text": "x" * 10_000}})
+    async with running(server) as http:
+        answer = await http.get(CONFIG_MAPS)
+        assert "content-length" not in answer.headers
+        assert len(names(answer.json())) == 30
+        assert "content-length" in (await http.get(f"{CONFIG_MAPS}?limit=1")).headers
+
+
+async def test_pages_show_one_consistent_state() -> None:
+    server = server_with(5)
+    revision = str(server.statistics().revision)
+    async with running(server) as http:
+        first = (await http.get(f"{CONFIG_MAPS}?limit=2")).json()
+        assert names(first) == ["cm-0", "cm-1"]
+        assert first["metadata"]["remainingItemCount"] == 3
+        server.delete("configmaps", "cm-2")
+        server.create(config_map("cm-00"))
+        server.patch("configmaps", "cm-3", {"metadata": {"labels": {"new": "yes"}}})
+        second = (await http.get(CONFIG_MAPS, params={"limit": "2", "continue": first["metadata"]["continue"]})).json()
+        assert names(second) == ["cm-2", "cm-3"]
+        assert "labels" not in second["items"][1]["metadata"]
+        assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"] == revision
+        last = (await http.get(CONFIG_MAPS, params={"limit": "2", "continue": second["metadata"]["continue"]})).json()
+        assert names(last) == ["cm-4"]
+        assert set(last["metadata"]) == {"resourceVersion"}
+
+
+async def test_a_token_is_a_real_servers() -> None:
+    server = server_with(2)
+    async with running(server) as http:
+        token = (await http.get(f"{CONFIG_MAPS}?limit=1")).json()["metadata"]["continue"]
+        decoded = json.loads(base64.urlsafe_b64decode(token + "=="))
+        assert decoded == {"v": "meta.k8s.io/v1", "rv": server.statistics().revision, "start": "/cm-0\0"}
+        everywhere = (await http.get("/api/v1/configmaps?limit=1")).json()["metadata"]["continue"]
+        assert json.loads(base64.urlsafe_b64decode(everywhere + "=="))["start"] == "/default/cm-0\0"
+
+
+async def test_pages_with_a_selector_do_not_say_how_much_is_left() -> None:
+    server = APIServer()
+    for number in range(6):
+        server.create(config_map(f"cm-{number}", labels={"even": str(number % 2 == 0).lower()}))
+    async with running(server) as http:
+        query = {"limit": "2", "labelSelector": "even=true"}
+        first = (await http.get(CONFIG_MAPS, params=query)).json()
+        assert names(first) == ["cm-0", "cm-2"]
+        assert "remainingItemCount" not in first["metadata"]
+        second = (await http.get(CONFIG_MAPS, params={**query, "continue": first["metadata"]["continue"]})).json()
+        assert names(second) == ["cm-4"]
+        assert "continue" not in second["metadata"]
+        whole = (await http.get(CONFIG_MAPS, params={"limit": "3", "labelSelector": "even=true"})).json()
+        assert names(whole) == ["cm-0", "cm-2", "cm-4"]
+        assert "continue" not in whole["metadata"]
+
+
+async def test_a_token_expires_with_the_history_and_offers_an_inconsistent_rest() -> None:
+    server = server_with(3)
+    async with running(server) as http:
+        token = (await http.get(f"{CONFIG_MAPS}?limit=1")).json()["metadata"]["continue"]
+        server.delete("configmaps", "cm-1")
+        server.compact()
+        answer = await http.get(CONFIG_MAPS, params={"limit": "1", "continue": token})
+        code, reason, message = refused(answer)
+        assert (code, reason) == (410, "Expired")
+        assert message.startswith(
+            "The provided continue parameter is too old to display a consistent list result. You can"
+        )
+        rest = await http.get(CONFIG_MAPS, params={"continue": answer.json()["metadata"]["continue"]})
+        assert names(rest.json()) == ["cm-2"]
+        assert rest.json()["metadata"]["resourceVersion"] == str(server.statistics().revision)
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["abc", "é", "bnVsbA", base64.urlsafe_b64encode(b'{"v":"v2","rv":1,"start":"/a"}').decode()],
+)
+async def test_a_strange_token_is_refused(token: str) -> None:
+    async with running(server_with(1)) as http:
+        code, _, message = refused(await http.get(CONFIG_MAPS, params={"limit": "1", "continue": token}))
+        assert code == 400
+        assert message.startswith("invalid continue token: continue key is not valid")
+
+
+async def test_a_revision_and_a_token_exclude_each_other() -> None:
+    async with running(server_with(2)) as http:
+        token = (await http.get(f"{CONFIG_MAPS}?limit=1")).json()["metadata"]["continue"]
+        answer = await http.get(CONFIG_MAPS, params={"continue": token, "resourceVersion": "5"})
+        assert refused(answer) == (400, "BadRequest", "specifying resource version is not allowed when using continue")
+
+
+async def test_revision_zero_ignores_the_limit() -> None:
+    async with running(server_with(3)) as http:
+        listed = (await http.get(f"{CONFIG_MAPS}?limit=1&resourceVersion=0")).json()
+        assert len(listed["items"]) == 3
+        assert "continue" not in listed["metadata"]
+
+
+async def test_a_list_can_be_of_an_exact_revision() -> None:
+    server = server_with(1)
+    old = server.statistics().revision
+    server.create(config_map("later"))
+    now = str(server.statistics().revision)
+    async with running(server) as http:
+        for query, expected, revision in (
+            ("&resourceVersionMatch=Exact", ["cm-0"], str(old)),
+            ("&limit=5", ["cm-0"], str(old)),
+            ("&resourceVersionMatch=NotOlderThan", ["cm-0", "later"], now),
+            ("&resourceVersionMatch=NotOlderThan&limit=5", ["cm-0", "later"], now),
+            ("", ["cm-0", "later"], now),
+        ):
+            listed = (await http.get(f"{CONFIG_MAPS}?resourceVersion={old}{query}")).json()
+            assert (names(listed), listed["metadata"]["resourceVersion"]) == (expected, revision)
+        server.compact()
+        answer = await http.get(f"{CONFIG_MAPS}?resourceVersion={old}&resourceVersionMatch=Exact")
+        assert refused(answer) == (410, "Expired", "The resourceVersion for the provided list is too old.")
+        assert (await http.get(f"{CONFIG_MAPS}?resourceVersion={old}")).status_code == 200
+
+
+@pytest.mark.parametrize("path", [CONFIG_MAPS, f"{CONFIG_MAPS}/cm-0"])
+async def test_a_revision_in_the_future_is_a_timeout(path: str) -> None:
+    server = server_with(1)
+    async with running(server) as http:
+        answer = await http.get(f"{path}?resourceVersion=99999999")
+        assert answer.headers["retry-after"] == "1"
+        assert answer.json() == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": f"Timeout: Too large resource version: 99999999, current: {server.statistics().revision}",
+            "reason": "Timeout",
+            "details": {
+                "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+                "retryAfterSeconds": 1,
+            },
+            "code": 504,
+        }
+
+
+def bad_request(message: str) -> tuple[int, str, str]:
+    return (400, "BadRequest", message)
+
+
+def bad_match(*problems: str) -> tuple[int, str, str]:
+    causes = [f"resourceVersionMatch: {problem}" for problem in problems]
+    problem = causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]"
+    return (422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {problem}')
+
+
+NOT_A_NUMBER = 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'
+NO_INITIAL_EVENTS = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"
+NO_MATCH = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+WITH_CONTINUE = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+EXACT_ZERO = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+NO_REVISION = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+NO_EVENTS = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+UNSUPPORTED = 'Unsupported value: "Nope": supported values: '
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("resourceVersion=abc", bad_request(f"invalid resource version: {NOT_A_NUMBER}")),
+        ("limit=x", bad_request('limit: strconv.ParseInt: parsing "x": invalid syntax')),
+        ("allowWatchBookmarks=x", bad_request('allowWatchBookmarks: strconv.ParseBool: parsing "x": invalid syntax')),
+        ("fieldSelector=spec.bogus%3D1", bad_request("field label not supported: spec.bogus")),
+        ("resourceVersionMatch=Exact", bad_match(NO_REVISION)),
+        ("resourceVersionMatch=Exact&resourceVersion=0", bad_match(EXACT_ZERO)),
+        ("resourceVersionMatch=Nope&resourceVersion=1", bad_match(UNSUPPORTED + '"Exact", "NotOlderThan", ""')),
+        ("resourceVersionMatch=Exact&resourceVersion=1&continue=x", bad_match(WITH_CONTINUE)),
+        ("sendInitialEvents=true", (422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {NO_INITIAL_EVENTS}')),
+        ("watch=1&sendInitialEvents=true", bad_match(NO_MATCH)),
+        ("watch=1&resourceVersionMatch=NotOlderThan", bad_match(NO_EVENTS)),
+        ("watch=1&resourceVersionMatch=NotOlderThan&continue=x&sendInitialEvents=true", bad_match(WITH_CONTINUE)),
+        (
+            "watch=1&resourceVersionMatch=Nope&sendInitialEvents=true",
+            bad_match(NO_MATCH, UNSUPPORTED + '"NotOlderThan"'),
+        ),
+        ("watch=1&resourceVersion=abc", (500, "", NOT_A_NUMBER)),
+    ],
+)
+async def test_parameters_that_make_no_sense_are_refused(query: str, expected: tuple[int, str, str]) -> None:
+    async with running(APIServer()) as http:
+        assert refused(await http.get(f"{PODS}?{query}")) == expected
+
+
+async def test_refused_options_name_their_causes() -> None:
+    async with running(APIServer()) as http:
+        assert (await http.get(f"{PODS}?watch=1&sendInitialEvents=true")).json()["details"] == {
+            "group": "meta.k8s.io",
+            "kind": "ListOptions",
+            "causes": [
+                {
+                    "reason": "FieldValueForbidden",
+                    "message": "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                    "field": "resourceVersionMatch",
+                }
+            ],
+        }
+
+
+async def test_labels_select() -> None:
+    server = APIServer()
+    server.create(pod("a", labels={"app": "web"}))
+    server.create(pod("b", labels={"app": "db"}))
+    server.create(pod("c"))
+    async with running(server) as http:
+        for selector, expected in (
+            ("app=web", ["a"]),
+            ("app", ["a", "b"]),
+            ("!app", ["c"]),
+            ("app in (db,web)", ["a", "b"]),
+        ):
+            assert names((await http.get(PODS, params={"labelSelector": selector})).json()) == expected
+        code, _, message = refused(await http.get(PODS, params={"labelSelector": "a===b"}))
+        assert (code, message.partition(":")[0]) == (400, "unable to parse requirement")
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("metadata.name=a", ["a"]),
+        ("metadata.namespace=default", ["a", "b"]),
+        ("metadata.namespace!=default", []),
+        ("spec.nodeName=n1", ["a"]),
+        ("spec.nodeName=", ["b"]),
+        ("spec.restartPolicy=Never", ["a"]),
+        ("spec.schedulerName=mine", ["a"]),
+        ("spec.serviceAccountName=robot", ["a"]),
+        ("spec.hostNetwork=true", ["a"]),
+        ("spec.hostNetwork=false", ["b"]),
+        ("status.phase=Running", ["a"]),
+        ("status.phase!=Running", ["b"]),
+        ("status.podIP=10.0.0.1", ["a"]),
+        ("status.nominatedNodeName=n2", ["a"]),
+        ("status.phase=Running,spec.nodeName=n2", []),
+    ],
+)
+async def test_pods_are_selected_by_field(selector: str, expected: list[str]) -> None:
+    server = APIServer()
+    one = pod("a", nodeName="n1", restartPolicy="Never", hostNetwork=True)
+    one["spec"] |= {"schedulerName": "mine", "serviceAccountName": "robot"}
+    one["status"] = {"phase": "Running", "podIP": "10.0.0.1", "nominatedNodeName": "n2"}
+    server.create(one)
+    server.create(pod("b"))
+    async with running(server) as http:
+        assert names((await http.get("/api/v1/pods", params={"fieldSelector": selector})).json()) == expected
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["involvedObject.name=web-1", "involvedObject.kind=Pod", "reason=R", "type=Normal", "source=kubelet"],
+)
+async def test_events_are_selected_by_field(selector: str) -> None:
+    server = APIServer()
+    base = {"apiVersion": "v1", "kind": "Event"}
+    server.create({**base, "metadata": {"name": "other"}, "reportingComponent": "x"})
+    about = {"kind": "Pod", "name": "web-1"}
+    event = {"involvedObject": about, "reason": "R", "type": "Normal", "source": {"component": "kubelet"}}
+    server.create({**base, "metadata": {"name": "e"}, **event})
+    async with running(server) as http:
+        assert names((await http.get("/api/v1/events", params={"fieldSelector": selector})).json()) == ["e"]
+
+
+async def test_other_kinds_are_selected_by_name_and_namespace_only() -> None:
+    server = server_with(1)
+    async with running(server) as http:
+        assert names((await http.get(f"{CONFIG_MAPS}?fieldSelector=metadata.name%3Dcm-0")).json()) == ["cm-0"]
+        assert refused(await http.get(f"{CONFIG_MAPS}?fieldSelector=data%3Dx")) == (
+            400,
+            "BadRequest",
+            '"data" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        )
+        assert refused(await http.get("/api/v1/nodes?fieldSelector=metadata.namespace%3Dx"))[0] == 400
+
+
+async def test_jobs_are_selected_by_a_field_with_another_name() -> None:
+    server = APIServer()
+    server.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "status": {"succeeded": 2}})
+    async with running(server) as http:
+        answer = await http.get("/apis/batch/v1/jobs?fieldSelector=status.successful%3D2")
+        assert names(answer.json()) == ["j"]

@@ -1,0 +1,152 @@
+"""Custom kinds and subresources of the embedded API server, and what it does not serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.raw_requests import MERGE, PODS, merge_patch, pod, refused, running
+from trioformer.errors import InvalidError
+from trioformer.testing import APIServer
+
+# --- custom kinds and subresources ----------------------------------------------------------------------------------
+
+
+def definition(**version: Any) -> dict[str, Any]:
+    versions = [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, **version}]
+    names = {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "names": names, "scope": "Namespaced", "versions": versions},
+    }
+
+
+async def test_a_definition_serves_its_kind_until_it_is_deleted() -> None:
+    server = APIServer()
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    async with running(server) as http:
+        assert (await http.get(widgets)).status_code == 404
+        made = (await http.post(crds, json=definition())).json()
+        assert {one["type"]: one["status"] for one in made["status"]["conditions"]} == {
+            "NamesAccepted": "True",
+            "Established": "True",
+        }
+        assert made["status"]["storedVersions"] == ["v1"]
+        created = (await http.post(widgets, json={"metadata": {"name": "w"}, "size": 3})).json()
+        assert created["metadata"]["generation"] == 1
+        # The items of a custom list say what they are, and come before its metadata; not so in built-in lists.
+        listed = (await http.get(widgets)).text
+        revision = server.statistics().revision
+        assert listed.startswith(
+            '{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget",'
+        )
+        assert listed.endswith(f'],"kind":"WidgetList","metadata":{{"continue":"","resourceVersion":"{revision}"}}}}\n')
+        await http.patch(f"{crds}/widgets.example.com", **merge_patch(definition(served=False)))
+        assert (await http.get(widgets)).status_code == 404
+        await http.patch(f"{crds}/widgets.example.com", **merge_patch(definition()))
+        assert len((await http.get(widgets)).json()["items"]) == 1
+        gone = (await http.delete(f"{crds}/widgets.example.com")).json()
+        assert (gone["kind"], "deletionTimestamp" in gone["metadata"]) == ("CustomResourceDefinition", True)
+        assert (await http.get(widgets)).status_code == 404
+    server.create(definition())
+    assert server.list("widgets.example.com") == []
+
+
+@pytest.mark.parametrize(
+    "spec", [{"names": {"plural": "x", "kind": "X"}, "versions": [5]}, {"versions": [{"storage": True}]}]
+)
+def test_a_definition_that_makes_no_sense_is_refused(spec: Any) -> None:
+    server = APIServer()
+    bad = {**definition(), "spec": spec}
+    with pytest.raises(InvalidError, match=r"widgets\.example\.com"):
+        server.create(bad)
+    server.create(definition())
+    with pytest.raises(InvalidError):
+        server.replace(bad)
+
+
+def test_a_definition_without_names_serves_nothing() -> None:
+    server = APIServer()
+    server.create({**definition(), "spec": {}})
+    server.delete("customresourcedefinitions", "widgets.example.com")
+
+
+async def test_replicas_are_read_and_set_by_scale() -> None:
+    server = APIServer()
+    spec = {"replicas": 2, "selector": {"matchLabels": {"b": "2", "a": "1"}}}
+    server.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
+    path = "/apis/apps/v1/namespaces/default/deployments/d/scale"
+    async with running(server) as http:
+        scale = (await http.get(path)).json()
+        assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 2})
+        assert scale["status"] == {"replicas": 0, "selector": "a=1,b=2"}
+        scale["spec"]["replicas"] = 3
+        assert (await http.put(path, json=scale)).json()["spec"] == {"replicas": 3}
+        assert refused(await http.put(path, json=scale))[0] == 409
+        assert (await http.patch(path, **merge_patch({"spec": {"replicas": 5}}))).json()["spec"] == {"replicas": 5}
+        assert refused(await http.patch(path, **merge_patch({"spec": {"replicas": -1}})))[0] == 400
+        assert refused(await http.put(path, content="{}", headers=MERGE))[0] == 415
+        assert refused(await http.delete(path))[0] == 405
+        assert refused(await http.get(f"{PODS}/x/scale"))[0] == 404
+    deployment = server.get("deployments", "d")
+    assert isinstance(deployment["spec"], dict)
+    assert deployment["spec"]["replicas"] == 5
+
+
+async def test_a_pod_is_bound_once_and_evicted() -> None:
+    server = APIServer()
+    server.create(pod())
+    binding = {"metadata": {"name": "web-1"}, "target": {"kind": "Node", "name": "node-1"}}
+    async with running(server) as http:
+        assert refused(await http.post(f"{PODS}/web-1/binding", json={"metadata": {}}))[0] == 400
+        answer = await http.post(f"{PODS}/web-1/binding", json=binding)
+        assert answer.status_code == 201
+        assert answer.json() == {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+        assert (await http.get(f"{PODS}/web-1")).json()["spec"]["nodeName"] == "node-1"
+        assert refused(await http.post(f"{PODS}/web-1/binding", json=binding))[0] == 409
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-1"}}
+        assert (await http.post(f"{PODS}/web-1/eviction", json=eviction)).status_code == 201
+        assert refused(await http.post(f"{PODS}/web-1/eviction", json=eviction))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", f"{PODS}/web-1/log", 404),
+        ("GET", "/api/v1/namespaces/default/configmaps/cm/status", 404),
+        ("POST", f"{PODS}/web-1", 405),
+        ("POST", f"{PODS}/web-1/status", 405),
+        ("DELETE", f"{PODS}/web-1/status", 405),
+        ("PUT", PODS, 405),
+        ("PATCH", PODS, 405),
+        ("POST", "/api/v1/pods", 405),
+        ("DELETE", "/api/v1/pods", 405),
+        ("GET", "/api/v1/namespaces/default/nodes", 404),
+        ("GET", "/api/v1/namespaces/default/widgets", 404),
+        ("OPTIONS", PODS, 405),
+    ],
+)
+async def test_what_is_not_served_is_refused_as_by_a_real_server(method: str, path: str, code: int) -> None:
+    reasons = {404: "NotFound", 405: "MethodNotAllowed"}
+    messages = {
+        404: "the server could not find the requested resource",
+        405: "the server does not allow this method on the requested resource",
+    }
+    server = APIServer()
+    server.create(pod())
+    async with running(server) as http:
+        answer = await http.request(method, path)
+        assert answer.json() == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": messages[code],
+            "reason": reasons[code],
+            "details": {},
+            "code": code,
+        }

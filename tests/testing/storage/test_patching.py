@@ -1,0 +1,238 @@
+"""The three kinds of patch that the embedded API server takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from tests.support.raw_requests import WIDGET, config_map, pod, refused, running
+from trioformer.testing import APIServer
+from trioformer.testing._storage._metadata import same
+from trioformer.testing._storage._patching import apply_json_patch, merge, strategic_merge
+from trioformer.testing._storage._status import RefusedError
+
+PODS = "/api/v1/namespaces/default/pods"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+# The examples of RFC 7386, appendix A.
+@pytest.mark.parametrize(
+    ("original", "patch", "result"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patches_follow_the_rfc(original: Any, patch: Any, result: Any) -> None:
+    assert merge(original, patch) == result
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON, JSON)
+def test_equality_of_json_is_that_of_its_text(one: Any, other: Any) -> None:
+    assert same(one, other) == (json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
+
+
+@pytest.mark.parametrize(
+    ("operations", "result"),
+    [
+        ([{"op": "add", "path": "/a", "value": 1}], {"a": 1, "list": [1, 2], "m": {"x/y": {"~": 0}}}),
+        ([{"op": "add", "path": "/list/1", "value": 9}], {"list": [1, 9, 2], "m": {"x/y": {"~": 0}}}),
+        ([{"op": "add", "path": "/list/-", "value": 9}], {"list": [1, 2, 9], "m": {"x/y": {"~": 0}}}),
+        ([{"op": "replace", "path": "/list/0", "value": 9}], {"list": [9, 2], "m": {"x/y": {"~": 0}}}),
+        ([{"op": "remove", "path": "/list/0"}], {"list": [2], "m": {"x/y": {"~": 0}}}),
+        ([{"op": "remove", "path": "/m/x~1y/~0"}], {"list": [1, 2], "m": {"x/y": {}}}),
+        ([{"op": "move", "from": "/list/0", "path": "/first"}], {"first": 1, "list": [2], "m": {"x/y": {"~": 0}}}),
+        (
+            [{"op": "copy", "from": "/m", "path": "/n"}, {"op": "remove", "path": "/m"}],
+            {"list": [1, 2], "n": {"x/y": {"~": 0}}},
+        ),
+        ([{"op": "test", "path": "/list", "value": [1, 2]}], {"list": [1, 2], "m": {"x/y": {"~": 0}}}),
+        ([{"op": "add", "path": "", "value": {"all": "new"}}], {"all": "new"}),
+    ],
+)
+def test_json_patches_follow_the_rfc(operations: Any, result: Any) -> None:
+    assert apply_json_patch({"list": [1, 2], "m": {"x/y": {"~": 0}}}, operations) == result
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/a", "value": 2},
+        {"op": "test", "path": "/a", "value": True},
+        {"op": "replace", "path": "/nope", "value": 2},
+        {"op": "remove", "path": "/nope"},
+        {"op": "remove", "path": ""},
+        {"op": "remove", "path": "/list/7"},
+        {"op": "remove", "path": "/list/-1"},
+        {"op": "add", "path": "/list/7", "value": 2},
+        {"op": "add", "path": "/list/x", "value": 2},
+        {"op": "add", "path": "/a/b", "value": 2},
+        {"op": "add", "path": "a", "value": 2},
+        {"op": "add", "path": "/a"},
+        {"op": "add", "path": "", "value": 2},
+        {"op": "frob", "path": "/a"},
+        {"path": "/a"},
+        {"op": "test", "path": 5, "value": 1},
+    ],
+)
+def test_a_json_patch_that_does_not_apply_is_refused(operation: Any) -> None:
+    with pytest.raises(RefusedError) as caught:
+        apply_json_patch({"a": 1, "list": [1]}, [operation])
+    assert caught.value.status == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "the server rejected our request due to an error in our request",
+        "reason": "Invalid",
+        "details": {},
+        "code": 422,
+    }
+
+
+POD_SPEC: dict[str, Any] = {
+    "containers": [{"name": "web", "image": "a", "ports": [{"containerPort": 80}]}, {"name": "log"}],
+    "args": [1],
+}
+
+
+@pytest.mark.parametrize(
+    ("patch", "result"),
+    [
+        (
+            {"containers": [{"name": "log", "image": "b"}]},
+            {**POD_SPEC, "containers": [POD_SPEC["containers"][0], {"name": "log", "image": "b"}]},
+        ),
+        ({"containers": [{"name": "new"}]}, {**POD_SPEC, "containers": [*POD_SPEC["containers"], {"name": "new"}]}),
+        ({"containers": [{"name": "web", "$patch": "delete"}]}, {**POD_SPEC, "containers": [{"name": "log"}]}),
+        ({"containers": [{"name": "only"}, {"$patch": "replace"}]}, {**POD_SPEC, "containers": [{"name": "only"}]}),
+        (
+            {"containers": [{"name": "web", "ports": [{"containerPort": 80, "name": "http"}]}]},
+            {
+                **POD_SPEC,
+                "containers": [
+                    {"name": "web", "image": "a", "ports": [{"containerPort": 80, "name": "http"}]},
+                    {"name": "log"},
+                ],
+            },
+        ),
+        ({"args": [2]}, {**POD_SPEC, "args": [2]}),
+        ({"args": None}, {"containers": POD_SPEC["containers"]}),
+        ({"$patch": "replace", "args": [3]}, {"args": [3]}),
+        ({"$patch": "delete"}, {}),
+        ({"$deleteFromPrimitiveList/args": [1]}, {**POD_SPEC, "args": []}),
+        ({"$setElementOrder/containers": [{"name": "log"}], "$retainKeys": ["x"]}, POD_SPEC),
+        ({"selector": {"a": {"b": "c"}}}, {**POD_SPEC, "selector": {"a": {"b": "c"}}}),
+        ({"containers": [1]}, {**POD_SPEC, "containers": [1]}),
+    ],
+)
+def test_strategic_merge_knows_the_lists_of_named_items(patch: Any, result: Any) -> None:
+    assert strategic_merge(POD_SPEC, patch) == result
+
+
+def test_strategic_merge_knows_the_ports_of_services_and_finalizers() -> None:
+    ports = [{"port": 80, "nodePort": 1}, {"port": 90}]
+    merged = strategic_merge(
+        {"ports": ports, "finalizers": ["a"]}, {"ports": [{"port": 80, "name": "x"}], "finalizers": ["a", "b"]}
+    )
+    assert merged == {"ports": [{"port": 80, "nodePort": 1, "name": "x"}, {"port": 90}], "finalizers": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "patch"),
+    [
+        (MERGE, {"metadata": {"labels": {"x": "y"}}}),
+        (
+            JSON_PATCH,
+            [
+                {"op": "test", "path": "/kind", "value": "Pod"},
+                {"op": "add", "path": "/metadata/labels", "value": {"x": "y"}},
+            ],
+        ),
+        (STRATEGIC, {"metadata": {"labels": {"x": "y"}}}),
+        (f"{MERGE}; charset=utf-8", {"metadata": {"labels": {"x": "y"}}}),
+    ],
+)
+async def test_every_kind_of_patch_reaches_the_object(content_type: str, patch: Any) -> None:
+    server = APIServer()
+    server.create(pod())
+    async with running(server) as http:
+        headers = {"content-type": content_type}
+        answer = await http.patch(f"{PODS}/web-1", content=json.dumps(patch), headers=headers)
+        assert answer.status_code == 200
+        assert answer.json()["metadata"]["labels"] == {"x": "y"}
+        assert (answer.json()["kind"], answer.json()["apiVersion"]) == ("Pod", "v1")
+        missing = await http.patch(f"{PODS}/nope", content=json.dumps(patch), headers=headers)
+        assert refused(missing) == (404, "NotFound", 'pods "nope" not found')
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "code"),
+    [
+        ("application/json", b"{}", 415),
+        ("application/apply-patch+yaml", b"{}", 415),
+        (MERGE, b"{nope", 400),
+        (MERGE, b"[]", 400),
+        (STRATEGIC, b"[]", 400),
+        (STRATEGIC, b'{"metadata": {"$deleteFromPrimitiveList/finalizers": 5}}', 400),
+        (JSON_PATCH, b"{}", 400),
+        (JSON_PATCH, b"[1]", 400),
+    ],
+)
+async def test_a_body_that_is_no_patch_is_refused(content_type: str, body: bytes, code: int) -> None:
+    server = APIServer()
+    server.create({**pod(), "metadata": {"name": "web-1", "finalizers": ["a"]}})
+    async with running(server) as http:
+        answer = await http.patch(f"{PODS}/web-1", content=body, headers={"content-type": content_type})
+        assert refused(answer)[0] == code
+        if code == 415:
+            assert answer.json()["message"] == "415: Unsupported Media Type"
+
+
+async def test_custom_kinds_take_no_strategic_merge() -> None:
+    server = APIServer()
+    server.register(WIDGET)
+    server.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    async with running(server) as http:
+        path = "/apis/example.com/v1/namespaces/default/widgets/w"
+        for content_type, code in ((STRATEGIC, 415), (MERGE, 200)):
+            answer = await http.patch(path, content=b"{}", headers={"content-type": content_type})
+            assert answer.status_code == code
+            if code == 415:
+                assert "details" not in answer.json()
+                assert f"media types include: {JSON_PATCH}, {MERGE}" in answer.json()["message"]
+
+
+async def test_a_patch_that_breaks_the_object_is_refused() -> None:
+    server = APIServer()
+    server.create(config_map())
+    async with running(server) as http:
+        path = "/api/v1/namespaces/default/configmaps/cm"
+        patch = json.dumps([{"op": "replace", "path": "/metadata", "value": 5}])
+        assert refused(await http.patch(path, content=patch, headers={"content-type": JSON_PATCH}))[0] == 400

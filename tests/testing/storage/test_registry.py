@@ -1,0 +1,384 @@
+"""Objects in the embedded API server: created, changed, and what a real server refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+
+from tests.support.raw_requests import CONFIG_MAPS, PODS, WIDGET, config_map, merge_patch, pod, refused, running
+from trioformer.testing import APIServer
+from trioformer.testing._storage._clock import EPOCH, wall_clock
+
+# --- creating -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_new_object_is_stamped_in_the_real_servers_order(autojump_clock: trio.testing.MockClock) -> None:
+    await trio.sleep(90.5)
+    async with running(APIServer()) as http:
+        answer = await http.post(PODS, json={**pod(labels={"app": "web"}), "status": {"phase": "Running"}})
+    assert answer.status_code == 201
+    metadata = answer.json()["metadata"]
+    order = ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels"]
+    assert list(metadata) == order
+    assert metadata["generation"] == 1
+    assert metadata["creationTimestamp"] == "2026-01-01T00:01:30Z"
+    assert answer.json()["status"] == {"phase": "Pending"}  # a creator has no say in it
+    assert answer.text.startswith('{"kind":"Pod","apiVersion":"v1","metadata":{')
+
+
+def test_time_is_real_outside_of_a_mock_clock() -> None:
+    assert wall_clock() > EPOCH
+
+
+async def test_time_is_real_under_trios_own_clock() -> None:
+    before = wall_clock()
+    await trio.lowlevel.checkpoint()
+    assert wall_clock() >= before > EPOCH
+
+
+async def test_names_are_generated() -> None:
+    async with running(APIServer()) as http:
+        body = config_map()
+        body["metadata"] = {"generateName": "cm-" + "x" * 70}
+        made = [(await http.post(CONFIG_MAPS, json=body)).json()["metadata"] for _ in range(20)]
+    names = {metadata["name"] for metadata in made}
+    assert len(names) == 20
+    assert {len(name) for name in names} == {63}
+    assert all(name.startswith(metadata["generateName"][:58]) for name, metadata in zip(names, made, strict=True))
+
+
+def test_a_generated_name_avoids_those_that_are_taken() -> None:
+    def generated(first: str) -> str:
+        server = APIServer()
+        server.create(config_map(first))
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "cm-"}}
+        metadata = server.create(body)["metadata"]
+        assert isinstance(metadata, dict)
+        return str(metadata["name"])
+
+    name = generated("other")
+    assert generated(name) != name
+
+
+async def test_uids_and_generated_names_are_the_same_in_every_run() -> None:
+    def names() -> list[object]:
+        server = APIServer()
+        made = [
+            server.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}}) for _ in range(3)
+        ]
+        return [one["metadata"] for one in made]
+
+    first, second = names(), names()
+    for one, other in zip(first, second, strict=True):
+        assert isinstance(one, dict)
+        assert isinstance(other, dict)
+        assert (one["name"], one["uid"]) == (other["name"], other["uid"])
+
+
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+NO_POD = (
+    'ConfigMap in version "v1" cannot be handled as a Pod: converting (v1.ConfigMap) to (core.Pod): unknown conversion'
+)
+OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+NO_NAME = 'Pod "" is invalid: metadata.name: Required value: name or generateName is required'
+NO_SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+NO_LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+UNRECOGNIZED = "the object provided is unrecognized"
+
+
+def bad_name(kind: str, name: str, problem: str) -> tuple[int, str, str]:
+    return (422, "Invalid", f'{kind} "{name}" is invalid: metadata.name: Invalid value: "{name}": {problem}')
+
+
+def bad_request(message: str) -> tuple[int, str, str]:
+    return (400, "BadRequest", message)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        (PODS, {**pod(), "kind": "ConfigMap"}, bad_request(NO_POD)),
+        (
+            PODS,
+            {**pod(), "apiVersion": "v2"},
+            bad_request("the API version in the data (v2) does not match the expected API version (v1)"),
+        ),
+        (PODS, {"metadata": {"name": "a", "namespace": "other"}}, bad_request(OTHER_NAMESPACE)),
+        (
+            "/api/v1/namespaces/nope/pods",
+            {"metadata": {"name": "a"}},
+            (404, "NotFound", 'namespaces "nope" not found'),
+        ),
+        (
+            PODS,
+            {"metadata": {"name": "rv", "resourceVersion": "5"}},
+            (500, "", "resourceVersion should not be set on objects to be created"),
+        ),
+        (PODS, {"metadata": {}}, (422, "Invalid", NO_NAME)),
+        (PODS, {"metadata": None}, (422, "Invalid", NO_NAME)),
+        (PODS, {"metadata": {"name": "Bad_Name"}}, bad_name("Pod", "Bad_Name", NO_SUBDOMAIN)),
+        (PODS, {"metadata": {"name": "a" * 254}}, bad_name("Pod", "a" * 254, "must be no more than 253 bytes")),
+        ("/api/v1/namespaces", {"metadata": {"name": "a.b"}}, bad_name("Namespace", "a.b", NO_LABEL)),
+        (
+            ROLES,
+            {"metadata": {"name": "a/b"}},
+            bad_name("ClusterRole.rbac.authorization.k8s.io", "a/b", "may not contain '/'"),
+        ),
+        (
+            ROLES,
+            {"metadata": {"name": ".."}},
+            bad_name("ClusterRole.rbac.authorization.k8s.io", "..", "may not be '..'"),
+        ),
+        (PODS, {"metadata": "x"}, bad_request(f"{UNRECOGNIZED}: metadata must be an object")),
+        (PODS, {"metadata": {"name": 5}}, bad_request(f"{UNRECOGNIZED}: metadata.name must be a string")),
+        (
+            PODS,
+            {"metadata": {"name": "a", "labels": {"a": 1}}},
+            bad_request(f"{UNRECOGNIZED}: metadata.labels must be a map of strings"),
+        ),
+        (
+            PODS,
+            {"metadata": {"name": "a", "finalizers": "x"}},
+            bad_request(f"{UNRECOGNIZED}: metadata.finalizers must be a list of strings"),
+        ),
+        (PODS, {"metadata": {"name": "a"}, "spec": []}, bad_request(f"{UNRECOGNIZED}: spec must be an object")),
+        (PODS, [1], bad_request(f"{UNRECOGNIZED} (must be of type Pod): no JSON object")),
+    ],
+)
+async def test_what_cannot_be_created_is_refused(path: str, body: Any, expected: tuple[int, str, str]) -> None:
+    async with running(APIServer()) as http:
+        assert refused(await http.post(path, json=body)) == expected
+
+
+async def test_names_with_colons_are_for_roles() -> None:
+    async with running(APIServer()) as http:
+        assert (await http.post(ROLES, json={"metadata": {"name": "system:node"}})).status_code == 201
+
+
+async def test_what_is_no_json_or_not_called_so_is_refused() -> None:
+    async with running(APIServer()) as http:
+        code, reason, message = refused(await http.post(PODS, content=b"{nope"))
+        assert (code, reason) == (400, "BadRequest")
+        assert message.startswith(
+            "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; "
+        )
+        answer = await http.post(PODS, content=b"x", headers={"content-type": "text/plain"})
+        assert refused(answer)[:2] == (415, "UnsupportedMediaType")
+        answer = await http.post(PODS, content=b"x" * (3 * 1024 * 1024 + 1))
+        assert refused(answer) == (413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
+
+
+async def test_the_same_name_twice_is_refused_with_details() -> None:
+    async with running(APIServer()) as http:
+        await http.post(PODS, json=pod())
+        answer = await http.post(PODS, json=pod())
+        assert answer.json() == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": 'pods "web-1" already exists',
+            "reason": "AlreadyExists",
+            "details": {"name": "web-1", "kind": "pods"},
+            "code": 409,
+        }
+
+
+async def test_a_dry_run_writes_nothing() -> None:
+    server = APIServer()
+    server.create(pod())
+    revision = server.statistics().revision
+    async with running(server) as http:
+        made = await http.post(f"{PODS}?dryRun=All", json=pod("dry"))
+        assert made.status_code == 201
+        assert "resourceVersion" not in made.json()["metadata"]
+        changed = await http.patch(f"{PODS}/web-1?dryRun=All", **merge_patch({"metadata": {"labels": {"a": "b"}}}))
+        assert changed.json()["metadata"]["labels"] == {"a": "b"}
+        assert (await http.delete(f"{PODS}/web-1?dryRun=All")).status_code == 200
+        assert refused(await http.delete(f"{PODS}/web-1?dryRun=Some"))[0] == 400
+        await http.request("DELETE", PODS, json={"dryRun": ["All"]})
+    assert server.statistics().revision == revision
+    assert server.get("pods", "web-1")["metadata"]
+
+
+# --- changing -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_replacement_must_know_the_present_state() -> None:
+    async with running(APIServer()) as http:
+        first = (await http.post(PODS, json=pod())).json()
+        first["metadata"]["labels"] = {"v": "2"}
+        second = await http.put(f"{PODS}/web-1", json=first)
+        assert second.status_code == 200
+        assert second.json()["metadata"]["resourceVersion"] > first["metadata"]["resourceVersion"]
+        stale = await http.put(f"{PODS}/web-1", json=first)
+        assert refused(stale) == (
+            409,
+            "Conflict",
+            (
+                'Operation cannot be fulfilled on pods "web-1": the object has been modified; '
+                "please apply your changes to the latest version and try again"
+            ),
+        )
+        stale = await http.patch(f"{PODS}/web-1", **merge_patch({"metadata": {"resourceVersion": "1"}}))
+        assert refused(stale)[:2] == (409, "Conflict")
+
+
+async def test_a_replacement_without_a_version_wins_where_a_real_server_allows_it() -> None:
+    server = APIServer()
+    server.register(WIDGET)
+    async with running(server) as http:
+        await http.post(PODS, json=pod())
+        assert (await http.put(f"{PODS}/web-1", json=pod(labels={"v": "4"}))).status_code == 200
+        widgets = "/apis/example.com/v1/namespaces/default/widgets"
+        await http.post(widgets, json={"metadata": {"name": "w"}})
+        assert refused(await http.put(f"{widgets}/w", json={"metadata": {"name": "w"}})) == (
+            422,
+            "Invalid",
+            (
+                'widgets.example.com "w" is invalid: metadata.resourceVersion: Invalid value: 0: '
+                "must be specified for an update"
+            ),
+        )
+
+
+async def test_a_write_that_changes_nothing_is_no_event() -> None:
+    server = APIServer()
+    async with running(server) as http:
+        first = (await http.post(PODS, json=pod())).json()
+        again = (await http.put(f"{PODS}/web-1", json=first)).json()
+        patched = (await http.patch(f"{PODS}/web-1", **merge_patch({}))).json()
+    assert first == again == patched
+    assert server.statistics().revision == int(first["metadata"]["resourceVersion"])
+
+
+async def test_true_is_not_one() -> None:
+    server = APIServer()
+    server.create({**config_map(), "flag": 1})
+    revision = server.statistics().revision
+    server.patch("configmaps", "cm", {"flag": True})
+    assert server.statistics().revision == revision + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metadata": {"name": "other"}}, "the name of the object (other) does not match the name on the URL (web-1)"),
+        ({"metadata": {"namespace": "other"}}, OTHER_NAMESPACE),
+        ({"kind": "ConfigMap"}, NO_POD),
+        ({"metadata": {"labels": 5}}, f"{UNRECOGNIZED}: metadata.labels must be a map of strings"),
+        ({"spec": 5}, f"{UNRECOGNIZED}: spec must be an object"),
+    ],
+)
+async def test_what_cannot_be_changed_is_refused(change: Any, message: str) -> None:
+    async with running(APIServer()) as http:
+        await http.post(PODS, json=pod())
+        assert refused(await http.patch(f"{PODS}/web-1", **merge_patch(change))) == bad_request(message)
+
+
+async def test_a_replacement_belongs_where_it_says() -> None:
+    async with running(APIServer()) as http:
+        # Known before anybody looks whether there is such an object.
+        assert refused(await http.put(f"{PODS}/other", json=pod("web-1"))) == bad_request(
+            "the name of the object (web-1) does not match the name on the URL (other)"
+        )
+        elsewhere = {"metadata": {"name": "web-1", "namespace": "other"}}
+        assert refused(await http.put(f"{PODS}/web-1", json=elsewhere)) == bad_request(OTHER_NAMESPACE)
+        assert refused(await http.put(f"{PODS}/web-1", json=pod("web-1")))[0] == 404
+
+
+async def test_another_uid_is_a_conflict() -> None:
+    async with running(APIServer()) as http:
+        made = (await http.post(PODS, json=pod())).json()
+        made["metadata"]["uid"] = other = "00000000-0000-0000-0000-000000000000"
+        uid = (await http.get(f"{PODS}/web-1")).json()["metadata"]["uid"]
+        problem = f"Precondition failed: UID in precondition: {other}, UID in object meta: {uid}"
+        where = "Key: /registry/pods/default/web-1, ResourceVersion: 0"
+        assert refused(await http.put(f"{PODS}/web-1", json=made)) == (
+            409,
+            "Conflict",
+            (
+                'Operation cannot be fulfilled on pods "web-1": StorageError: invalid object, Code: 4,'
+                f" {where}, AdditionalErrorMsg: {problem}"
+            ),
+        )
+
+
+async def test_what_the_server_sets_cannot_be_changed() -> None:
+    async with running(APIServer()) as http:
+        made = (await http.post(PODS, json=pod())).json()
+        lies = {
+            "generation": 7,
+            "creationTimestamp": "2001-01-01T00:00:00Z",
+            "deletionTimestamp": "2001-01-01T00:00:00Z",
+        }
+        changed = (
+            await http.patch(f"{PODS}/web-1", **merge_patch({"metadata": {**lies, "labels": {"a": "b"}}}))
+        ).json()
+    del changed["metadata"]["labels"]
+    changed["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
+    assert changed == made
+
+
+async def test_the_generation_counts_versions_of_the_spec() -> None:
+    async with running(APIServer()) as http:
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        await http.post(path, json={"metadata": {"name": "d"}, "spec": {"replicas": 1}})
+        generations = []
+        for suffix, change in (
+            ("", {"metadata": {"labels": {"a": "b"}}}),
+            ("/status", {"status": {"replicas": 1}}),
+            ("", {"spec": {"replicas": 2}}),
+            ("", {"spec": {"replicas": 2}}),
+        ):
+            answer = await http.patch(f"{path}/d{suffix}", **merge_patch(change))
+            generations.append(answer.json()["metadata"]["generation"])
+    assert generations == [1, 1, 2, 2]
+
+
+async def test_kinds_without_generation_have_none() -> None:
+    async with running(APIServer()) as http:
+        assert "generation" not in (await http.post(CONFIG_MAPS, json=config_map())).json()["metadata"]
+
+
+async def test_the_status_is_written_at_its_own_place_only() -> None:
+    async with running(APIServer()) as http:
+        made = (await http.post(PODS, json=pod())).json()
+        both = {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}, "metadata": {"labels": {"a": "b"}}}
+        at_status = (await http.patch(f"{PODS}/web-1/status", **merge_patch(both))).json()
+        assert at_status["status"] == {"phase": "Running"}
+        assert at_status["spec"] == made["spec"]
+        assert "labels" not in at_status["metadata"]
+        both["status"] = {"phase": "Failed"}
+        at_main = (await http.patch(f"{PODS}/web-1", **merge_patch(both))).json()
+        assert at_main["status"] == {"phase": "Running"}
+        assert at_main["spec"]["nodeName"] == "n"
+        assert at_main["metadata"]["labels"] == {"a": "b"}
+        at_main["status"] = {"phase": "Succeeded"}
+        assert (await http.put(f"{PODS}/web-1/status", json=at_main)).json()["status"] == {"phase": "Succeeded"}
+        assert (await http.get(f"{PODS}/web-1/status")).json()["status"] == {"phase": "Succeeded"}
+        del at_main["status"], at_main["metadata"]["resourceVersion"]
+        assert "status" not in (await http.put(f"{PODS}/web-1/status", json=at_main)).json()
+
+
+async def test_a_node_registers_with_its_status() -> None:
+    async with running(APIServer()) as http:
+        node = {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}}
+        assert (await http.post("/api/v1/nodes", json=node)).json()["status"] == node["status"]
+
+
+async def test_what_is_emptied_in_metadata_is_gone() -> None:
+    server = APIServer()
+    server.create(config_map(labels={"a": "b"}))
+    server.patch("configmaps", "cm", {"metadata": {"labels": {"a": None}}})
+    assert "labels" not in str(server.get("configmaps", "cm")["metadata"])

@@ -1,0 +1,87 @@
+"""The pytest plugin, in a pytest of its own, and as this suite would use it."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import trioformer.testing
+from tests.support.processes import result_of
+from trioformer.client import Client
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer
+
+if not entry_points(group="pytest11", name="trioformer"):
+    pytest_plugins = ["trioformer.testing._plugin"]
+
+TEST = """
+    from __future__ import annotations
+    import pytest, trio
+    from trioformer.models import ObjectMeta
+    from trioformer.models.core_v1 import Pod
+
+    {marker}
+    async def test_watching(autojump_clock, api_server, client):
+        made = api_server.create(Pod(metadata=ObjectMeta(name="a")))
+        assert [pod.name for pod in await client.api(Pod).list()] == ["a"]
+        async with client.api(Pod).watch(resource_version=made.resource_version, timeout_seconds=600) as events:
+            api_server.delete(made)
+            assert [event.type async for event in events] == ["DELETED"]
+        assert trio.current_time() == 600
+"""
+
+
+async def run_pytest(directory: Path, test: str, *options: str) -> tuple[int, list[str]]:
+    lines = [line.removeprefix("    ") for line in test.splitlines()]
+    file = directory / "test_it.py"
+    file.write_text("\n".join(lines))
+    is_installed = bool(entry_points(group="pytest11", name="trioformer"))
+    arguments = [
+        *([] if is_installed else ["-p", "trioformer.testing._plugin"]),
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "error",
+        "-q",
+        *options,
+    ]
+    code, output, errors = await result_of(
+        "-m", "pytest", "--rootdir", str(directory), "-c", "/dev/null", *arguments, str(file)
+    )
+    return code, output + errors
+
+
+async def test_the_server_runs_while_the_test_does(api_server: APIServer, client: Client) -> None:
+    assert api_server.statistics().is_running
+    api_server.create(Pod(metadata=ObjectMeta(name="a")))
+    assert [pod.name for pod in await client.api(Pod).list()] == ["a"]
+
+
+async def test_the_fixtures_give_a_running_server_and_a_client(tmp_path: Path) -> None:
+    code, output = await run_pytest(tmp_path, TEST.format(marker=""), "-o", "trio_mode=true")
+    assert code == 0, output
+
+
+async def test_the_fixtures_work_for_marked_tests_too(tmp_path: Path) -> None:
+    code, output = await run_pytest(tmp_path, TEST.format(marker="@pytest.mark.trio"))
+    assert code == 0, output
+
+
+async def test_the_plugin_enters_no_room_before_a_fixture_is_used() -> None:
+    listing = "[name for name in sys.modules if name.startswith('trioformer.testing')]"
+    program = f"import sys, trioformer.testing._plugin; print({listing})"
+    code, output, errors = await result_of("-c", program)
+    assert (code, errors) == (0, [])
+    assert output == ["['trioformer.testing', 'trioformer.testing._plugin']"]
+
+
+def test_the_front_door_has_what_it_says_and_nothing_else() -> None:
+    assert {name: getattr(trioformer.testing, name).__name__ for name in trioformer.testing.__all__} == {
+        name: name for name in trioformer.testing.__all__
+    }
+    assert set(trioformer.testing.__all__) <= set(dir(trioformer.testing))
+    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
+        trioformer.testing.nope  # noqa: B018  # the reading is the test

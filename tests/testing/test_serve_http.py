@@ -1,0 +1,289 @@
+"""The embedded API server on a real socket: in this process, and as a command."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.processes import Program, result_of, running
+from tests.support.raw_requests import config_map, pod
+from trioformer.client import open_client
+from trioformer.kubeconfig import load_kubeconfig
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, serve_http
+from trioformer.testing.__main__ import main
+
+PODS = "/api/v1/namespaces/default/pods"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+SERVE = ("-m", "trioformer.testing", "serve")
+
+
+@asynccontextmanager
+async def served(server: APIServer) -> AsyncIterator[str]:
+    """Serve beside the block, on loopback."""
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            yield await nursery.start(serve_http, server)
+            nursery.cancel_scope.cancel()
+
+
+async def receive_until(stream: trio.SocketStream, text: bytes, received: bytes = b"") -> bytes:
+    while text not in received:
+        chunk = await stream.receive_some()
+        assert chunk, received
+        received += chunk
+    return received
+
+
+@asynccontextmanager
+async def raw_watch(url: str, path: str = PODS) -> AsyncIterator[trio.SocketStream]:
+    """A watch on a socket of its own, its head read already."""
+    host, port = url.removeprefix("http://").split(":")
+    async with await trio.open_tcp_stream(host, int(port)) as stream:
+        await stream.send_all(f"GET {path}?watch=1 HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        head = await receive_until(stream, b"\r\n\r\n")
+        assert b"transfer-encoding: chunked" in head.lower()
+        yield stream
+
+
+# --- in this process ------------------------------------------------------------------------------------------------
+
+
+async def test_requests_are_answered_over_http() -> None:
+    server = APIServer()
+    async with served(server) as url, httpx.AsyncClient(base_url=url) as http:
+        assert (await http.post(PODS, json=pod())).status_code == 201
+        listed = await http.get(PODS)
+        assert listed.headers["content-length"] == str(len(listed.content))
+        assert "server" not in listed.headers
+        assert len(listed.json()["items"]) == 1
+        assert (await http.get("/nope")).status_code == 404
+    assert [one.name for one in server.list(Pod)] == ["web-1"]
+
+
+async def test_a_client_of_ours_lists_and_watches() -> None:
+    server = APIServer()
+    server.create(pod())
+    async with served(server) as url:
+        from trioformer.kubeconfig import ClusterConfig
+
+        async with open_client(ClusterConfig(server=url)) as client:
+            pods = client.api(Pod)
+            listed = await pods.list()
+            async with pods.watch(resource_version=listed.resource_version) as events:
+                server.create(Pod(metadata=ObjectMeta(name="b")))
+                assert [event.object.name for event in await events.receive_batch()] == ["b"]
+
+
+async def test_a_watch_streams_one_chunk_for_each_event() -> None:
+    server = APIServer()
+    async with served(server) as url, raw_watch(url) as stream:
+        for name in ("a", "b"):
+            server.create(pod(name))
+            received = await receive_until(stream, b"\n\r\n")
+            size, _, frame = received.partition(b"\r\n")
+            assert int(size, 16) == len(frame) - 2
+            assert json.loads(frame)["object"]["metadata"]["name"] == name
+        server.disconnect_watches()
+        assert await receive_until(stream, b"0\r\n\r\n") == b"0\r\n\r\n"
+
+
+async def test_a_client_that_leaves_ends_its_watch() -> None:
+    server = APIServer()
+    async with served(server) as url:
+        async with raw_watch(url) as stream:
+            server.create(pod())
+            await receive_until(stream, b"\n\r\n")
+            assert server.statistics().open_watches == 1
+        async with httpx.AsyncClient(base_url=url) as http:
+            for _ in range(100):  # each a round trip: the server notices within a few
+                await http.get("/version")
+                if not server.statistics().open_watches:
+                    return
+    pytest.fail("the watch is still open")
+
+
+async def test_a_reset_breaks_the_connection() -> None:
+    server = APIServer()
+    async with served(server) as url, raw_watch(url) as stream:
+        server.create(pod())
+        await receive_until(stream, b"\n\r\n")
+        server.disconnect_watches(how="reset")
+        assert await stream.receive_some() == b""  # and no last chunk before it
+
+
+async def test_the_end_does_not_wait_for_watches() -> None:
+    server = APIServer()
+    async with trio.open_nursery() as nursery:
+        url = await nursery.start(serve_http, server)
+        async with raw_watch(url), raw_watch(url):
+            with trio.fail_after(2):
+                nursery.cancel_scope.cancel()
+                with trio.CancelScope(shield=True):
+                    await trio.lowlevel.checkpoint()
+    assert server.statistics().open_watches == 0
+
+
+async def test_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    server = APIServer()
+    logger = logging.getLogger("tests.access")
+    with caplog.at_level(logging.INFO, "tests.access"):
+        async with trio.open_nursery() as nursery:
+            url = await nursery.start(partial(serve_http, server, access_log=logger))
+            async with httpx.AsyncClient(base_url=url) as http:
+                await http.get("/version")
+            nursery.cancel_scope.cancel()
+    assert "GET /version" in caplog.text
+
+
+async def test_ipv6_addresses_have_brackets() -> None:
+    async with trio.open_nursery() as nursery:
+        try:
+            url = await nursery.start(serve_http, APIServer(), "[::1]:0")
+        except OSError:
+            pytest.skip("no IPv6 here")
+        assert url.startswith("http://[::1]:")
+        async with httpx.AsyncClient(base_url=url) as http:
+            assert (await http.get("/readyz")).text == "ok"
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    "bind", ["", "8001", ":8001", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", f"{'x' * 64}.org:1"]
+)
+async def test_an_address_has_a_host_and_a_port(bind: str) -> None:
+    with pytest.raises(ValueError, match="cannot listen on"):
+        await serve_http(APIServer(), bind)
+
+
+async def test_an_address_that_is_taken_is_a_plain_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(OSError, match="in use"):
+            await serve_http(APIServer(), f"127.0.0.1:{taken.getsockname()[1]}")
+
+
+# --- the command, here ----------------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    """Presses Ctrl-C when the URL appears."""
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if "http://" in text:
+            signal.raise_signal(signal.SIGINT)
+        return written
+
+
+def test_the_command_prints_its_url_and_ends_on_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    file = tmp_path / "kubeconfig"
+    assert main(["serve", "--bind", "127.0.0.1:0", "--write-kubeconfig", str(file), "--living", "--access-log"]) == 0
+    (url,) = terminal.getvalue().splitlines()
+    config = load_kubeconfig(file)
+    assert (config.server, config.namespace, config.context) == (url, "default", "trioformer")
+
+
+@pytest.mark.parametrize("bind", ["nonsense", "127.0.0.1:99999", "127.0.0.1"])
+def test_a_bad_address_is_one_line(bind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--bind", bind]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"error: cannot listen on '{bind}': it must be host:port, such as 127.0.0.1:8001"
+
+
+def test_a_port_that_is_taken_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert main(["serve", "--bind", bind]) == 1
+    assert capsys.readouterr().err.splitlines() == [f"error: cannot listen on {bind}: Address already in use"]
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--bind", "127.0.0.1:0", "--write-kubeconfig", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.splitlines() == [f"error: cannot write the kubeconfig {tmp_path}: Is a directory"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["frob"], ["serve", "--frob"], ["serve", "--bind"]])
+def test_usage_errors_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: python -m trioformer.testing" in capsys.readouterr().err
+
+
+def test_without_hypercorn_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "trioformer._serving")
+    monkeypatch.setitem(sys.modules, "hypercorn", None)
+    assert main(["serve"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == 'error: hypercorn is missing: pip install "trioformer[server]"'
+
+
+# --- the command, as a process --------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def command(*options: str) -> AsyncIterator[tuple[Program, str]]:
+    with trio.fail_after(30):
+        async with running(*SERVE, "--bind", "127.0.0.1:0", *options) as program:
+            await program.wait_for(lambda lines: bool(lines))
+            yield program, program.lines[0]
+            await trio.testing.wait_all_tasks_blocked(0.01)  # what it printed has been read
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_the_command_at_once_with_watches_open(how: signal.Signals) -> None:
+    async with command() as (program, url), raw_watch(url), raw_watch(url):
+        began = trio.current_time()
+        program.process.send_signal(how)
+        assert await program.process.wait() == 0
+        assert trio.current_time() - began < 1.5
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert program.errors == []
+        assert program.lines == [url]
+
+
+async def test_a_client_that_has_stopped_reading_does_not_hold_up_the_end() -> None:
+    async with command() as (program, url), raw_watch(url, CONFIG_MAPS):
+        async with httpx.AsyncClient(base_url=url, timeout=20) as http:
+            for number in range(20):  # far more than two sockets' buffers hold
+                body = {**config_map(f"cm-{number}"), "data": {"text": "x" * 1_000_000}}
+                assert (await http.post(CONFIG_MAPS, json=body)).status_code == 201
+        program.process.send_signal(signal.SIGTERM)
+        assert await program.process.wait() == 0
+        assert program.errors == []
+
+
+async def test_the_living_cluster_shows_every_kind_of_event_within_three_seconds() -> None:
+    async with command("--living") as (_, url), raw_watch(url) as stream:
+        received = b""
+        with trio.fail_after(3):
+            for kind in (b'"ADDED"', b'"MODIFIED"', b'"DELETED"'):
+                received = await receive_until(stream, kind, received)
+
+
+async def test_a_missing_extra_is_one_line_in_a_process_too() -> None:
+    program = "import sys; sys.modules['hypercorn'] = None; from trioformer.testing.__main__ import main; "
+    program += "sys.exit(main(['serve']))"
+    assert await result_of("-c", program) == (1, [], ['error: hypercorn is missing: pip install "trioformer[server]"'])

@@ -1,0 +1,58 @@
+"""The living cluster for demos."""
+
+from __future__ import annotations
+
+import trio
+import trio.testing
+
+from tests.support.raw_requests import watching
+from trioformer.models.core_v1 import Node, Pod
+from trioformer.testing import APIServer, live
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def test_everything_that_can_happen_to_a_pod_happens_within_three_seconds(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    server = APIServer()
+    await nursery.start(server.run)
+    await nursery.start(live, server)
+    assert len(server.list(Node)) == 3
+    assert [pod.status.phase for pod in server.list(Pod)] == ["Running"] * 3
+    async with watching(server, PODS, resourceVersion=server.statistics().revision) as watch:
+        seen: set[str] = set()
+        with trio.fail_after(3):
+            while seen != {"ADDED", "MODIFIED", "DELETED"}:
+                seen.add((await watch.event())[0])
+
+
+async def test_the_number_of_pods_is_bounded(autojump_clock: trio.testing.MockClock, nursery: trio.Nursery) -> None:
+    server = APIServer()
+    await nursery.start(live, server)
+    most = 0
+    for _ in range(200):
+        await trio.sleep(0.5)
+        most = max(most, len(server.list(Pod)))
+    assert 3 <= most <= 6
+    assert len(server.list(Pod)) >= 2
+
+
+async def test_others_may_delete_its_pods(autojump_clock: trio.testing.MockClock, nursery: trio.Nursery) -> None:
+    server = APIServer()
+    await nursery.start(live, server)
+    for _ in range(20):
+        await trio.sleep(0.5)
+        for pod in server.list(Pod):
+            server.delete(pod)
+    assert server.statistics().revision > 20
+
+
+async def test_it_lives_on_in_the_same_server(autojump_clock: trio.testing.MockClock) -> None:
+    server = APIServer()
+    for _ in range(2):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(live, server)
+            await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+    assert len(server.list(Node)) == 3

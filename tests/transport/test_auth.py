@@ -1,0 +1,163 @@
+"""Credentials: tokens, token files, users and passwords."""
+
+# ruff: noqa: ASYNC240  # small files of the test's own
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+
+from tests.support.scripted_http import (
+    InMemory,
+    answer,
+)
+from trioformer.errors import ConfigError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import Transport, open_transport
+
+
+async def sent_authorization(config: ClusterConfig) -> str | None:
+    carrier = InMemory([answer(200)])
+    async with open_transport(config, http_transport=carrier) as transport:
+        await transport.request("GET", "/x")
+        assert "s3cret" not in repr(transport._authorization)
+    found: str | None = carrier.requests[0].headers.get("authorization")
+    return found
+
+
+async def test_a_token_is_sent() -> None:
+    assert await sent_authorization(ClusterConfig(server="https://x", token="s3cret")) == "Bearer s3cret"
+
+
+async def test_user_and_password_are_sent() -> None:
+    config = ClusterConfig(server="https://x", username="jo", password="s3cret")
+    assert await sent_authorization(config) == "Basic am86czNjcmV0"
+    assert await sent_authorization(ClusterConfig(server="https://x", username="jo")) == "Basic am86"
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [({"token": "s3cret\n"}, "token"), ({"token": "s3crét"}, "token"), ({"username": "a:b"}, "username")],
+)
+async def test_credentials_that_cannot_be_sent_are_config_errors_that_do_not_tell_them(
+    fields: dict[str, str], key: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        await sent_authorization(ClusterConfig(server="https://x", **fields))  # type: ignore[arg-type]  # they fit
+    assert caught.value.key == key
+    assert "s3cr" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("fields", [{"token": "s3cret"}, {"token_file": "/x"}, {"username": "jo", "password": "x"}])
+async def test_credentials_are_not_sent_without_tls(fields: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="https:// only"):
+        async with open_transport(ClusterConfig(server="http://x", **fields)):  # type: ignore[arg-type]  # they fit
+            pass
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    return file
+
+
+@asynccontextmanager
+async def asking(
+    file: Path, *replies: httpx.Response, token: str | None = None
+) -> AsyncIterator[tuple[Transport, InMemory]]:
+    carrier = InMemory(list(replies) or [answer(200) for _ in range(20)])
+    config = ClusterConfig(server="https://x", token_file=str(file), token=token)
+    async with open_transport(config, http_transport=carrier) as transport:
+        yield transport, carrier
+
+
+def tokens(carrier: InMemory) -> list[str]:
+    return [request.headers["authorization"].removeprefix("Bearer ") for request in carrier.requests]
+
+
+async def test_a_token_file_is_read_again_after_a_minute(token_file: Path, autojump_clock) -> None:
+    async with asking(token_file) as (transport, carrier):
+        await transport.request("GET", "/x")
+        token_file.write_text("  two  ")
+        await trio.sleep(59)
+        await transport.request("GET", "/x")
+        await trio.sleep(1)
+        await transport.request("GET", "/x")
+        async with transport.stream("/x", for_watch=True):
+            pass
+        assert tokens(carrier) == ["one", "one", "two", "two"]
+        assert repr(transport._authorization) == f"<Authorization: token file {token_file}>"
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"s3cret with space", b"s3cr\xc3\xa9t", None])
+async def test_a_token_file_without_a_token_leaves_the_old_one_in_use(
+    content: bytes | None, token_file: Path, autojump_clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with asking(token_file) as (transport, carrier):
+        if content is None:
+            token_file.unlink()
+        else:
+            token_file.write_bytes(content)
+        await trio.sleep(60)
+        await transport.request("GET", "/x")
+        assert tokens(carrier) == ["one"]
+        assert "keeping the token of before" in caplog.text
+        assert "s3cr" not in caplog.text
+        token_file.write_text("two")
+        await trio.sleep(60)
+        await transport.request("GET", "/x")
+        assert tokens(carrier) == ["one", "two"]
+
+
+async def test_a_token_serves_until_its_file_can_be_read(token_file: Path, autojump_clock) -> None:
+    token_file.unlink()
+    async with asking(token_file, token="first") as (transport, carrier):
+        await transport.request("GET", "/x")
+        token_file.write_text("second")
+        await trio.sleep(60)
+        await transport.request("GET", "/x")
+        assert tokens(carrier) == ["first", "second"]
+
+
+@pytest.mark.parametrize("content", [b"", b"s3cret token", None])
+async def test_no_token_at_all_is_a_config_error_that_names_the_file(content: bytes | None, token_file: Path) -> None:
+    if content is None:
+        token_file.unlink()
+    else:
+        token_file.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        async with asking(token_file):
+            pass
+    assert caught.value.file == str(token_file)
+    assert "s3cret" not in str(caught.value)
+
+
+async def test_after_a_401_a_token_file_is_read_again_at_once(token_file: Path, autojump_clock) -> None:
+    async with asking(token_file, answer(401), answer(200), answer(200)) as (transport, carrier):
+        await trio.sleep(10)
+        token_file.write_text("two")
+        assert (await transport.request("GET", "/x")).code == 401
+        await transport.request("GET", "/x")
+        assert tokens(carrier) == ["one", "two"]
+
+
+async def test_a_401_to_a_request_older_than_the_token_does_not_discard_it(token_file: Path, autojump_clock) -> None:
+    slow = InMemory([answer(200), 30.0, answer(401)])
+    config = ClusterConfig(server="https://x", token_file=str(token_file))
+    async with open_transport(config, http_transport=slow) as transport, trio.open_nursery() as nursery:
+        await trio.sleep(40)
+        await transport.request("GET", "/x")
+        nursery.start_soon(transport.request, "GET", "/slow")  # sent at 40 with the first token, refused at 70
+        await trio.sleep(25)
+        token_file.write_text("two")
+        assert transport._authorization.header() == "Bearer two"  # read at 65
+        await trio.sleep(10)
+        token_file.write_text("three")
+        assert transport._authorization.header() == "Bearer two"

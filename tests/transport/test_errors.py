@@ -1,0 +1,174 @@
+"""What becomes of failures below HTTP."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import trio
+
+from tests.support.scripted_http import (
+    InMemory,
+    answer,
+    serving,
+)
+from trioformer.errors import ConnectionFailedError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import open_transport
+from trioformer.transport._errors import _ADVICE, CONNECTION_ERRORS, connection_failed
+
+
+async def send(config: ClusterConfig) -> None:
+    async with open_transport(config) as transport:
+        await transport.request("GET", "/x")
+
+
+async def failure(config: ClusterConfig) -> ConnectionFailedError:
+    with pytest.raises(ConnectionFailedError) as caught:
+        await send(config)
+    assert "\n" not in str(caught.value)
+    assert config.server in str(caught.value)
+    assert caught.value.__cause__ is not None
+    return caught.value
+
+
+def subclasses(kind: type[BaseException]) -> Iterator[type[BaseException]]:
+    yield kind
+    for sub in kind.__subclasses__():
+        yield from subclasses(sub)
+
+
+HTTPX_ERRORS = sorted(
+    {
+        *subclasses(httpx.TransportError),
+        *subclasses(httpx.HTTPError),
+        *subclasses(httpx.StreamError),
+        httpx.InvalidURL,
+        httpx.CookieConflict,
+    },
+    key=lambda kind: kind.__name__,
+)
+assert len(HTTPX_ERRORS) > 20
+
+
+def make(kind: type[BaseException]) -> Exception:
+    if issubclass(kind, httpx.HTTPStatusError):
+        return kind("secret", request=httpx.Request("GET", "http://x"), response=httpx.Response(500))
+    if issubclass(kind, httpx.StreamError) and kind is not httpx.StreamError:
+        return kind()  # type: ignore[call-arg]  # its subclasses know their text
+    return kind("the text")  # type: ignore[return-value]  # all of them are exceptions
+
+
+@pytest.mark.parametrize("kind", HTTPX_ERRORS, ids=lambda kind: kind.__name__)
+async def test_every_error_of_httpx_becomes_a_failed_connection(kind: type[BaseException]) -> None:
+    error = make(kind)
+    carrier = InMemory([error, error, answer(200, "x", error)])
+    async with open_transport(ClusterConfig(server="http://api.test:1"), http_transport=carrier) as transport:
+        with pytest.raises(ConnectionFailedError, match=r"^http://api\.test:1: ") as first:
+            await transport.request("GET", "/x")
+        with pytest.raises(ConnectionFailedError):
+            async with transport.stream("/x", for_watch=True):
+                pass
+        async with transport.stream("/x", for_watch=True) as body:
+            await body.receive_some()
+            with pytest.raises(ConnectionFailedError):
+                await body.receive_some()
+    text = str(first.value)
+    assert "\n" not in text
+    assert len(text) > len("http://api.test:1: ") + 10
+    assert first.value.__cause__ is error
+    assert not first.value.refused
+    assert not first.value.permanent
+
+
+def test_every_transport_error_has_advice_of_its_own() -> None:
+    advised = [kind for kind, _ in _ADVICE]
+    assert set(subclasses(httpx.TransportError)) <= set(advised)
+    for place, kind in enumerate(advised):
+        assert not any(issubclass(kind, earlier) for earlier in advised[:place]), f"{kind} is never reached"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError(errno.ECONNRESET, "reset"),
+        BrokenPipeError(errno.EPIPE, "pipe"),
+        ssl.SSLError(1, "odd"),
+        trio.BrokenResourceError("broken"),
+        trio.ClosedResourceError(),
+        OSError("odd"),
+    ],
+    ids=repr,
+)
+async def test_errors_of_sockets_and_tls_become_failed_connections_too(error: Exception) -> None:
+    assert isinstance(error, CONNECTION_ERRORS)
+    carrier = InMemory([error])
+    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport:
+        with pytest.raises(ConnectionFailedError, match=r"^http://api\.test: "):
+            await transport.request("GET", "/x")
+
+
+async def test_a_bug_in_a_transport_is_not_taken_for_a_failed_connection() -> None:
+    async with open_transport(
+        ClusterConfig(server="http://api.test"), http_transport=InMemory([LookupError("bug")])
+    ) as transport:
+        with pytest.raises(LookupError):
+            await transport.request("GET", "/x")
+
+
+async def test_a_refused_connection_is_told_apart() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for host in ("127.0.0.1", "localhost"):
+        error = await failure(ClusterConfig(server=f"http://{host}:{port}"))
+        assert error.refused
+        assert not error.permanent
+        assert "connection refused" in str(error)
+
+
+def test_a_refusal_at_every_address_is_found_inside_of_groups() -> None:
+    group = ExceptionGroup("all attempts", [ConnectionRefusedError("no"), OSError(1, "other")])
+    outer = httpx.ConnectError("failed")
+    outer.__cause__ = group
+    group.__cause__ = outer  # a circle must not matter
+    assert connection_failed(outer, "http://x").refused
+
+
+def test_an_error_that_was_being_handled_meanwhile_is_not_the_cause() -> None:
+    error = httpx.ReadError("mine")
+    error.__context__ = ssl.SSLCertVerificationError("somebody else's")
+    assert not connection_failed(error, "http://x").permanent
+
+
+async def test_a_name_that_cannot_be_resolved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def getaddrinfo(*_: object, **__: object) -> list[object]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(trio.socket, "getaddrinfo", getaddrinfo)
+    error = await failure(ClusterConfig(server="http://no-such-name.invalid"))
+    assert "cannot be resolved" in str(error)
+    assert not error.refused
+
+
+async def test_a_server_without_tls_behind_an_https_address_says_so() -> None:
+    async def refuse(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, refuse, 0)
+        error = await failure(ClusterConfig(server=f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}"))
+        assert "http://" in str(error)
+        assert not error.permanent
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("reply", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
+async def test_what_does_not_speak_http_says_so(reply: bytes) -> None:
+    async with serving(reply) as server:
+        assert "API server" in str(await failure(ClusterConfig(server=server.url)))

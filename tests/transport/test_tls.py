@@ -1,0 +1,383 @@
+"""Certificates: which are trusted, shown and refused."""
+
+# ruff: noqa: ASYNC240  # small files of the test's own
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import ssl
+import stat
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+import trustme
+
+from tests.support.scripted_http import (
+    CHATTY,
+    serving,
+    suspended_generators,
+)
+from trioformer.errors import ConfigError, ConnectionFailedError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import open_transport
+from trioformer.transport._network import _Network, _SocketStream
+from trioformer.transport._tls import TLS
+
+CA = trustme.CA()
+OTHER_CA = trustme.CA()
+SERVER_CERTIFICATE = CA.issue_cert("127.0.0.1", "api.test")
+ELSEWHERE = CA.issue_cert("elsewhere.test")
+CLIENT = CA.issue_cert("client@test")
+STRANGER = OTHER_CA.issue_cert("client@test")
+CA_PEM = CA.cert_pem.bytes()
+CHAIN = b"".join(blob.bytes() for blob in CLIENT.cert_chain_pems)
+KEY = CLIENT.private_key_pem.bytes()
+
+
+def server_tls(certificate: trustme.LeafCert = SERVER_CERTIFICATE, *, asks_for_client: bool = False) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certificate.configure_cert(context)
+    if asks_for_client:
+        context.verify_mode = ssl.CERT_REQUIRED
+        CA.configure_trust(context)
+    return context
+
+
+async def fetch(config: ClusterConfig) -> bytes:
+    async with open_transport(config) as transport:
+        return (await transport.request("GET", "/x")).body
+
+
+async def failure(config: ClusterConfig) -> ConnectionFailedError:
+    with pytest.raises(ConnectionFailedError) as caught:
+        await fetch(config)
+    assert "\n" not in str(caught.value)
+    assert config.server in str(caught.value)
+    assert caught.value.__cause__ is not None
+    return caught.value
+
+
+async def test_the_server_is_verified_by_the_configured_authority(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_bytes("# é\n".encode() + CA_PEM + OTHER_CA.cert_pem.bytes())
+    async with serving(tls=server_tls()) as server:
+        assert await fetch(ClusterConfig(server=server.url, ca_data=CA_PEM)) == b"hello"
+        assert await fetch(ClusterConfig(server=server.url, ca_file=str(tmp_path / "ca.crt"))) == b"hello"
+
+
+async def test_an_unknown_authority_is_a_permanent_failure_with_advice() -> None:
+    async with serving(tls=server_tls()) as server:
+        for config in (
+            ClusterConfig(server=server.url, ca_data=OTHER_CA.cert_pem.bytes()),
+            ClusterConfig(server=server.url),  # the system's
+        ):
+            error = await failure(config)
+            assert error.permanent
+            assert not error.refused
+            assert "certificate does not verify" in str(error)
+            assert "certificate authority" in str(error)
+
+
+async def test_a_certificate_of_another_name_is_a_permanent_failure() -> None:
+    async with serving(tls=server_tls(ELSEWHERE)) as server:
+        error = await failure(ClusterConfig(server=server.url, ca_data=CA_PEM))
+        assert error.permanent
+        assert "tls-server-name" in str(error)
+
+
+async def test_the_tls_server_name_is_what_the_certificate_is_checked_against() -> None:
+    seen: list[str | None] = []
+    context = server_tls(ELSEWHERE)
+    context.sni_callback = lambda _socket, name, _context: seen.append(name)
+    async with serving(tls=context) as server:
+        config = ClusterConfig(server=server.url, ca_data=CA_PEM, tls_server_name="elsewhere.test")
+        assert await fetch(config) == b"hello"
+        assert seen == ["elsewhere.test"]
+        error = await failure(ClusterConfig(server=server.url, ca_data=CA_PEM, tls_server_name="other.test"))
+        assert error.permanent
+        # The name is for TLS; the request names the host that it was sent to.
+        assert f"Host: 127.0.0.1:{server.port}".encode() in server.heads[0]
+
+
+async def test_verification_can_be_turned_off() -> None:
+    async with serving(tls=server_tls(ELSEWHERE)) as server:
+        assert await fetch(ClusterConfig(server=server.url, insecure_skip_tls_verify=True)) == b"hello"
+
+
+async def test_tls_is_1_2_or_newer_and_as_strict_with_certificates_as_client_go() -> None:
+    context = TLS(ClusterConfig(server="https://api.test")).context
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+
+
+async def test_a_client_certificate_is_shown_from_data_files_or_both(tmp_path: Path) -> None:
+    (tmp_path / "client.crt").write_bytes(CHAIN)
+    (tmp_path / "client.key").write_bytes(KEY)
+    certificate, key = str(tmp_path / "client.crt"), str(tmp_path / "client.key")
+    async with serving(tls=server_tls(asks_for_client=True)) as server:
+        for config in (
+            ClusterConfig(server=server.url, ca_data=CA_PEM, client_certificate_data=CHAIN, client_key_data=KEY),
+            ClusterConfig(server=server.url, ca_data=CA_PEM, client_certificate_file=certificate, client_key_file=key),
+            ClusterConfig(server=server.url, ca_data=CA_PEM, client_certificate_file=certificate, client_key_data=KEY),
+        ):
+            assert await fetch(config) == b"hello"
+
+
+async def refuse_with_an_alert(context: ssl.SSLContext, stream: trio.SocketStream) -> None:
+    """Do a server's side of a handshake; unlike trio's, tell the other side why it failed."""
+    received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(received, to_send, server_side=True)
+    while True:
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            await stream.send_all(to_send.read())
+            received.write(await stream.receive_some())
+        except ssl.SSLError:
+            await stream.send_all(to_send.read())
+            return
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_client_certificate_that_the_server_refuses_is_a_permanent_failure(version: ssl.TLSVersion) -> None:
+    context = server_tls(asks_for_client=True)
+    context.minimum_version = context.maximum_version = version
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, partial(refuse_with_an_alert, context), 0)
+        url = f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}"
+        for config in (
+            ClusterConfig(server=url, ca_data=CA_PEM),
+            ClusterConfig(
+                server=url,
+                ca_data=CA_PEM,
+                client_certificate_data=b"".join(blob.bytes() for blob in STRANGER.cert_chain_pems),
+                client_key_data=STRANGER.private_key_pem.bytes(),
+            ),
+        ):
+            error = await failure(config)
+            # In TLS 1.2 a missing certificate is one handshake failure among others.
+            if version == ssl.TLSVersion.TLSv1_3 or config.client_key_data is not None:
+                assert "refuses the client certificate" in str(error)
+                assert error.permanent
+            else:
+                assert "TLS failed (SSLV3_ALERT_HANDSHAKE_FAILURE)" in str(error)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_connection_that_is_closed_inside_of_the_handshake_is_a_passing_failure() -> None:
+    async def hang_up(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, hang_up, 0)
+        error = await failure(ClusterConfig(server=f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}"))
+        assert "while TLS was being set up" in str(error)
+        assert not error.permanent
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_private_key_is_in_a_file_of_nobody_else_and_only_while_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    modes: list[int] = []
+    real = ssl.SSLContext.load_cert_chain
+
+    def load(self: ssl.SSLContext, certificate: str, key: str, **options: object) -> None:
+        modes.extend(stat.S_IMODE(os.stat(path).st_mode) for path in (certificate, key))
+        real(self, certificate, key, **options)  # type: ignore[arg-type]  # passed on as they came
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load)
+    config = ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=KEY)
+    async with open_transport(config):
+        assert modes == [0o600, 0o600]
+        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ConfigError):
+        async with open_transport(
+            ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=b"no key")
+        ):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+ENCRYPTED_KEY = b"""-----BEGIN EC PRIVATE KEY-----
+Proc-Type: 4,ENCRYPTED
+DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF
+
+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+-----END EC PRIVATE KEY-----
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "file", "key"),
+    [
+        ({"ca_data": b"junk"}, "code", "certificate-authority-data"),
+        ({"ca_data": b""}, "code", "certificate-authority-data"),
+        ({"ca_file": "junk"}, "junk", "certificate-authority"),
+        ({"ca_file": "missing"}, "missing", "certificate-authority"),
+        ({"client_certificate_file": "missing", "client_key_file": "key"}, "missing", "client-certificate"),
+        ({"client_certificate_file": "junk", "client_key_file": "key"}, "junk", "client-certificate"),
+        ({"client_certificate_file": "chain", "client_key_file": "missing"}, "missing", "client-key"),
+        ({"client_certificate_file": "chain", "client_key_file": "junk"}, "junk", "client-key"),
+        ({"client_certificate_file": "chain", "client_key_file": "other"}, "other", "client-key"),
+        ({"client_certificate_data": CHAIN, "client_key_data": ENCRYPTED_KEY}, "code", "client-key-data"),
+        ({"client_certificate_data": b"junk", "client_key_data": KEY}, "code", "client-certificate-data"),
+        ({"client_certificate_data": CHAIN}, "code", "client-key-data"),
+    ],
+)
+async def test_a_certificate_or_key_that_cannot_be_used_is_a_config_error_that_names_it(
+    fields: dict[str, object], file: str, key: str, tmp_path: Path
+) -> None:
+    contents = {"junk": b"junk", "chain": CHAIN, "key": KEY, "other": STRANGER.private_key_pem.bytes()}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    given = {name: str(tmp_path / value) if isinstance(value, str) else value for name, value in fields.items()}
+    with pytest.raises(ConfigError) as caught:
+        async with open_transport(ClusterConfig(server="https://api.test", **given)):  # type: ignore[arg-type]  # they fit
+            pass
+    assert caught.value.key == key
+    assert caught.value.file == (file if file == "code" else str(tmp_path / file))
+    assert str(caught.value).startswith(f"{caught.value.file}: {key}: ")
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_rotated_client_certificate_is_used_for_new_connections(tmp_path: Path, autojump_clock) -> None:
+    chain, key, authority = tmp_path / "chain", tmp_path / "key", tmp_path / "ca"
+    chain.write_bytes(CHAIN)
+    key.write_bytes(KEY)
+    authority.write_bytes(CA_PEM)
+    tls = TLS(
+        ClusterConfig(
+            server="https://api.test",
+            ca_file=str(authority),
+            client_certificate_file=str(chain),
+            client_key_file=str(key),
+        )
+    )
+    loaded = tls.context.get_ca_certs()
+    authority.write_bytes(CA_PEM + OTHER_CA.cert_pem.bytes())
+    tls.refresh()
+    assert tls.context.get_ca_certs() == loaded  # not yet looked at
+    await trio.sleep(300)
+    tls.refresh()
+    assert len(tls.context.get_ca_certs()) == len(loaded) + 1
+    seen = tls._seen
+    await trio.sleep(300)
+    tls.refresh()
+    assert tls._seen is seen
+
+
+async def test_rotated_files_that_cannot_be_used_leave_the_old_ones_in_use(
+    tmp_path: Path, autojump_clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain, key = tmp_path / "chain", tmp_path / "key"
+    chain.write_bytes(CHAIN)
+    key.write_bytes(KEY)
+    tls = TLS(ClusterConfig(server="https://api.test", client_certificate_file=str(chain), client_key_file=str(key)))
+    new_chain = b"".join(blob.bytes() for blob in STRANGER.cert_chain_pems)
+    chain.write_bytes(new_chain)  # and the key is about to follow
+    await trio.sleep(300)
+    with caplog.at_level(logging.WARNING):
+        tls.refresh()
+    assert "keeping those of before" in caplog.text
+    key.unlink()
+    await trio.sleep(300)
+    tls.refresh()
+    key.write_bytes(STRANGER.private_key_pem.bytes())
+    assert tls._seen[1] == CHAIN
+    await trio.sleep(300)
+    tls.refresh()
+    assert tls._seen[1] == new_chain
+
+
+async def test_a_watch_over_tls_can_be_left_at_any_point() -> None:
+    async with (
+        serving(CHATTY, None, tls=server_tls()) as server,
+        open_transport(ClusterConfig(server=server.url, ca_data=CA_PEM)) as transport,
+    ):
+        async with transport.stream("/x", for_watch=True) as body:
+            assert await body.receive_some() == b"one"
+        with trio.move_on_after(0.05) as scope:
+            async with transport.stream("/x", for_watch=True) as body:
+                assert await body.receive_some() == b"one"
+                await body.receive_some()
+        assert scope.cancelled_caught
+        assert transport._watches._transport._pool.connections == []  # type: ignore[attr-defined]  # httpx's
+    assert suspended_generators() == []
+
+
+async def test_rotation_is_looked_at_when_a_request_is_sent(tmp_path: Path, mock_clock) -> None:
+    authority = tmp_path / "ca"
+    authority.write_bytes(OTHER_CA.cert_pem.bytes())
+    async with (
+        serving(tls=server_tls()) as server,
+        open_transport(ClusterConfig(server=server.url, ca_file=str(authority))) as transport,
+    ):
+        with pytest.raises(ConnectionFailedError):
+            await transport.request("GET", "/x")
+        authority.write_bytes(CA_PEM)
+        mock_clock.jump(300)
+        assert (await transport.request("GET", "/x")).body == b"hello"
+
+
+async def test_a_request_cancelled_in_its_handshake_leaves_no_socket(nursery: trio.Nursery) -> None:
+    """httpcore closes it for errors only; the socket would be left to the garbage collector, which warns."""
+    greeted, hung_up = trio.Event(), trio.Event()
+
+    async def greet_back_never(stream: trio.SocketStream) -> None:
+        async for _ in stream:
+            greeted.set()
+        hung_up.set()
+
+    (listener,) = await nursery.start(partial(trio.serve_tcp, greet_back_never, 0, host="127.0.0.1"))
+    port = listener.socket.getsockname()[1]
+    async with open_transport(ClusterConfig(server=f"https://127.0.0.1:{port}")) as transport:
+        async with trio.open_nursery() as own:
+            own.start_soon(transport.request, "GET", "/x")
+            await greeted.wait()
+            own.cancel_scope.cancel()
+        await hung_up.wait()
+    nursery.cancel_scope.cancel()
+
+
+async def test_records_that_have_arrived_together_are_read_together(nursery: trio.Nursery) -> None:
+    """A record for each read would cost more than all that is done with a list's items."""
+    ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
+    server = trio.SSLStream(theirs, server_tls(), server_side=True)
+    sent = trio.Event()
+
+    async def serve() -> None:
+        for number in range(20):
+            await server.send_all(b"%05d" % number * 200)
+        sent.set()
+
+    nursery.start_soon(serve)
+    context = ssl.create_default_context(cadata=CA_PEM.decode())
+    stream = await _SocketStream(ours).start_tls(context, "127.0.0.1")
+    await sent.wait()
+    first = await stream.read(12_000)
+    assert (len(first), first[-5:]) == (12_000, b"00011")
+    assert len(await stream.read(65_536)) == 8_000
+    await theirs.aclose()
+    assert await stream.read(65_536) == b"", "a ragged end is an end; HTTP tells whether the answer is whole"
+    await stream.aclose()
+
+
+async def test_requests_go_over_our_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They replace a private part of httpx's transport; if httpx moves it, this fails."""
+    used: list[str] = []
+    connect = _Network.connect_tcp
+
+    async def spy(self: _Network, host: str, port: int, **options: object) -> object:
+        used.append(host)
+        return await connect(self, host, port, **options)  # type: ignore[arg-type]  # passed on as they came
+
+    monkeypatch.setattr(_Network, "connect_tcp", spy)
+    async with serving(tls=server_tls()) as server:
+        assert await fetch(ClusterConfig(server=server.url, ca_data=CA_PEM)) == b"hello"
+    assert used == ["127.0.0.1"]

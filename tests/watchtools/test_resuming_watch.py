@@ -1,0 +1,799 @@
+"""A watch that outlives its connections; against client-go's ``retrywatcher_test.go``, in virtual time."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import attrs
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.support.raw_requests import config_map
+from tests.support.scripted_http import (
+    CHUNKED,
+    InMemory,
+    Loopback,
+    Reply,
+    Step,
+    answer,
+    chunk,
+    suspended_generators,
+)
+from trioformer.client import Client, Undecodable, WatchEvent, open_client
+from trioformer.errors import (
+    BadRequestError,
+    ConnectionFailedError,
+    DecodeError,
+    ExpiredError,
+    ForbiddenError,
+    InternalServerError,
+    MethodNotAllowedError,
+    NotFoundError,
+    SelectorError,
+    ServerError,
+    ServerTimeoutError,
+    StatusError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnexpectedResponseError,
+)
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.testing import APIServer
+from trioformer.watchtools import BackoffPolicy, ResumingWatch, resuming_watch
+
+POLICY = BackoffPolicy(jitter=0)
+"""0.8, 1.6, 3.2 … seconds."""
+
+
+def event(version: int | str, type_: str = "ADDED", name: str = "web-0") -> bytes:
+    obj = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name, "resourceVersion": str(version)}}
+    return json.dumps({"type": type_, "object": obj}, separators=(",", ":")).encode() + b"\n"
+
+
+def bookmark(version: int) -> bytes:
+    return event(version, "BOOKMARK", "")
+
+
+def status(code: int, reason: str = "", **fields: object) -> str:
+    return json.dumps({"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": "no", **fields})
+
+
+def error(code: int, reason: str = "", **fields: object) -> bytes:
+    return f'{{"type":"ERROR","object":{status(code, reason, **fields)}}}\n'.encode()
+
+
+def refusal(code: int, reason: str = "", **fields: object) -> httpx.Response:
+    return answer(code, status(code, reason, **fields))
+
+
+def stream(*steps: Step) -> httpx.Response:
+    return answer(200, *steps)
+
+
+@attrs.define(eq=False)
+class Script(InMemory):
+    """Notes when each request came; a watch beyond the script is silent for ever."""
+
+    times: list[float] = attrs.field(factory=list)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.times.append(trio.current_time())
+        if not self.replies:
+            self.replies.append(stream(None))
+        return await super().handle_async_request(request)
+
+    @property
+    def versions(self) -> list[str]:
+        """Where each watch began."""
+        return [request.url.params["resourceVersion"] for request in self.requests]
+
+
+@attrs.define(eq=False)
+class Play:
+    """A resuming watch over a script."""
+
+    events: ResumingWatch[Pod]
+    carrier: Script
+    retries: list[Exception]
+
+    async def versions(self, seconds: float = 200.0) -> list[str]:
+        """Read for some time; returns the versions that were handed out."""
+        seen: list[str] = []
+        with trio.move_on_after(seconds):
+            while True:
+                seen += [found.object.resource_version for found in await self.events.receive_batch()]
+        return seen
+
+
+@asynccontextmanager
+async def playing(*replies: Reply, version: str = "5", policy: BackoffPolicy = POLICY) -> AsyncIterator[Play]:
+    carrier = Script(list(replies))
+    retries: list[Exception] = []
+    async with (
+        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
+        resuming_watch(
+            client.api(Pod, "shop"), resource_version=version, backoff=policy, on_retry=retries.append
+        ) as events,
+    ):
+        yield Play(events, carrier, retries)
+    assert suspended_generators() == []
+
+
+def kinds(errors: list[Exception]) -> list[type[Exception]]:
+    return [type(found) for found in errors]
+
+
+def words(events: list[WatchEvent[Pod]]) -> list[str]:
+    return [f"{type_} {pod.name}@{pod.resource_version}" for type_, pod in events]
+
+
+# --- where it begins, and what is asked ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["", "0"])
+async def test_a_version_that_names_no_state_is_refused(version: str) -> None:
+    """No state can be resumed from there.
+
+    client-go: TestNewRetryWatcher
+    """
+    with pytest.raises(ValueError, match=rf"^a watch of pods in namespace shop .* '{version}', .* list first"):
+        async with playing(version=version):
+            pass
+
+
+async def test_a_selector_that_is_wrong_is_told_before_anything_is_sent(client: Client) -> None:
+    with pytest.raises(SelectorError):
+        async with resuming_watch(client.api(Pod), resource_version="5", label_selector="app in"):
+            pass
+
+
+async def test_what_is_asked_of_each_watch(autojump_clock: MockClock) -> None:
+    carrier = Script([stream(event(6), 40.0) for _ in range(30)])
+    async with (
+        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
+        resuming_watch(
+            client.api(Pod, "shop"),
+            resource_version="5",
+            label_selector={"app": "web"},
+            field_selector="spec.nodeName=n",
+        ) as events,
+    ):
+        assert carrier.asked == []
+        assert repr(events) == "<ResumingWatch of pods in namespace shop: not started, at 5>"
+        with trio.move_on_after(40 * 30):
+            async for _ in events:
+                pass
+    params = [dict(request.url.params) for request in carrier.requests]
+    timeouts = [int(one.pop("timeoutSeconds")) for one in params]
+    constant = {
+        "watch": "true",
+        "labelSelector": "app=web",
+        "fieldSelector": "spec.nodeName=n",
+        "allowWatchBookmarks": "true",
+    }
+    assert params == [{**constant, "resourceVersion": "5"}] + [{**constant, "resourceVersion": "6"}] * 29
+    assert len(set(timeouts)) > 10
+    assert all(300 <= timeout < 600 for timeout in timeouts)
+    assert {request.url.path for request in carrier.requests} == {"/api/v1/namespaces/shop/pods"}
+
+
+async def test_events_are_handed_out_and_bookmarks_only_advance_the_version(autojump_clock: MockClock) -> None:
+    first = event(6) + event(7, "MODIFIED") + bookmark(20)
+    async with playing(stream(first, event(21, "DELETED"), bookmark(30), 60.0), stream(event(31), None)) as play:
+        assert words(await play.events.receive_batch()) == ["ADDED web-0@6", "MODIFIED web-0@7"]
+        assert play.events.resource_version == "20"
+        assert words(await play.events.receive_batch()) == ["DELETED web-0@21"]
+        assert words(await play.events.receive_batch()) == ["ADDED web-0@31"]
+        assert all(isinstance(found, str) for found in play.carrier.versions)
+    assert play.carrier.versions == ["5", "30"]
+    assert play.retries == []
+
+
+async def test_the_version_is_that_of_what_has_been_handed_out(autojump_clock: MockClock) -> None:
+    async with playing(stream(event(6) + event(7) + event(8), None)) as play:
+        seen = []
+        async for found in play.events:
+            seen.append((found.object.resource_version, play.events.resource_version))
+            if len(seen) == 2:
+                assert play.events.statistics().buffered == 1
+            if len(seen) == 3:
+                break
+    assert seen == [("6", "6"), ("7", "7"), ("8", "8")]
+
+
+async def test_batches_and_single_events_can_be_mixed(autojump_clock: MockClock) -> None:
+    """What has arrived is handed out in the server's order, whichever way it is asked for.
+
+    client-go: TestEventProcessorOrdersEvents
+    """
+    async with playing(stream(event(6) + event(7) + event(8), 1.0, event(9), None)) as play:
+        assert (await anext(play.events)).object.resource_version == "6"
+        assert words(await play.events.receive_batch()) == ["ADDED web-0@7", "ADDED web-0@8"]
+        assert (await anext(play.events)).object.resource_version == "9"
+
+
+# --- ends ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_watch_that_lived_is_resumed_at_once(autojump_clock: MockClock) -> None:
+    async with playing(stream(event(6), 100.0), stream(event(7), None)) as play:
+        assert await play.versions() == ["6", "7"]
+    assert play.carrier.versions[:2] == ["5", "6"]
+    assert play.carrier.times[:2] == [0, 100]
+    assert play.retries == []
+
+
+@pytest.mark.parametrize(("lived", "pause"), [(1.0, 0.1), (5.0, 0.5), (20.0, 0.8)])
+@pytest.mark.parametrize("broken", [False, True])
+async def test_a_watch_that_lived_a_little_is_resumed_after_a_share_of_its_life(
+    lived: float, pause: float, broken: bool, autojump_clock: MockClock
+) -> None:
+    end: list[Step] = [httpx.ReadError("reset")] if broken else []
+    async with playing(stream(event(6), lived, *end), stream(event(7), None)) as play:
+        assert await play.versions() == ["6", "7"]
+    assert play.carrier.times[1] == pytest.approx(lived + pause)
+    assert kinds(play.retries) == [ConnectionFailedError] * broken
+
+
+async def test_watches_that_end_at_once_back_off(autojump_clock: MockClock) -> None:
+    async with playing(stream(), stream(), stream(event(6)), stream(event(7), None)) as play:
+        assert await play.versions() == ["6", "7"]
+    assert play.carrier.times[:4] == pytest.approx([0, 0.8, 2.4, 5.6])
+    assert [str(found) for found in play.retries] == [
+        "watch pods in namespace shop: the server ended it at once, without an event"
+    ] * 2
+
+
+async def test_a_watch_that_ends_at_once_is_told_whatever_the_one_before_it_was(autojump_clock: MockClock) -> None:
+    async with playing(stream(event(6), 40.0), stream(), stream(event(7), None)) as play:
+        assert await play.versions() == ["6", "7"]
+    assert kinds(play.retries) == [ConnectionFailedError]
+    assert play.carrier.times[:3] == pytest.approx([0, 40, 40.8])
+
+
+async def test_a_stream_that_breaks_is_resumed_and_half_an_event_is_not_handed_out(autojump_clock: MockClock) -> None:
+    half = event(7)
+    replies = (
+        stream(event(6) + half[:30], 60.0),
+        stream(event(7), 60.0, httpx.ReadError("reset")),
+        stream(event(8), None),
+    )
+    async with playing(*replies) as play:
+        assert await play.versions() == ["6", "7", "8"]
+    assert play.carrier.versions[:3] == ["5", "6", "7"]
+    assert play.carrier.times[:3] == [0, 60, 120]
+    assert kinds(play.retries) == [ConnectionFailedError] * 2
+
+
+async def test_watches_that_end_after_each_event_lose_and_repeat_nothing(autojump_clock: MockClock) -> None:
+    """Versions that are far apart, and four ends.
+
+    client-go: TestRetryWatcher
+    """
+    replies = [stream(event(version), 2.0) for version in (5, 6, 7, 11)]
+    async with playing(*replies, version="2") as play:
+        assert await play.versions() == ["5", "6", "7", "11"]
+    assert play.carrier.versions[:5] == ["2", "5", "6", "7", "11"]
+
+
+async def test_events_that_were_seen_before_are_skipped(autojump_clock: MockClock) -> None:
+    """A server that sends what the watch was resumed from.
+
+    client-go: TestRetryWatcher
+    """
+    replies = [
+        stream(event(5) + event(6) + event(7), 40.0),
+        stream(event(7, "MODIFIED"), event(7), event(8), 40.0),
+        stream(bookmark(8) + event(8), event(9), event(9, name="web-1"), event(8, name="web-2"), None),
+    ]
+    async with playing(*replies) as play:
+        # Two objects at one version, in one stream, are two events; only what a watch begins with was seen before.
+        assert await play.versions() == ["6", "7", "8", "9", "9", "8"]
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (httpx.ConnectError("refused"), ConnectionFailedError),
+        (refusal(500, "InternalError"), InternalServerError),
+        (refusal(429, "TooManyRequests"), TooManyRequestsError),
+        (refusal(504, "Timeout"), ServerTimeoutError),
+        (refusal(418), StatusError),
+        (answer(302, "x"), UnexpectedResponseError),
+        (answer(200, "<html>\n", None), DecodeError),
+        (stream(error(500, "InternalError"), None), InternalServerError),
+        (stream(error(504, "Timeout"), None), ServerTimeoutError),
+        (stream(error(429, "TooManyRequests"), None), TooManyRequestsError),
+        (stream(error(666), None), ServerError),
+        (stream(b'{"type":"ERROR","object":{}}\n', None), InternalServerError),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+async def test_what_may_pass_is_reported_and_tried_again_after_a_backoff(
+    reply: Reply, kind: type[Exception], autojump_clock: MockClock
+) -> None:
+    """Refusals and ERROR events alike.
+
+    client-go: TestRetryWatcher
+    """
+    async with playing(reply, stream(event(6), None)) as play:
+        assert await play.versions() == ["6"]
+    assert kinds(play.retries) == [kind]
+    assert play.carrier.versions[:2] == ["5", "5"]
+    assert play.carrier.times[1] == pytest.approx(0.8)
+
+
+async def test_events_before_an_error_event_are_handed_out_and_resumed_from(autojump_clock: MockClock) -> None:
+    """client-go: TestRetryWatcher"""
+    async with playing(stream(event(6) + error(500, "InternalError"), None), stream(event(7), None)) as play:
+        assert await play.versions() == ["6", "7"]
+    assert play.carrier.versions[:2] == ["5", "6"]
+
+
+async def test_delays_grow_and_begin_anew_after_a_healthy_watch(autojump_clock: MockClock) -> None:
+    refused = httpx.ConnectError("refused")
+    healthy = stream(event(6), 30.0, error(500))
+    async with playing(refused, refused, refused, healthy, refused, stream(event(7), 29.0, error(500))) as play:
+        assert await play.versions() == ["6", "7"]
+    times = play.carrier.times
+    gaps = [after - before for before, after in itertools.pairwise(times[:7])]
+    assert gaps == pytest.approx([0.8, 1.6, 3.2, 30 + 0.8, 1.6, 29 + 3.2])
+
+
+async def test_a_healthy_watch_that_ends_well_makes_the_delays_begin_anew_too(autojump_clock: MockClock) -> None:
+    refused = httpx.ConnectError("refused")
+    async with playing(refused, refused, stream(event(6), 30.0), refused, stream(event(7), None)) as play:
+        assert await play.versions() == ["6", "7"]
+    assert play.carrier.times[:5] == pytest.approx([0, 0.8, 2.4, 32.4, 33.2])
+
+
+async def test_a_try_that_takes_long_to_fail_is_no_healthy_watch(autojump_clock: MockClock) -> None:
+    failing: list[Reply] = [40.0, httpx.ConnectError("no route")]
+    async with playing(stream(event(6), 2.0), *failing, *failing, *failing, stream(event(7), None)) as play:
+        assert await play.versions() == ["6", "7"]
+    assert play.carrier.times[:5] == pytest.approx([0, 2.2, 43.0, 84.6, 127.8])
+
+
+@pytest.mark.parametrize("as_event", [False, True])
+async def test_a_server_that_names_a_time_is_left_alone_for_that_long(
+    as_event: bool, autojump_clock: MockClock
+) -> None:
+    details = {"details": {"retryAfterSeconds": 20}}
+    reply = stream(error(429, "TooManyRequests", **details), None) if as_event else refusal(429, **details)
+    async with playing(reply, stream(event(6), None)) as play:
+        assert await play.versions() == ["6"]
+    assert 20 <= play.carrier.times[1] <= 22
+
+
+@pytest.mark.parametrize("as_event", [False, True])
+@pytest.mark.parametrize("reason", ["Expired", "Gone", ""])
+async def test_a_forgotten_version_is_the_same_error_in_either_form(
+    reason: str, as_event: bool, autojump_clock: MockClock
+) -> None:
+    """client-go retries the HTTP answer for ever (kubernetes/kubernetes#138295).
+
+    client-go: TestRetryWatcher
+    """
+    reply = stream(error(410, reason), None) if as_event else refusal(410, reason)
+    async with playing(stream(event(6), 60.0), reply) as play:
+        await anext(play.events)
+        for _ in range(2):
+            with pytest.raises(ExpiredError, match=r"^watch pods in namespace shop: ") as caught:
+                await anext(play.events)
+        assert caught.value.__notes__ == ["the watch had come to resourceVersion 6; list again"]
+        assert play.events.resource_version == "6"
+        assert play.events.statistics().phase == "failed"
+    assert len(play.carrier.requests) == 2
+    assert play.retries == []
+
+
+async def test_events_before_a_forgotten_version_are_handed_out(autojump_clock: MockClock) -> None:
+    """client-go: TestRetryWatcher"""
+    async with playing(stream(event(5) + event(6) + error(410, "Gone") + event(7), None)) as play:
+        assert words(await play.events.receive_batch()) == ["ADDED web-0@6"]
+        with pytest.raises(ExpiredError):
+            await play.events.receive_batch()
+
+
+async def test_a_version_that_is_too_large_is_an_expired_one(autojump_clock: MockClock) -> None:
+    too_large = refusal(504, "Timeout", details={"causes": [{"reason": "ResourceVersionTooLarge"}]})
+    async with playing(too_large) as play:
+        with pytest.raises(ExpiredError) as caught:
+            await anext(play.events)
+    assert isinstance(caught.value.__cause__, ServerTimeoutError)
+    assert caught.value.code == 504
+
+
+@pytest.mark.parametrize("as_event", [False, True])
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (400, BadRequestError),
+        (401, UnauthorizedError),
+        (403, ForbiddenError),
+        (404, NotFoundError),
+        (405, MethodNotAllowedError),
+    ],
+)
+async def test_what_waiting_does_not_mend_is_raised_at_once(
+    code: int, kind: type[Exception], as_event: bool, autojump_clock: MockClock
+) -> None:
+    """client-go: TestRetryWatcher"""
+    async with playing(stream(error(code), None) if as_event else refusal(code)) as play:
+        for _ in range(2):
+            with pytest.raises(kind, match=r"^watch pods in namespace shop: "):
+                await anext(play.events)
+    assert trio.current_time() == 0
+    assert len(play.carrier.requests) == 1
+    assert play.retries == []
+
+
+async def test_a_frame_that_is_sent_again_and_again_and_does_not_decode_is_an_error(autojump_clock: MockClock) -> None:
+    broken = b'{"type":"ADDED","object":{}}\n'
+    before = [b"", b"", event(6), event(7), b"", b""]
+    async with playing(*(stream(one + broken, None) for one in before)) as play:
+        assert words(await play.events.receive_batch()) == ["ADDED web-0@6"]
+        assert words(await play.events.receive_batch()) == ["ADDED web-0@7"]
+        for _ in range(2):
+            with pytest.raises(DecodeError):
+                await anext(play.events)
+    assert kinds(play.retries) == [DecodeError] * 5
+
+
+async def test_a_frame_that_does_not_decode_can_be_left_out(autojump_clock: MockClock) -> None:
+    broken = b'{"type":"ADDED","object":{"metadata":{"name":"odd","namespace":7}}}\n'
+    carrier = Script([stream(event(6) + broken + event(7), None)])
+    lost: list[Undecodable] = []
+    async with (
+        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
+        resuming_watch(client.api(Pod, "shop"), resource_version="5", on_undecodable=lost.append) as events,
+    ):
+        assert [(await anext(events)).object.resource_version for _ in range(2)] == ["6", "7"]
+    assert [type(found.error) for found in lost] == [DecodeError]
+
+
+async def test_an_object_without_a_version_ends_the_watch_after_the_events_before_it(autojump_clock: MockClock) -> None:
+    async with playing(stream(event(6) + event("") + event(7), None)) as play:
+        assert words(await play.events.receive_batch()) == ["ADDED web-0@6"]
+        for _ in range(2):
+            with pytest.raises(DecodeError, match=r"^watch pods in namespace shop: .* no resourceVersion"):
+                await play.events.receive_batch()
+        assert play.events.statistics().phase == "failed"
+
+
+async def test_failures_are_logged_when_nobody_is_told(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    carrier = Script([refusal(500), stream(event(6), None)])
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
+        with caplog.at_level(logging.WARNING):
+            async with resuming_watch(client.api(Pod), resource_version="5") as events:
+                await anext(events)
+    assert [(found.name, found.getMessage()) for found in caplog.records] == [
+        ("trioformer.watchtools", "watch pods: no (HTTP 500)")
+    ]
+
+
+async def test_what_the_handler_raises_leaves_the_read(autojump_clock: MockClock) -> None:
+    mine = ConnectionFailedError("enough")
+
+    def give_up(_: Exception) -> None:
+        raise mine
+
+    carrier = Script([refusal(500), stream(event(6), None)])
+    async with (
+        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
+        resuming_watch(client.api(Pod), resource_version="5", backoff=POLICY, on_retry=give_up) as events,
+    ):
+        with pytest.raises(ConnectionFailedError) as caught:
+            await anext(events)
+        assert caught.value is mine
+        await anext(events)  # a reader that goes on finds the backoff
+        assert carrier.times == pytest.approx([0, 0.8])
+
+
+# --- silence ---------------------------------------------------------------------------------------------------------
+
+
+async def test_silence_after_a_bookmark_is_broken_and_resumed(autojump_clock: MockClock) -> None:
+    async with playing(stream(bookmark(6), 89.0, event(7), None), stream(event(8), None)) as play:
+        assert [(await anext(play.events)).object.resource_version for _ in range(2)] == ["7", "8"]
+    assert play.carrier.versions[:2] == ["5", "7"]
+    assert play.carrier.times[:2] == [0, 89 + 90]
+    assert [str(found) for found in play.retries] == ["watch pods in namespace shop: the server was silent for 90 s"]
+
+
+async def test_without_a_bookmark_a_watch_may_be_silent_until_it_should_have_ended(autojump_clock: MockClock) -> None:
+    async with playing(stream(None), stream(event(6), None)) as play:
+        assert (await anext(play.events)).object.resource_version == "6"
+    allowed = int(play.carrier.requests[0].url.params["timeoutSeconds"]) + 30
+    assert play.carrier.times[:2] == [0, allowed]
+    assert len(play.retries) == 1
+
+
+async def test_a_reader_that_is_away_is_not_the_servers_silence(autojump_clock: MockClock) -> None:
+    async with playing(stream(bookmark(6) + event(7), 30.0, event(8), None)) as play:
+        await anext(play.events)
+        await trio.sleep(3_600)
+        assert (await anext(play.events)).object.resource_version == "8"
+    assert play.retries == []
+
+
+# --- cancellation and leaving ----------------------------------------------------------------------------------------
+
+
+async def test_a_cancelled_read_loses_nothing_and_the_next_one_resumes(autojump_clock: MockClock) -> None:
+    async with playing(stream(event(6) + event(7), None), stream(event(8), None)) as play:
+        await anext(play.events)
+        for receive in (play.events.__anext__, play.events.receive_batch):
+            with trio.move_on_after(0) as scope:
+                await receive()
+            assert scope.cancelled_caught
+        assert (await anext(play.events)).object.resource_version == "7"
+        assert play.events.statistics().phase == "watching"
+        with trio.move_on_after(10) as scope:
+            await anext(play.events)
+        assert scope.cancelled_caught
+        assert play.events.statistics().phase == "disconnected"
+        assert (await anext(play.events)).object.resource_version == "8"
+    assert play.carrier.versions == ["5", "7"]
+    assert play.carrier.times == [0, 10]
+    assert play.retries == []
+
+
+async def test_a_reader_that_gives_up_early_makes_no_more_than_one_request_a_second(autojump_clock: MockClock) -> None:
+    async with playing(policy=BackoffPolicy(initial=60)) as play:
+        while trio.current_time() < 10:
+            with trio.move_on_after(0.3):
+                await anext(play.events)
+    assert play.carrier.times[:10] == pytest.approx(range(10))
+
+
+async def test_a_backoff_goes_on_while_nobody_reads(autojump_clock: MockClock) -> None:
+    async with playing(refusal(500), stream(event(6), None), policy=BackoffPolicy(initial=20, jitter=0)) as play:
+        with trio.move_on_after(1):
+            await anext(play.events)
+        statistics = play.events.statistics()
+        assert (statistics.phase, statistics.retry_at) == ("backing off", 20)
+        await trio.sleep(4)
+        await anext(play.events)
+    assert play.carrier.times == [0, 20]
+
+
+async def test_a_watch_is_closed_by_leaving_its_block(autojump_clock: MockClock) -> None:
+    async with playing(stream(event(6) + event(7), None)) as play:
+        await anext(play.events)
+    with pytest.raises(trio.ClosedResourceError):
+        await play.events.receive_batch() and await play.events.receive_batch()
+    assert play.events.statistics().phase == "closed"
+
+
+@pytest.mark.parametrize("first", [stream(5.0, b"", event(6), None), refusal(500)], ids=["watching", "backing off"])
+async def test_two_tasks_cannot_read_at_once_and_the_first_is_not_disturbed(
+    first: httpx.Response, autojump_clock: MockClock
+) -> None:
+    seen: list[str] = []
+
+    async def read(events: ResumingWatch[Pod]) -> None:
+        seen.append((await anext(events)).object.resource_version)
+
+    async with playing(first, stream(event(6), None)) as play, trio.open_nursery() as nursery:
+        nursery.start_soon(read, play.events)
+        await wait_all_tasks_blocked()
+        with pytest.raises(trio.BusyResourceError):
+            await anext(play.events)
+        await trio.sleep(10)
+        assert seen == ["6"]
+        assert len(play.carrier.requests) == 1 + len(play.retries)
+
+
+@pytest.mark.parametrize("when", ["backing off", "connecting", "watching"])
+async def test_a_reader_in_another_task_is_told_that_the_watch_was_closed(when: str, autojump_clock: MockClock) -> None:
+    replies: dict[str, list[Reply]] = {
+        "backing off": [refusal(500), stream(event(6), None)],
+        "connecting": [5.0, stream(event(6), None)],
+        "watching": [stream(None)],
+    }
+    told: list[str] = []
+
+    async def read(events: ResumingWatch[Pod]) -> None:
+        try:
+            await anext(events)
+        except trio.ClosedResourceError as closed:
+            told.append(str(closed))
+
+    async with (
+        trio.open_nursery() as nursery,
+        open_client(ClusterConfig(server="https://api.test"), http_transport=Script(replies[when])) as client,
+    ):
+        async with resuming_watch(client.api(Pod), resource_version="5", on_retry=lambda _: None) as events:
+            nursery.start_soon(read, events)
+            await wait_all_tasks_blocked()
+            assert events.statistics().phase == when
+        await trio.sleep(10)
+    assert len(told) == 1
+    assert "closed" in told[0]
+    assert suspended_generators() == []
+
+
+async def test_leaving_by_any_way_closes_the_connection_and_wraps_nothing() -> None:
+    """No task is left, with events unread or without.
+
+    client-go: TestRetryWatcherToFinishWithUnreadEvents, TestEventProcessorExit
+    """
+    server = Loopback(lambda _: [CHUNKED, chunk(event(6) + event(7)), chunk(event(8)), None])
+    mine = KeyError("mine")
+
+    async def leave_by_error(client: Client) -> None:
+        async with resuming_watch(client.api(Pod), resource_version="5") as events:
+            async for _ in events:
+                raise mine
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with open_client(ClusterConfig(server=server.url)) as client:
+            before = len(nursery.child_tasks)
+            async with resuming_watch(client.api(Pod), resource_version="5"):
+                pass
+            assert server.connections == 0
+            async with resuming_watch(client.api(Pod), resource_version="5") as events:
+                async for _ in events:
+                    break
+                assert events.statistics().buffered > 0
+            with pytest.raises(KeyError) as caught:
+                await leave_by_error(client)
+            assert caught.value is mine
+            with trio.move_on_after(0.05) as scope:
+                async with resuming_watch(client.api(Pod), resource_version="5") as events:
+                    async for _ in events:
+                        pass
+            assert scope.cancelled_caught
+            assert client._transport._watches._transport._pool.connections == []  # type: ignore[attr-defined]  # httpx's
+            assert suspended_generators() == []
+            assert len(nursery.child_tasks) == before
+        nursery.cancel_scope.cancel()
+    assert server.connections == 3
+
+
+async def test_a_reader_of_many_events_lets_other_tasks_run(autojump_clock: MockClock) -> None:
+    body = b"".join(event(number, "MODIFIED") for number in range(6, 5_006))
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with playing(stream(body, None)) as play, trio.open_nursery() as nursery:
+        await anext(play.events)
+        nursery.start_soon(count)
+        for _ in range(4_999):
+            await anext(play.events)
+        nursery.cancel_scope.cancel()
+    assert turns >= 2
+
+
+async def test_statistics_say_how_it_does(autojump_clock: MockClock) -> None:
+    async with playing(
+        refusal(500), stream(event(6) + bookmark(7), 50.0), stream(None), policy=BackoffPolicy(initial=5, jitter=0)
+    ) as play:
+        statistics = play.events.statistics()
+        assert (statistics.phase, statistics.watches, statistics.resource_version) == ("not started", 0, "5")
+        assert statistics.last_contact == -float("inf")
+        with trio.move_on_after(1):
+            await anext(play.events)
+        statistics = play.events.statistics()
+        assert (statistics.phase, statistics.failures_in_a_row, statistics.retry_at) == ("backing off", 1, 5)
+        assert isinstance(statistics.last_error, InternalServerError)
+        await anext(play.events)
+        statistics = play.events.statistics()
+        assert (statistics.phase, statistics.failures_in_a_row, statistics.last_error) == ("watching", 0, None)
+        assert (statistics.watches, statistics.events, statistics.resource_version) == (1, 2, "7")
+        assert statistics.last_contact == 5
+        assert statistics.retry_at == float("inf")
+
+
+async def test_a_watch_with_nothing_to_tell_is_a_success_after_a_second(autojump_clock: MockClock) -> None:
+    async with playing(refusal(500), stream(None)) as play, trio.open_nursery() as nursery:
+        nursery.start_soon(play.events.receive_batch)
+        await trio.sleep(1)
+        statistics = play.events.statistics()
+        assert (statistics.phase, statistics.failures_in_a_row) == ("watching", 1)
+        await trio.sleep(1)
+        statistics = play.events.statistics()
+        assert (statistics.phase, statistics.failures_in_a_row, statistics.last_error) == ("watching", 0, None)
+        nursery.cancel_scope.cancel()
+
+
+# --- against the embedded server -------------------------------------------------------------------------------------
+
+
+async def names_of(events: ResumingWatch[ConfigMap], count: int) -> list[str]:
+    return [(await anext(events)).object.name for _ in range(count)]
+
+
+async def test_a_day_of_faults_loses_and_repeats_no_event(
+    api_server: APIServer, client: Client, autojump_clock: MockClock
+) -> None:
+    maps = client.api(ConfigMap, "default")
+    listing = await maps.list()
+    wanted: list[str] = []
+
+    async def trouble() -> None:
+        for number in range(280):
+            match number % 7:
+                case 0:
+                    api_server.disconnect_watches(how="clean")
+                case 1:
+                    api_server.disconnect_watches(how="reset")
+                case 2:
+                    api_server.disconnect_watches(how="stall")
+                case 3:
+                    api_server.fail_next(3, verb="watch", status=503)
+                    api_server.disconnect_watches(status=500)
+                case 4:
+                    api_server.fail_next(verb="watch", status=429, retry_after=9)
+                    api_server.disconnect_watches(status=429)
+                case 5:
+                    with api_server.unreachable():
+                        await trio.sleep(60)
+            wanted.append(f"cm-{number}")
+            api_server.create(config_map(wanted[-1]))
+            await trio.sleep(300)
+
+    retries: list[Exception] = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trouble)
+        async with resuming_watch(maps, resource_version=listing.resource_version, on_retry=retries.append) as events:
+            assert await names_of(events, 280) == [f"cm-{number}" for number in range(280)]
+            assert events.statistics().failures_in_a_row == 0
+    assert len(retries) > 200
+    assert trio.current_time() > 84_000
+    await wait_all_tasks_blocked()
+    assert api_server.statistics().open_watches == 0
+
+
+@pytest.mark.parametrize("as_status", [False, True])
+async def test_a_compacted_version_is_an_expired_one(
+    as_status: bool, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    server = APIServer(expired_as_status=as_status)
+    await nursery.start(server.run)
+    async with server.open_client() as client:
+        maps = client.api(ConfigMap, "default")
+        server.create(config_map("a"))
+        version = (await maps.list()).resource_version
+        async with resuming_watch(maps, resource_version=version) as events:
+            server.create(config_map("b"))
+            assert await names_of(events, 1) == ["b"]
+            await trio.sleep(40)
+            server.disconnect_watches()
+            server.create(config_map("c"))
+            server.compact()
+            with pytest.raises(ExpiredError) as caught:
+                await anext(events)
+            assert events.resource_version == server.get(ConfigMap, "b").resource_version
+        assert f"resourceVersion {events.resource_version};" in caught.value.__notes__[0]
+
+
+async def test_nothing_is_left_for_the_garbage_collector(api_server: APIServer, client: Client) -> None:
+    version = (await client.api(ConfigMap, "default").list()).resource_version
+    for _ in range(3):
+        async with resuming_watch(client.api(ConfigMap, "default"), resource_version=version) as events:
+            api_server.create(config_map("a"))
+            await anext(events)
+        api_server.delete(ConfigMap, "a")
+    gc.collect()
+    assert suspended_generators() == []

@@ -1,0 +1,630 @@
+"""Waiting for one object, as ``kubectl wait`` does, in virtual time against the embedded server."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.support.raw_requests import config_map, pod
+from tests.support.scripted_http import InMemory, answer
+from trioformer.client import Api, Client, open_client
+from trioformer.errors import (
+    ConnectionFailedError,
+    DecodeError,
+    ExpiredError,
+    ForbiddenError,
+    InternalServerError,
+    NotFoundError,
+    UnauthorizedError,
+)
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import from_dict, unstructured_kind
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import ConfigMap, Node, Pod
+from trioformer.testing import APIServer
+from trioformer.watchtools import (
+    BackoffPolicy,
+    Condition,
+    Deletion,
+    created,
+    deleted,
+    has_condition,
+    has_field,
+    wait_for,
+)
+
+POLICY = BackoffPolicy(jitter=0)
+"""0.8, 1.6, 3.2 … seconds."""
+
+
+def ready(status: str = "True", **more: object) -> dict[str, object]:
+    """A patch that makes a pod ready."""
+    return {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": status, **more}]}}
+
+
+@attrs.define(eq=False)
+class Wait:
+    """A ``wait_for`` beside the test."""
+
+    outcome: object = "waiting"
+    at: float = 0.0
+
+    async def run(self, waiting: Callable[[], object]) -> None:
+        try:
+            self.outcome = await waiting()  # type: ignore[misc]  # a coroutine
+        except Exception as error:  # noqa: BLE001  # the test looks at it
+            self.outcome = error
+        self.at = trio.current_time()
+
+
+@pytest.fixture
+def pods(client: Client) -> Api[Pod]:
+    return client.api(Pod, "default")
+
+
+@pytest.fixture
+def start(nursery: trio.Nursery) -> Callable[..., Wait]:
+    """Begins a ``wait_for`` beside the test."""
+
+    def begin(api: Api[Pod], name: str, condition: object, **options: object) -> Wait:
+        wait = Wait()
+        options = {"backoff": POLICY, "on_retry": lambda _: None, **options}
+        nursery.start_soon(wait.run, lambda: wait_for(api, name, condition, **options))  # type: ignore[call-overload]
+        return wait
+
+    return begin
+
+
+# --- conditions by themselves ----------------------------------------------------------------------------------------
+
+
+def a_pod(**parts: object) -> Pod:
+    return from_dict(Pod, {"metadata": {"name": "web-0", "generation": 3}, **parts})
+
+
+def with_conditions(*conditions: object, **status: object) -> Pod:
+    return a_pod(status={"conditions": list(conditions), **status})
+
+
+@pytest.mark.parametrize(
+    ("obj", "is_met"),
+    [
+        (a_pod(), False),
+        (with_conditions(), False),
+        (with_conditions({"type": "Initialized", "status": "True"}), False),
+        (with_conditions({"type": "Ready"}), False),
+        (with_conditions({"type": "Ready", "status": "False"}), False),
+        (with_conditions({"type": "Ready", "status": "True"}), True),
+        (with_conditions({"type": "READY", "status": "true"}), True),
+        (with_conditions({"type": "Initialized", "status": "False"}, {"type": "Ready", "status": "True"}), True),
+        (with_conditions({"type": "Ready", "status": "True", "observedGeneration": 2}), False),
+        (with_conditions({"type": "Ready", "status": "True", "observedGeneration": 3}), True),
+        (with_conditions({"type": "Ready", "status": "True"}, observedGeneration=2), False),
+        (with_conditions({"type": "Ready", "status": "True"}, observedGeneration=3), True),
+        # A condition's own comes first.
+        (with_conditions({"type": "Ready", "status": "True", "observedGeneration": 3}, observedGeneration=2), True),
+        (with_conditions({"type": "Ready", "status": "True", "observedGeneration": 2}, observedGeneration=3), False),
+        # What a server may send that is none.
+        (a_pod(status=7), False),
+        (a_pod(status={"conditions": "none"}), False),
+        (with_conditions("Ready", None, {"type": "Ready", "status": True}), False),
+    ],
+)
+def test_a_condition_is_met_by_an_entry_of_its_type_and_status_for_this_generation(obj: Pod, is_met: bool) -> None:
+    assert has_condition("Ready")(obj) is is_met
+
+
+def test_a_condition_may_be_waited_for_with_another_status() -> None:
+    obj = with_conditions({"type": "Ready", "status": "False"})
+    assert has_condition("Ready", "False")(obj)
+    assert not has_condition("Ready", "Unknown")(obj)
+    assert not has_condition("Missing", "False")(obj)
+
+
+def test_an_object_without_a_generation_has_no_old_conditions() -> None:
+    status = {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]}
+    assert has_condition("Ready")(from_dict(Pod, {"metadata": {"name": "web-0"}, "status": status}))
+
+
+def test_a_field_is_found_by_attributes_and_keys() -> None:
+    obj = from_dict(
+        Pod,
+        {
+            "metadata": {"name": "web-0", "labels": {"app": "web"}},
+            "spec": {"nodeName": "n", "priority": 7},
+            "status": {"phase": "Running"},
+        },
+    )
+    assert has_field("status.phase", "Running")(obj)
+    assert has_field("spec.node_name", "n")(obj)
+    assert has_field("spec.priority", 7)(obj)
+    assert has_field("metadata.labels.app", "web")(obj)
+    assert not has_field("metadata.labels.tier", "web")(obj)
+    assert not has_field("status.phase", "Pending")(obj)
+    assert not has_field("status.pod_ip", "10.0.0.1")(obj)
+    assert not has_field("spec.security_context.run_as_user", 0)(obj)
+    with pytest.raises(AttributeError, match="nodeName"):
+        has_field("spec.nodeName", "n")(obj)
+
+
+def test_conditions_are_for_kinds_without_a_class_too() -> None:
+    widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
+    status = {"phase": "Done", "sizeNow": 3, "conditions": [{"type": "Ready", "status": "True"}]}
+    obj = widget.of({"metadata": {"name": "w"}, "status": status})
+    assert has_condition("Ready")(obj)
+    assert has_field("status.sizeNow", 3)(obj)
+    assert has_field("metadata.name", "w")(obj)
+    assert not has_field("spec.size", 3)(obj)
+
+
+def test_conditions_say_what_they_are() -> None:
+    assert [str(one) for one in (created(), deleted(), deleted(uid="u"))] == [
+        "creation",
+        "deletion",
+        "deletion of uid u",
+    ]
+    assert str(has_condition("Ready")) == "condition Ready=True"
+    assert str(has_field("status.phase", "Running")) == "status.phase=Running"
+    assert repr(created()) == "Condition(description='creation', missing_ok=True)"
+    assert deleted() == Deletion()
+    assert isinstance(created(), Condition)
+
+
+# --- what is met at once ---------------------------------------------------------------------------------------------
+
+
+async def test_what_is_met_already_needs_one_list_and_no_watch(api_server: APIServer, pods: Api[Pod]) -> None:
+    """client-go: TestUntilWithSync"""
+    api_server.create({**pod("web-0"), **ready()})
+    api_server.create(pod("web-1"))
+    found = await wait_for(pods, "web-0", has_condition("Ready"))
+    assert (found.name, found.status.phase) == ("web-0", "Running")
+    await wait_for(pods, "web-9", deleted())
+    assert (await wait_for(pods, "web-1", created())).name == "web-1"
+    assert [(one.verb, one.query.get("fieldSelector")) for one in api_server.requests] == [
+        ("list", "metadata.name=web-0"),
+        ("list", "metadata.name=web-9"),
+        ("list", "metadata.name=web-1"),
+    ]
+
+
+async def test_an_object_that_is_another_one_already_is_deleted(api_server: APIServer, pods: Api[Pod]) -> None:
+    api_server.create(pod("web-0"))
+    await wait_for(pods, "web-0", deleted(uid="of the one before it"))
+
+
+async def test_an_object_that_is_not_there_is_an_error(client: Client, pods: Api[Pod]) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        await wait_for(pods, "web-0", has_condition("Ready"))
+    assert str(caught.value).startswith(
+        "wait for pods/web-0 in namespace default: condition Ready=True: there is none (HTTP 404, NotFound)"
+    )
+    assert (caught.value.code, caught.value.details.name, caught.value.details.kind) == (404, "web-0", "pods")
+    with pytest.raises(NotFoundError, match=r"^wait for nodes/n: has_no_taint: there is none"):
+        await wait_for(client.api(Node), "n", has_no_taint)
+
+
+def has_no_taint(node: Node) -> bool:
+    return not node.spec.taints
+
+
+async def test_what_cannot_name_one_object_is_refused(client: Client, pods: Api[Pod]) -> None:
+    with pytest.raises(ValueError, match="must not be empty"):
+        await wait_for(pods, "", created())
+    with pytest.raises(ValueError, match=r"^pods belong to a namespace, and this is the API of all; give it one"):
+        await wait_for(client.api(Pod), "web-0", created())
+
+
+# --- what comes later ------------------------------------------------------------------------------------------------
+
+
+async def test_a_condition_is_waited_for(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    """client-go: TestUntil, TestUntilWithSync"""
+    api_server.create(pod("web-0"))
+    api_server.create(pod("web-1"))
+    wait = start(pods, "web-0", has_condition("Ready"))
+    for seconds, patch in [(1, ready("False")), (2, ready("Unknown")), (3, ready())]:
+        assert wait.outcome == "waiting"
+        await trio.sleep(seconds)
+        api_server.patch(Pod, "web-1", ready())
+        api_server.patch(Pod, "web-0", patch)
+    await wait_all_tasks_blocked()
+    assert isinstance(wait.outcome, Pod)
+    assert wait.outcome.resource_version == api_server.get(Pod, "web-0").resource_version
+    assert wait.at == 6
+    assert api_server.statistics().open_watches == 0
+    assert [one.verb for one in api_server.requests] == ["list", "watch"]
+
+
+async def test_a_condition_of_an_old_generation_is_not_met(
+    api_server: APIServer, client: Client, autojump_clock: MockClock
+) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "nginx"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    status = {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]}
+    api_server.create(from_dict(Deployment, {"metadata": {"name": "web"}, "spec": spec, "status": status}))
+    deployments = client.api(Deployment, "default")
+    await wait_for(deployments, "web", has_condition("Available"))
+    api_server.patch(Deployment, "web", {"spec": {"replicas": 2}})
+
+    async def roll_out(task_status: trio.TaskStatus[None]) -> None:
+        task_status.started()
+        await trio.sleep(9)
+        api_server.patch(Deployment, "web", {"status": {"observedGeneration": 2}})
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(roll_out)
+        found = await wait_for(deployments, "web", has_condition("Available"))
+    assert found.metadata.generation == found.status.observed_generation == 2
+    assert trio.current_time() == 9
+
+
+async def test_every_state_is_judged_and_none_twice(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    """client-go: TestUntilMultipleConditions"""
+    seen: list[str] = []
+
+    def third(obj: Pod) -> bool:
+        seen.append(obj.metadata.labels.get("step", "0"))
+        return len(seen) == 4
+
+    api_server.create(pod("web-0"))
+    wait = start(pods, "web-0", third)
+    for step in range(1, 6):
+        await trio.sleep(40)
+        api_server.patch(Pod, "web-0", {"metadata": {"labels": {"step": str(step)}}})
+        api_server.disconnect_watches()
+    await wait_all_tasks_blocked()
+    assert isinstance(wait.outcome, Pod)
+    assert seen == ["0", "1", "2", "3"]
+
+
+async def test_a_deletion_is_waited_for(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    made = pod("web-0")
+    made["metadata"]["finalizers"] = ["example.com/slow"]
+    api_server.create(made)
+    wait = start(pods, "web-0", deleted())
+    await trio.sleep(1)
+    api_server.delete(Pod, "web-0")
+    await trio.sleep(1)
+    assert wait.outcome == "waiting"
+    api_server.patch(Pod, "web-0", {"metadata": {"finalizers": None}})
+    await wait_all_tasks_blocked()
+    assert (wait.outcome, wait.at) == (None, 2)
+
+
+async def test_a_successor_means_that_the_first_one_was_deleted(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    """Nobody saw the deletion: only the list after it tells.
+
+    client-go: TestInformerWatcherDeletedFinalStateUnknown
+    """
+    api_server.create(pod("web-0"))
+    wait = start(pods, "web-0", deleted())
+    await trio.sleep(40)
+    with api_server.unreachable():
+        api_server.delete(Pod, "web-0")
+        api_server.create(pod("web-0"))
+        api_server.compact()
+        await trio.sleep(60)
+        assert wait.outcome == "waiting"
+    await trio.sleep(60)
+    assert wait.outcome is None
+
+
+async def test_an_object_is_waited_for_until_there_is_one(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    there = start(pods, "web-0", created())
+    good = start(pods, "web-0", has_condition("Ready"), missing_ok=True)
+    await trio.sleep(1)
+    api_server.create(pod("web-0"))
+    await trio.sleep(1)
+    assert isinstance(there.outcome, Pod)
+    assert there.at == 1
+    # One that is deleted and comes again is waited for again.
+    api_server.delete(Pod, "web-0")
+    await trio.sleep(1)
+    api_server.create({**pod("web-0"), **ready()})
+    await wait_all_tasks_blocked()
+    assert isinstance(good.outcome, Pod)
+    assert good.at == 3
+
+
+async def test_an_object_that_is_deleted_meanwhile_is_an_error(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    made = api_server.create(from_dict(Pod, pod("web-0")))
+    wait = start(pods, "web-0", has_condition("Ready"))
+    await trio.sleep(1)
+    api_server.delete(Pod, "web-0")
+    await wait_all_tasks_blocked()
+    assert isinstance(wait.outcome, NotFoundError)
+    assert "condition Ready=True: it was deleted" in str(wait.outcome)
+    assert wait.outcome.details.uid == made.uid
+
+
+async def test_an_object_that_was_replaced_is_an_error_too(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    wait = start(pods, "web-0", has_condition("Ready"))
+    await trio.sleep(40)
+    with api_server.unreachable():
+        api_server.delete(Pod, "web-0")
+        api_server.create({**pod("web-0"), **ready()})
+        api_server.compact()
+    await trio.sleep(60)
+    assert isinstance(wait.outcome, NotFoundError)
+    assert "another one has its name" in str(wait.outcome)
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["clean", "reset", "stall"])
+@pytest.mark.parametrize("after", [0.0, 100.0])
+async def test_a_stream_that_ends_is_not_a_condition_that_is_met(
+    how: str,
+    after: float,
+    api_server: APIServer,
+    pods: Api[Pod],
+    start: Callable[..., Wait],
+    autojump_clock: MockClock,
+) -> None:
+    """client-go: TestUntil"""
+    api_server.create(pod("web-0"))
+    waits = [start(pods, "web-0", has_condition("Ready")), start(pods, "web-0", deleted())]
+    await wait_all_tasks_blocked()
+    for _ in range(3):
+        await trio.sleep(after)
+        api_server.disconnect_watches(how=how)  # type: ignore[arg-type]  # one of them
+        await trio.sleep(1_000)
+        assert [wait.outcome for wait in waits] == ["waiting", "waiting"]
+    api_server.patch(Pod, "web-0", ready())
+    api_server.delete(Pod, "web-0")
+    await trio.sleep(1_000)
+    assert isinstance(waits[0].outcome, Pod)
+    assert waits[1].outcome is None
+
+
+async def test_a_forgotten_version_is_listed_again(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    told: list[Exception] = []
+    wait = start(pods, "web-0", has_condition("Ready"), on_retry=told.append)
+    await trio.sleep(40)
+    api_server.disconnect_watches()
+    api_server.patch(Pod, "web-0", ready())
+    api_server.compact()
+    await trio.sleep(10)
+    assert isinstance(wait.outcome, Pod)
+    assert wait.at == pytest.approx(40.8)
+    assert [type(error) for error in told] == [ExpiredError]
+
+
+async def test_delays_begin_anew_after_a_watch_that_lived(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    api_server.fail_next(2, verb="watch", status=410)  # lists again after 0.8 and 1.6 seconds
+    wait = start(pods, "web-0", has_condition("Ready"))
+    await trio.sleep(40)
+    api_server.disconnect_watches(status=410)
+    api_server.patch(Pod, "web-0", ready())
+    await trio.sleep(10)
+    assert isinstance(wait.outcome, Pod)
+    assert wait.at == pytest.approx(40.8)
+
+
+async def test_watches_that_fail_are_tried_again(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    api_server.fail_next(3, verb="watch", status=500)
+    told: list[Exception] = []
+    wait = start(pods, "web-0", has_condition("Ready"), on_retry=told.append)
+    await trio.sleep(1)
+    api_server.patch(Pod, "web-0", ready())
+    await trio.sleep(10)
+    assert isinstance(wait.outcome, Pod)
+    assert wait.at == pytest.approx(0.8 + 1.6 + 3.2)
+    assert [type(error) for error in told] == [InternalServerError] * 3
+
+
+async def test_a_server_that_forgets_everything_is_not_asked_in_a_tight_loop(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    api_server.fail_next(1_000, verb="watch", status=410)
+    wait = start(pods, "web-0", has_condition("Ready"))
+    await trio.sleep(600)
+    assert wait.outcome == "waiting"
+    assert len(api_server.requests) < 60
+
+
+async def test_lists_that_fail_are_tried_again(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    """A server that cannot be asked yet has not said no.
+
+    client-go: TestUntilWithSync
+    """
+    api_server.create({**pod("web-0"), **ready()})
+    api_server.fail_next(2, verb="list", status=503)
+    api_server.fail_next(verb="list", status=429, retry_after=50)
+    told: list[Exception] = []
+    wait = start(pods, "web-0", has_condition("Ready"), on_retry=told.append)
+    await trio.sleep(100)
+    assert isinstance(wait.outcome, Pod)
+    assert 52.4 <= wait.at <= 57.4
+    assert len(told) == 3
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, UnauthorizedError), (403, ForbiddenError)])
+@pytest.mark.parametrize("verb", ["list", "watch"])
+async def test_what_waiting_does_not_mend_is_raised_and_says_what_was_waited_for(
+    verb: str, status: int, kind: type[Exception], api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    api_server.fail_next(verb=verb, status=status)
+    with pytest.raises(kind, match=rf"^{verb} pods in namespace default") as caught:
+        await wait_for(pods, "web-0", deleted())
+    assert caught.value.__notes__ == ["while waiting for pods/web-0 in namespace default: deletion"]
+    assert trio.current_time() == 0
+
+
+async def test_an_outage_is_waited_out(
+    api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    told: list[Exception] = []
+    with api_server.unreachable():
+        wait = start(pods, "web-0", has_field("status.phase", "Running"), on_retry=told.append)
+        await trio.sleep(300)
+    api_server.patch(Pod, "web-0", ready())
+    await trio.sleep(60)
+    assert isinstance(wait.outcome, Pod)
+    assert {type(error) for error in told} == {ConnectionFailedError}
+
+
+async def test_failures_are_logged_when_nobody_is_told(
+    api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    api_server.create({**pod("web-0"), **ready()})
+    api_server.fail_next(verb="list", status=500)
+    with caplog.at_level(logging.INFO, "trioformer.watchtools"):
+        await wait_for(pods, "web-0", has_condition("Ready"))
+        api_server.fail_next(verb="watch", status=410)
+        with trio.move_on_after(3):
+            await wait_for(pods, "web-0", has_condition("Other"))
+    first, second = caplog.records
+    waiting = "wait for pods/web-0 in namespace default: condition"
+    assert first.levelname == "WARNING"
+    assert first.getMessage().startswith(
+        f"{waiting} Ready=True: list pods in namespace default: an error on the server"
+    )
+    assert second.levelname == "INFO"
+    assert second.getMessage() == (f"{waiting} Other=True: the watch's resourceVersion has expired; listing again")
+
+
+async def test_a_server_that_does_not_select_by_name_misleads_nobody(autojump_clock: MockClock) -> None:
+    def metadata(name: str, version: int) -> dict[str, str]:
+        return {"name": name, "namespace": "shop", "uid": name, "resourceVersion": str(version)}
+
+    def deletion(name: str, version: int) -> str:
+        return json.dumps({"type": "DELETED", "object": {"kind": "Pod", "metadata": metadata(name, version)}}) + "\n"
+
+    items = [{"metadata": metadata("a", 1)}, {"metadata": metadata("web-0", 2)}]
+    listing = json.dumps({"kind": "PodList", "metadata": {"resourceVersion": "5"}, "items": items})
+    stream = answer(200, deletion("a", 6), 10.0, deletion("web-0", 7), None)
+    carrier = InMemory([answer(200, listing), stream])
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
+        await wait_for(client.api(Pod, "shop"), "web-0", deleted())
+    assert trio.current_time() == 10
+
+
+# --- the caller's own ------------------------------------------------------------------------------------------------
+
+
+async def test_the_callers_deadline_ends_it_and_nothing_is_left(
+    api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
+) -> None:
+    """client-go: TestUntilTimeout, TestUntilMultipleConditionsFail, TestUntilWithSync"""
+    api_server.create(pod("web-0"))
+    with pytest.raises(trio.TooSlowError), trio.fail_after(60):
+        await wait_for(pods, "web-0", has_condition("Ready"))
+    assert trio.current_time() == 60
+    await wait_all_tasks_blocked()
+    assert api_server.statistics().open_watches == 0
+
+
+@pytest.mark.parametrize("state", ["listing", "after a list that failed", "watching", "after a watch that failed"])
+async def test_it_can_be_cancelled_wherever_it_is(
+    state: str, api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
+) -> None:
+    api_server.create(pod("web-0"))
+    if "failed" in state:
+        api_server.fail_next(verb="list" if "list" in state else "watch", status=500)
+    with trio.CancelScope() as scope:
+        if state == "listing":
+            scope.cancel()
+        else:
+            scope.deadline = trio.current_time() + 0.5
+        await wait_for(pods, "web-0", has_condition("Ready"), on_retry=lambda _: None)
+    assert scope.cancelled_caught
+    await wait_all_tasks_blocked()
+    assert api_server.statistics().open_watches == 0
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        KeyError("mine"),
+        # Even one that looks like the server's.
+        ExpiredError("mine", code=410),
+        InternalServerError("mine", code=500),
+        DecodeError("mine"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("at", [0, 1])
+async def test_what_the_condition_raises_leaves_it(
+    at: int, mine: Exception, api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait]
+) -> None:
+    """client-go: TestUntilErrorCondition"""
+    calls = 0
+
+    def fail(_: Pod) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls > at:
+            raise mine
+        return False
+
+    api_server.create(pod("web-0"))
+    wait = start(pods, "web-0", fail)
+    await wait_all_tasks_blocked()
+    api_server.patch(Pod, "web-0", ready())
+    await wait_all_tasks_blocked()
+    assert wait.outcome is mine
+    assert api_server.statistics().open_watches == 0
+
+
+async def test_a_condition_that_is_async_is_refused_instead_of_met(api_server: APIServer, pods: Api[Pod]) -> None:
+    async def never(_: Pod) -> bool:
+        await trio.sleep_forever()
+        return False
+
+    api_server.create(pod("web-0"))
+    with pytest.raises(TypeError, match=r"never must be a plain function, not an async one"):
+        await wait_for(pods, "web-0", never)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def test_conditions_can_be_combined(
+    api_server: APIServer, client: Client, start: Callable[..., Wait], autojump_clock: MockClock
+) -> None:
+    api_server.create(config_map("settings"))
+    is_set = has_field("data.colour", "blue")
+    wait = start(client.api(ConfigMap, "default"), "settings", lambda obj: is_set(obj) and "size" in obj.data)
+    await trio.sleep(1)
+    api_server.patch(ConfigMap, "settings", {"data": {"colour": "blue"}})
+    await trio.sleep(1)
+    assert wait.outcome == "waiting"
+    api_server.patch(ConfigMap, "settings", {"data": {"size": "1"}})
+    await wait_all_tasks_blocked()
+    assert isinstance(wait.outcome, ConfigMap)
