@@ -1,7 +1,8 @@
 """An API server's bytes in memory: one list of realistic pods, one watch, cut as a socket and h11 would cut them.
 
 ``python tests/support/byte_streams.py`` measures, in one process, the CPU of an informer and of the barest loop over
-the same bytes; ``python tests/support/byte_streams.py calls`` counts the function calls of both, which no neighbour can disturb.
+the same bytes; ``python tests/support/byte_streams.py calls`` counts the function calls of both, which does not depend
+on the load of the machine.
 """
 
 from __future__ import annotations
