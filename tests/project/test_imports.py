@@ -82,14 +82,16 @@ def imported_modules(name: str, path: Path) -> Iterator[tuple[int, str]]:
 
 
 def is_private_import(importer: str, imported: str) -> bool:
-    """Whether this imports a private module of another top-level package; ``trioformer._util`` and the like are shared.
+    """Whether this imports a private module of another top-level package.
 
-    The packages within one top-level package share their private modules: import-linter knows their layers.
+    - ``trioformer._util`` and the like are for all packages.
+    - The packages within one top-level package share their private modules: import-linter knows their layers.
+    - ``_internal.py`` of a package re-exports what other packages need of it and users do not.
     """
     parts = imported.split(".")
     if parts[0] != "trioformer" or len(parts) < 3 or imported not in ALL_MODULES:
         return False
-    is_private = any(part.startswith("_") for part in parts[2:])
+    is_private = any(part.startswith("_") for part in parts[2:]) and parts[2:] != ["_internal"]
     return is_private and importer.split(".")[1:2] != parts[1:2]
 
 
