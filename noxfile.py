@@ -1,9 +1,10 @@
 """The checks of this repository: ``nox -l`` lists them, ``nox -s tests lint`` runs two of them.
 
-What follows ``--`` is handed to pytest (sessions ``tests`` and ``e2e``)::
+What follows ``--`` is handed to pytest (sessions ``tests…``, ``coverage``, ``lowest`` and ``e2e``)::
 
-    nox -s tests-3.12 -- --long
+    nox -s tests -- --long
     nox -s tests-3.13 -- tests/test_errors.py -k status
+    nox -s tests -- -n0 --pdb
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 import nox
 
 SUPPORTED = ("3.11", "3.12", "3.13")
-COVERAGE = 95
+COVERAGE = 98
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 EXTRAS = PROJECT["project"]["optional-dependencies"]
@@ -57,22 +58,29 @@ def _candidates(version: str) -> list[Path]:
 def _find_interpreters() -> list[str]:
     """Find the supported CPythons, and make nox find them as well: it looks along PATH only.
 
-    The interpreter that runs nox counts for its version.  On a machine that has none of the supported versions, the
-    tests run on that interpreter, whatever it is.
+    The interpreter that runs nox counts for its version.
     """
-    running = ".".join(platform.python_version_tuple()[:2])
     found = []
     for version in SUPPORTED:
-        if version == running:
+        if version == RUNNING:
             found.append(version)
         elif interpreter := next((path for path in _candidates(version) if _runs(path, version)), None):
             found.append(version)
             # In front, where no broken shim can hide it.  Sessions call their own environment's programs anyway.
             os.environ["PATH"] = os.pathsep.join([str(interpreter.parent), os.environ["PATH"]])
-    return found or [running]
+    return found
 
 
+RUNNING = ".".join(platform.python_version_tuple()[:2])
 INTERPRETERS = _find_interpreters()
+# None is the interpreter that runs nox.  A machine that has none of the supported versions tests on that one, too.
+DEFAULT = INTERPRETERS[0] if INTERPRETERS and RUNNING not in INTERPRETERS else None
+
+# As many processes as there are logical processors: tests wait as often as they compute, and `auto` would count a
+# processor with two threads once.  More than eight processes spend more time on collection than they save.
+# `worksteal`, because a few tests take seconds and thousands take milliseconds: a process that is done takes half of
+# what another one has left.
+PARALLEL = ("-n", "logical", "--maxprocesses=8", "--dist=worksteal")
 
 
 def _install(session: nox.Session, *groups: str, project: bool = True) -> None:
@@ -81,26 +89,50 @@ def _install(session: nox.Session, *groups: str, project: bool = True) -> None:
     session.install("--quiet", *own, *nox.project.dependency_groups(PROJECT, *groups))
 
 
-@nox.session(python=INTERPRETERS)
-def tests(session: nox.Session) -> None:
-    """Run the tests under coverage; a whole run must reach the limit."""
+def _tests(session: nox.Session) -> None:
+    """Run the tests once, in parallel, on this interpreter."""
     _install(session, "test")
-    environment = {"COVERAGE_FILE": str(Path(session.create_tmp()).resolve() / "coverage")}
+    session.run("pytest", *PARALLEL, *session.posargs)
+
+
+@nox.session(python=DEFAULT)
+def tests(session: nox.Session) -> None:
+    """Run the tests once, in parallel, on the interpreter that runs nox."""
+    _tests(session)
+
+
+# Sessions of their own, and not one with several interpreters, so that `nox -s tests` is one run.
+for _version in INTERPRETERS:
+    nox.session(_tests, python=_version, name=f"tests-{_version}", default=False)
+
+
+@nox.session(python=DEFAULT)
+def coverage(session: nox.Session) -> None:
+    """Run the tests once, in parallel, under branch coverage; a whole run must reach the limit."""
+    _install(session, "test")
+    major, minor = (DEFAULT or RUNNING).split(".")
+    environment = {
+        "COVERAGE_FILE": str(Path(session.create_tmp()).resolve() / "coverage"),
+        # The fastest tracer that measures branches: sys.monitoring from 3.14 on, before it tells nothing of the
+        # branches; else the one in C.  Named, because coverage stops when a named ctrace is not there, where by
+        # default it would go on with one in Python that takes many times as long.
+        "COVERAGE_CORE": "sysmon" if (int(major), int(minor)) >= (3, 14) else "ctrace",
+    }
     session.run("coverage", "erase", env=environment)
-    session.run("coverage", "run", "-m", "pytest", *session.posargs, env=environment)
+    session.run("coverage", "run", "-m", "pytest", *PARALLEL, *session.posargs, env=environment)
     session.run("coverage", "combine", "--quiet", env=environment)
     limit = COVERAGE if set(session.posargs) <= {"--long"} else 0
     session.run("coverage", "report", f"--fail-under={limit}", env=environment)
 
 
-@nox.session(python=INTERPRETERS[0])
+@nox.session(python=next(iter(INTERPRETERS), None))
 def lowest(session: nox.Session) -> None:
-    """Run the tests with the oldest dependencies that pyproject.toml allows."""
+    """Run the tests on the oldest interpreter found, with the oldest dependencies that pyproject.toml allows."""
     _install(session, "test")
     named = {*PROJECT["project"]["dependencies"], *chain.from_iterable(EXTRAS.values())}
     oldest = [each.replace(">=", "==") for each in sorted(named)]
     session.install("--quiet", *oldest)
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -155,9 +187,11 @@ def models(session: nox.Session) -> None:
 
 @nox.session
 def e2e(session: nox.Session) -> None:
-    """Run the end-to-end tests against a real control plane."""
+    """Run the end-to-end tests against real control planes, in parallel."""
     _install(session, "test")
-    session.run("pytest", "tests/e2e", *session.posargs, env=_control_plane(session))
+    # By file, because what a file's tests share costs seconds to start; each process has up to four control planes.
+    parallel = ("-n", "logical", "--maxprocesses=4", "--dist=loadfile")
+    session.run("pytest", "tests/e2e", *parallel, *session.posargs, env=_control_plane(session))
 
 
 @nox.session(venv_backend="none")

@@ -5,6 +5,7 @@ The end-to-end tests need a control plane and are collected only when they are n
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import hypothesis
@@ -31,6 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        # Coverage measures the processes that run tests, not the programs that tests start: some are killed before they
+        # can write down what was measured, and some must print nothing but their own lines.
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
     hypothesis.settings.load_profile("long" if config.getoption("--long") else "default")
 
 
