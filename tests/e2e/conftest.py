@@ -1,4 +1,8 @@
-"""Fixtures of the end-to-end tests, which run against real binaries and never skip when these are missing."""
+"""Fixtures of the end-to-end tests, which run against real binaries and never skip when these are missing.
+
+Each process of pytest-xdist has control planes of its own, one of each fixture that its files ask for, and runs its
+tests one after the other: no test stops a program that another one needs at that moment.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +38,22 @@ def assets() -> Path:
 
 @pytest.fixture(scope="session")
 def control_plane(assets: Path) -> Iterator[ControlPlane]:
-    """A control plane that all tests share.
+    """A control plane that all tests share and none stops; what they create is in a namespace of their own."""
+    yield from _running(ControlPlane(assets=assets))
 
-    Whoever stops one of its programs starts it again, and whoever creates objects does so in a namespace of their own.
-    """
+
+@pytest.fixture(scope="session")
+def breakable_control_plane(assets: Path) -> Iterator[ControlPlane]:
+    """A control plane for the tests that stop its programs; whoever stops one starts it again."""
     yield from _running(ControlPlane(assets=assets))
 
 
 @pytest.fixture(scope="session")
 def cluster(assets: Path) -> Iterator[ControlPlane]:
-    """A control plane where Deployments make pods and pods run, on ``node-1`` and ``node-2``; shared like the other."""
+    """A control plane where Deployments make pods and pods run, on ``node-1`` and ``node-2``.
+
+    Its API server may be stopped; whoever stops it starts it again.
+    """
     yield from _running(ControlPlane(assets=assets, controller_manager=True, nodes=["node-1", "node-2"]))
 
 

@@ -92,8 +92,9 @@ async def test_kubectl_works_with_the_kubeconfig(control_plane: ControlPlane, as
 
 
 async def test_a_killed_api_server_comes_back_at_its_address_with_its_data(
-    control_plane: ControlPlane, tmp_path: Path
+    breakable_control_plane: ControlPlane, tmp_path: Path
 ) -> None:
+    control_plane = breakable_control_plane
     url, before = control_plane.url, control_plane.process_ids
     async with client_of(control_plane, tmp_path) as client:
         await create_namespace(client, "survives-the-api-server")
@@ -112,7 +113,10 @@ async def test_a_killed_api_server_comes_back_at_its_address_with_its_data(
             await control_plane.start_api_server()
 
 
-async def test_stopping_the_api_server_ends_its_watches_cleanly(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_stopping_the_api_server_ends_its_watches_cleanly(
+    breakable_control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    control_plane = breakable_control_plane
     async with client_of(control_plane, tmp_path) as client:
         async with (
             client.stream("GET", f"{NAMESPACES}?watch=1&resourceVersion=0") as watch,
@@ -126,7 +130,8 @@ async def test_stopping_the_api_server_ends_its_watches_cleanly(control_plane: C
         assert "default" in await names(client)
 
 
-async def test_a_killed_etcd_comes_back_with_its_data(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_a_killed_etcd_comes_back_with_its_data(breakable_control_plane: ControlPlane, tmp_path: Path) -> None:
+    control_plane = breakable_control_plane
     async with client_of(control_plane, tmp_path) as client:
         await create_namespace(client, "survives-etcd")
         before = control_plane.process_ids

@@ -66,10 +66,10 @@ class EmbeddedCluster:
 
 @pytest.fixture(params=["kube-apiserver", "embedded"])
 async def cluster(
-    request: pytest.FixtureRequest, control_plane: ControlPlane, tmp_path: Path
+    request: pytest.FixtureRequest, breakable_control_plane: ControlPlane, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
     if request.param == "kube-apiserver":
-        yield control_plane
+        yield breakable_control_plane
         return
     async with trio.open_nursery() as nursery:
         embedded = EmbeddedCluster(tmp_path / "kubeconfig", "127.0.0.1:0", nursery)

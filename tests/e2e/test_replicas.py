@@ -7,7 +7,7 @@ lease's transitions as its token.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,12 @@ OBJECTS = 30
 LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD = 3.0, 2.0, 0.5
 MARGIN = 0.5
 """What requests and the scheduling of processes may add, on two cores that are busy."""
-BLOWS: Mapping[Blow, tuple[int, int]] = {"kill": (8, -9), "terminate": (8, 0), "freeze": (5, 1), "nap": (4, 1)}
-"""How often each blow is dealt, and with what code its target ends; 1 is that the lease was lost."""
+EXIT_CODES: Mapping[Blow, int] = {"kill": -9, "terminate": 0, "freeze": 1, "nap": 1}
+"""With what code the target of each blow ends; 1 is that the lease was lost."""
+BLOWS: Mapping[int, Sequence[Blow]] = {2: ["kill", "terminate", "freeze"], 3: ["kill", "terminate", "nap"]}
+"""The blows of an ordinary run, by the number of replicas."""
+MANY_BLOWS: Mapping[Blow, int] = {"kill": 8, "terminate": 8, "freeze": 5, "nap": 4}
+"""How often each blow is dealt in a long run."""
 
 
 async def undo(api: Api[ReplicaSet], names: Collection[str]) -> None:
@@ -56,9 +60,9 @@ def replica_set(name: str) -> ReplicaSet:
 
 @pytest.mark.parametrize("count", [2, 3])
 async def test_there_are_never_two_active_bodies_and_the_next_one_takes_over_in_time(
-    control_plane: ControlPlane, tmp_path: Path, count: int
+    control_plane: ControlPlane, tmp_path: Path, pytestconfig: pytest.Config, count: int
 ) -> None:
-    """25 strikes each, in an order, and at moments, that the seed has chosen; the seed is the number of replicas."""
+    """3 strikes each, and 25 in a long run, in an order, and at moments, that the number of replicas has seeded."""
     name, fencing_log, rng = f"replicas-{count}", tmp_path / "fencing.log", random.Random(count)
     times = {"--lease-duration": LEASE_DURATION, "--renew-deadline": RENEW_DEADLINE, "--retry-period": RETRY_PERIOD}
     command = [PROGRAM, "--leader-elect", *(str(word) for option in times.items() for word in option)]
@@ -66,9 +70,11 @@ async def test_there_are_never_two_active_bodies_and_the_next_one_takes_over_in_
     # A nap may end before anyone has taken over, but never before the leader is to give up.
     replicas = Replicas(count, tuple(command), rng, naps=(RENEW_DEADLINE, LEASE_DURATION + RETRY_PERIOD))
     names = [f"web-{number}" for number in range(OBJECTS)]
-    blows: list[Blow] = [blow for blow, (times_dealt, _) in BLOWS.items() for _ in range(times_dealt)]
+    blows = list(BLOWS[count])
+    if pytestconfig.getoption("--long"):
+        blows = [blow for blow, times_dealt in MANY_BLOWS.items() for _ in range(times_dealt)]
     rng.shuffle(blows)
-    with trio.fail_after(600):  # the strikes take a minute or two; on a busy machine, more
+    with trio.fail_after(600):  # many strikes take minutes; on a busy machine, more
         async with open_client(load_config(kubeconfig=control_plane.kubeconfig)) as client:
             await client.api(Namespace).create(Namespace(metadata=ObjectMeta(name=name)))
             replica_sets = client.api(ReplicaSet, namespace=name)
@@ -97,7 +103,7 @@ async def test_there_are_never_two_active_bodies_and_the_next_one_takes_over_in_
         if strike.token in stopped:
             assert end_of(log, strike.token) <= strike.resumed + RETRY_PERIOD + MARGIN, strike
     # Nobody else has lost the lease, or failed.
-    expected = {strike.identity: BLOWS[strike.blow][1] for strike in strikes}
+    expected = {strike.identity: EXIT_CODES[strike.blow] for strike in strikes}
     assert {who: code for who, code, _ in replicas.ends} == {who: 0 for who, _, _ in replicas.ends} | expected
     for strike, seconds in taken.items():
         bound = RETRY_PERIOD if strike.blow == "terminate" else LEASE_DURATION + RETRY_PERIOD
