@@ -102,8 +102,10 @@ def tests(session: nox.Session) -> None:
 
 
 # Sessions of their own, and not one with several interpreters, so that `nox -s tests` is one run.
+# The tag is for those on which `nox -s tests` does not run.
 for _version in INTERPRETERS:
-    nox.session(_tests, python=_version, name=f"tests-{_version}", default=False)
+    _tags = [] if _version == (DEFAULT or RUNNING) else ["other-interpreters"]
+    nox.session(_tests, python=_version, name=f"tests-{_version}", default=False, tags=_tags)
 
 
 @nox.session(python=DEFAULT)
