@@ -5,6 +5,7 @@ The end-to-end tests need a control plane and are collected only when they are n
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -46,6 +47,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("long") is not None:
             item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    # Hundreds of thousands of objects, classes of models and tests, which stay: a test that collects garbage, or looks
+    # at every object, has its own to do with.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

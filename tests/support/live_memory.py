@@ -23,6 +23,8 @@ def only_what_is_new() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+        gc.collect()
+        gc.freeze()  # as tests/conftest.py has done
 
 
 def live_bytes() -> int:
