@@ -9,36 +9,38 @@ import pytest
 import trio
 
 from tests.support.loopback_server import Exchange, LoopbackServer
-from tests.support.processes import POD_LOGGER, result_of, running
+from tests.support.processes import HERE_OR_AS_PROCESS, POD_LOGGER, Result, result_of, running, serving_in_a_thread
 
 LOGGER = str(POD_LOGGER)
 
 
-async def test_the_embedded_cluster_shows_all_three_lines_within_three_seconds() -> None:
-    async with running(LOGGER, "--embedded") as logger:
-        # The clock starts when the first line is there: starting Python is not the cluster's time.
-        with trio.fail_after(20):
-            await logger.wait_for(lambda lines: bool(lines))
-        with trio.fail_after(3):
-            for part in ("New Pod Added to Store: ", " Pod Updated to ", "Pod Deleted from Store: "):
+@pytest.fixture(params=HERE_OR_AS_PROCESS)
+def result(request: pytest.FixtureRequest) -> Result:
+    """Runs a program that ends by itself."""
+    return request.param  # type: ignore[no-any-return]  # pytest does not know
+
+
+NEWS = ("New Pod Added to Store: ", " Pod Updated to ", "Pod Deleted from Store: ")
+
+
+async def test_the_embedded_cluster_shows_all_three_lines_until_ctrl_c() -> None:
+    with trio.fail_after(30):
+        async with running(LOGGER, "--embedded") as logger:
+            for part in NEWS:
                 await logger.wait_for(lambda lines, part=part: any(part in line for line in lines))  # type: ignore[misc]  # bound early
-        with trio.fail_after(2):
             assert await logger.interrupt() == 0
     assert logger.errors == []
 
 
-async def test_it_ends_by_itself_after_the_seconds_it_was_given() -> None:
-    code, lines, errors = await result_of(LOGGER, "--embedded", "--for", "1", "--resync", "0")
-    assert code == 0
-    assert any(line.startswith("New Pod Added to Store: ") for line in lines)
-    assert errors == []
+def test_it_ends_by_itself_after_the_seconds_it_was_given_and_three_show_all_three_lines(result: Result) -> None:
+    code, lines, errors = result(LOGGER, "--embedded", "--for", "3", "--resync", "0", is_virtual=True)
+    assert (code, errors) == (0, [])
+    assert [any(part in line for line in lines) for part in NEWS] == [True] * 3
 
 
-async def test_an_updated_pod_is_named_twice_in_its_line() -> None:
-    async with running(LOGGER, "--embedded") as logger:
-        with trio.fail_after(20):
-            await logger.wait_for(lambda lines: any(" Pod Updated to " in line for line in lines))
-    line = next(line for line in logger.lines if " Pod Updated to " in line)
+def test_an_updated_pod_is_named_twice_in_its_line(result: Result) -> None:
+    _, lines, _ = result(LOGGER, "--embedded", "--for", "3", is_virtual=True)
+    line = next(line for line in lines if " Pod Updated to " in line)
     name, _, again = line.partition(" Pod Updated to ")
     assert name == again
 
@@ -55,8 +57,8 @@ async def test_an_updated_pod_is_named_twice_in_its_line() -> None:
     ],
     ids=" ".join,
 )
-async def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
-    code, lines, errors = await result_of(LOGGER, *arguments)
+def test_wrong_usage_exits_with_2(arguments: list[str], result: Result) -> None:
+    code, lines, errors = result(LOGGER, *arguments)
     assert (code, lines) == (2, [])
     assert errors[0].startswith("usage: ")
     assert errors[-1].startswith("pod_logger.py: error: ")
@@ -117,13 +119,13 @@ def kubeconfig(tmp_path: Path, server: str = "http://127.0.0.1:1", *, cluster: s
         "exec plugin",
     ],
 )
-async def test_a_wrong_kubeconfig_is_told_with_file_and_reason(
-    tmp_path: Path, content: str | None, expected: str
+def test_a_wrong_kubeconfig_is_told_with_file_and_reason(
+    tmp_path: Path, content: str | None, expected: str, result: Result
 ) -> None:
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)
-    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", str(path)))
+    line = told_in_one_line(*result(LOGGER, "--kubeconfig", str(path)))
     assert str(path) in line
     assert expected in line
 
@@ -134,8 +136,8 @@ async def test_an_unknown_context_is_told_with_the_known_ones(tmp_path: Path) ->
     assert "here" in line
 
 
-async def test_a_server_that_is_not_there_is_told_with_its_address(tmp_path: Path) -> None:
-    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path)))
+def test_a_server_that_is_not_there_is_told_with_its_address(tmp_path: Path, result: Result) -> None:
+    line = told_in_one_line(*result(LOGGER, "--kubeconfig", kubeconfig(tmp_path)))
     assert "127.0.0.1:1" in line
 
 
@@ -189,17 +191,16 @@ async def no_http(exchange: Exchange) -> None:
     ],
     ids=["401", "403", "404", "500", "html", "half an object", "broken off", "closed at once", "no http"],
 )
-async def test_a_server_that_answers_wrongly_is_told_in_one_line(
-    tmp_path: Path, nursery: trio.Nursery, script: Callable[[Exchange], Awaitable[None]], expected: str
+def test_a_server_that_answers_wrongly_is_told_in_one_line(
+    tmp_path: Path, script: Callable[[Exchange], Awaitable[None]], expected: str, result: Result
 ) -> None:
     server = LoopbackServer(script)
-    await nursery.start(server.run)
-    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
+    with serving_in_a_thread(server.run):
+        line = told_in_one_line(*result(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
     assert expected in line
-    nursery.cancel_scope.cancel()
 
 
-async def test_a_server_that_fails_after_the_first_answer_is_told_too(tmp_path: Path, nursery: trio.Nursery) -> None:
+def test_a_server_that_fails_after_the_first_answer_is_told_too(tmp_path: Path, result: Result) -> None:
     """A permission that is lost between the first request and the informer's list."""
 
     async def script(exchange: Exchange) -> None:
@@ -209,7 +210,6 @@ async def test_a_server_that_fails_after_the_first_answer_is_told_too(tmp_path: 
             await status(403, "Forbidden", "no longer")(exchange)
 
     server = LoopbackServer(script)
-    await nursery.start(server.run)
-    line = told_in_one_line(*await result_of(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
+    with serving_in_a_thread(server.run):
+        line = told_in_one_line(*result(LOGGER, "--kubeconfig", kubeconfig(tmp_path, server.url)))
     assert "no longer" in line
-    nursery.cancel_scope.cancel()

@@ -1,16 +1,24 @@
-"""Programs under test as child processes, read line by line without polling."""
+"""Programs under test as child processes, read line by line without polling, and in this process."""
 
 from __future__ import annotations
 
+import io
+import logging
+import runpy
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import attrs
+import pytest
 import trio
+import trio.testing
 
 ROOT = Path(__file__).parents[2]
 POD_LOGGER = ROOT / "examples" / "pod_logger.py"
@@ -92,3 +100,120 @@ async def result_of(*command: str, deadline: float = 30) -> tuple[int, list[str]
             code = await program.process.wait()
             await trio.testing.wait_all_tasks_blocked(0.05)  # both streams have been read to their ends
             return code, program.lines, program.errors
+
+
+# --- without a process of their own -----------------------------------------------------------------------------------
+
+
+def result_here(
+    program: str, *arguments: str, is_virtual: bool = False, interrupt_after: float | None = None
+) -> tuple[int, list[str], list[str]]:
+    """Run a program as ``python program arguments…`` would, but in this process; returns what :func:`result_of` does.
+
+    Args:
+        program: Its file.
+        arguments: Its command line.
+        is_virtual: Whether it has a clock that jumps over every wait; not for programs that use sockets.
+        interrupt_after: The seconds, by its clock, after which Ctrl-C is pressed.
+    """
+    run, code = trio.run, 0
+
+    def run_with_clock(main: Callable[..., Awaitable[object]], *given: object, **options: Any) -> object:
+        async def interrupt(after: float) -> None:
+            await trio.sleep(after)
+            signal.raise_signal(signal.SIGINT)
+
+        async def main_and_interrupt() -> object:
+            if interrupt_after is not None:
+                trio.lowlevel.spawn_system_task(interrupt, interrupt_after)
+            with trio.fail_after(60):  # by its clock: a guard against one that does not end
+                return await main(*given)
+
+        clock = trio.testing.MockClock(autojump_threshold=0) if is_virtual else None
+        return run(main_and_interrupt, clock=clock, **options)
+
+    output, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, logging_as_in_a_new_process():
+        patch.setattr(sys, "argv", [program, *arguments])
+        patch.setattr(trio, "run", run_with_clock)
+        with redirect_stdout(output), redirect_stderr(errors):
+            try:
+                runpy.run_path(str(ROOT / program), run_name="__main__")
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return code, output.getvalue().splitlines(), errors.getvalue().splitlines()
+
+
+@contextmanager
+def logging_as_in_a_new_process() -> Iterator[None]:
+    """Take all handlers and levels away, and put them back after the block."""
+    root = logging.getLogger()
+    before = {each: (each.handlers[:], each.level, each.propagate) for each in (root, *_loggers())}
+    root.handlers = []
+    root.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for each in (root, *_loggers()):
+            each.handlers, level, each.propagate = before.get(each, ([], logging.NOTSET, True))
+            each.setLevel(level)
+
+
+def _loggers() -> list[logging.Logger]:
+    return [each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+
+
+Result = Callable[..., tuple[int, list[str], list[str]]]
+"""Runs a program to its end and returns exit code, output lines and error lines."""
+
+
+def result_of_process(
+    program: str, *arguments: str, is_virtual: bool = False, interrupt_after: float | None = None
+) -> tuple[int, list[str], list[str]]:
+    """Run a program in a process of its own, in real time; the seconds begin with its first line."""
+
+    async def interrupted() -> tuple[int, list[str], list[str]]:
+        with trio.fail_after(60):
+            async with running(program, *arguments) as started:
+                await started.wait_for(bool)
+                await trio.sleep(interrupt_after or 0.0)
+                code = await started.interrupt()
+                await trio.testing.wait_all_tasks_blocked(0.05)  # both streams have been read to their ends
+                return code, started.lines, started.errors
+
+    return trio.run(partial(result_of, program, *arguments) if interrupt_after is None else interrupted)
+
+
+HERE_OR_AS_PROCESS = [
+    pytest.param(result_here, id="here"),
+    pytest.param(result_of_process, id="process", marks=pytest.mark.long),
+]
+"""Ways to run a program that ends by itself: a process takes ten times as long."""
+
+
+@contextmanager
+def serving_in_a_thread(serve: Callable[..., Awaitable[object]]) -> Iterator[str]:
+    """Run a server beside the block, in a thread and with a loop of its own; yields what it gives to ``started()``."""
+    started, urls, stop = threading.Event(), list[str](), list[Callable[[], None]]()
+
+    async def run() -> None:
+        async with trio.open_nursery() as nursery:
+            token, scope = trio.lowlevel.current_trio_token(), nursery.cancel_scope
+            stop.append(lambda: token.run_sync_soon(scope.cancel))
+            urls.append(await nursery.start(serve))
+            started.set()
+
+    def run_and_wake() -> None:
+        try:
+            trio.run(run)
+        finally:
+            started.set()  # with an error; there is no URL then
+
+    thread = threading.Thread(target=run_and_wake)
+    thread.start()
+    started.wait()
+    try:
+        yield urls[0]
+    finally:
+        stop[0]()
+        thread.join()
