@@ -534,9 +534,10 @@ async def test_the_program_plays_with_an_embedded_cluster_and_ends_in_good_order
     assert program.errors == []
 
 
+@pytest.mark.parametrize("patience", [30.0, pytest.param(5.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_the_program_ends_at_once_when_told_while_the_server_does_not_answer(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, patience: float
 ) -> None:
     asked = trio.Event()
 
@@ -544,14 +545,14 @@ async def test_the_program_ends_at_once_when_told_while_the_server_does_not_answ
         asked.set()
         await trio.sleep_forever()
 
-    with trio.fail_after(30):
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             (listener,) = await nursery.start(partial(trio.serve_tcp, hang, 0, host="127.0.0.1"))
             kubeconfig = tmp_path / "kubeconfig"
             kubeconfig.write_text(KUBECONFIG.format(url=f"http://127.0.0.1:{listener.socket.getsockname()[1]}"))
             async with running("examples/crd_operator.py", "--kubeconfig", str(kubeconfig)) as program:
                 await asked.wait()
-                with trio.fail_after(5):
+                with trio.fail_after(patience):
                     program.process.send_signal(number)
                     assert await program.process.wait() == 0
                 assert program.errors == []

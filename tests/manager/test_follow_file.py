@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+import watchfiles
 import yaml
 
 from tests.support.controllers import errors_of
@@ -269,7 +270,23 @@ async def test_a_file_is_followed_once_at_a_time_and_again_after_that(tmp_path: 
         nursery.cancel_scope.cancel()
 
 
-async def test_cancellation_takes_effect_at_once_and_leaves_no_thread(tmp_path: Path) -> None:
+async def test_cancellation_takes_effect_at_once_and_leaves_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
+) -> None:
+    """The thread asks every 50 ms whether it is to stop, and ends when it is told so; no task waits for a time."""
+    awatch, answers = watchfiles.awatch, list[bool]()
+
+    def overheard(*arguments: Any, stop_event: Any, **options: Any) -> AsyncGenerator[object, None]:
+        class Flag:
+            set = stop_event.set
+
+            def is_set(self) -> bool:
+                answers.append(stop_event.is_set())
+                return answers[-1]
+
+        return awatch(*arguments, stop_event=Flag(), **options)  # type: ignore[arg-type]  # all that is asked of one
+
+    monkeypatch.setattr(watchfiles, "awatch", overheard)
     path = tmp_path / "config"
     put(path, [1])
     threads = trio.to_thread.current_default_thread_limiter().borrowed_tokens
@@ -279,9 +296,10 @@ async def test_cancellation_takes_effect_at_once_and_leaves_no_thread(tmp_path: 
         put(path, [2])
         await file.changed(file.value)
         assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == threads + 1
-        began = trio.current_time()
+        mock_clock.autojump_threshold = 0.2  # the clock stood still, and shows now whether anything waits for it
         nursery.cancel_scope.cancel()
-    assert trio.current_time() - began < 2
+    assert trio.current_time() == 0
+    assert answers.count(True) == 1
     assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == threads
 
 

@@ -120,19 +120,26 @@ async def test_a_manager_at_work_is_healthy_and_ready(api_server: APIServer, cli
 
 
 async def test_it_answers_before_anything_has_begun_and_is_ready_when_caches_are_filled(
-    api_server: APIServer, client: Client
+    api_server: APIServer, client: Client, mock_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    api_server.fail_next(1, resource="pods", status=500)  # the backoff after it is long enough to ask in
+    """The clock stands still, so a backoff lasts for as long as the test likes."""
+    api_server.fail_next(1, resource="pods", status=500)
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod)
     starters = starting(Worker("works", []))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery, httpx.AsyncClient(base_url=f"http://{bind}") as http:
-            nursery.start_soon(partial(run_controllers, client, starters, http=bind, factory=factory))
-            await trio.testing.wait_all_tasks_blocked(0.05)
+    send, urls = trio.open_memory_channel[str](1)
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            send.send_nowait(record.getMessage().removeprefix("serving "))
+
+    caplog.set_level(logging.INFO, "trioformer.manager")
+    logger, listener = logging.getLogger("trioformer.manager"), Listener()
+    logger.addHandler(listener)
+    async with send, urls, trio.open_nursery() as nursery:
+        nursery.start_soon(partial(run_controllers, client, starters, http="127.0.0.1:0", factory=factory))
+        async with httpx.AsyncClient(base_url=await urls.receive()) as http:
+            logger.removeHandler(listener)
             assert (await http.get("/healthz")).text == "ok"
             ready = await http.get("/readyz")
             assert (ready.status_code, ready.text.splitlines()[1]) == (
@@ -141,9 +148,11 @@ async def test_it_answers_before_anything_has_begun_and_is_ready_when_caches_are
             )
             why = await http.get("/readyz/informer-sync")
             assert why.text.startswith("internal server error: Pod: ")
+            await trio.testing.wait_all_tasks_blocked()  # it has been refused
+            mock_clock.jump(5)  # the backoff is over
             await informer.wait_until_synced()
             assert (await http.get("/readyz")).text == "ok"
-            nursery.cancel_scope.cancel()
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_controller_whose_workers_have_not_begun_is_not_ready(api_server: APIServer, client: Client) -> None:

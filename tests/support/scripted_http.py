@@ -13,6 +13,7 @@ from typing import TypeAlias
 import attrs
 import httpx
 import trio
+import trio.testing
 
 Step: TypeAlias = bytes | float | Exception | None
 """Bytes to send, seconds to sleep, an error to raise, or None to send nothing more for ever."""
@@ -174,6 +175,36 @@ async def serving(*steps: Step, tls: ssl.SSLContext | None = None, keep_alive: b
         await nursery.start(server.run)
         yield server
         nursery.cancel_scope.cancel()
+
+
+@attrs.define(eq=False)
+class _AtStep(trio.abc.Instrument):
+    left: int
+    then: Callable[[], object]
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.then()
+
+
+@asynccontextmanager
+async def cancelled_at_step(number: int) -> AsyncIterator[trio.Nursery]:
+    """Cancel a nursery after so many steps of tasks, or earlier, when there is nothing to be done but to wait."""
+
+    async def cancel_when_idle() -> None:
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        instrument = _AtStep(number, nursery.cancel_scope.cancel)
+        trio.lowlevel.add_instrument(instrument)
+        try:
+            nursery.start_soon(cancel_when_idle)
+            yield nursery
+            await trio.sleep_forever()
+        finally:
+            trio.lowlevel.remove_instrument(instrument)
 
 
 def suspended_generators() -> list[str]:
