@@ -13,6 +13,7 @@ import pytest
 
 import trioformer
 import trioformer.models
+from docs import diagrams
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -113,3 +114,21 @@ def test_the_supported_versions_agree_everywhere() -> None:
 def test_the_pytest_plugin_that_pyproject_names_exists() -> None:
     for module in PYPROJECT["project"]["entry-points"]["pytest11"].values():
         importlib.import_module(module)
+
+
+def test_drawings_are_what_their_program_draws() -> None:
+    assert diagrams.outdated() == []
+
+
+@pytest.mark.parametrize(("page", "below"), [("deviations", "tests"), ("architecture", "trioformer")])
+def test_files_that_the_design_pages_name_exist(page: str, below: str) -> None:
+    text = (ROOT / "docs" / "design" / f"{page}.rst").read_text()
+    folder, missing, seen = "", [], 0
+    for name in re.findall(r"``([\w/]+\.py)``", text):
+        # "``a/_b.py``, ``_c.py``": a name without folder is in that of the name before it.
+        folder = name.rpartition("/")[0] if "/" in name else folder
+        path = ROOT / below / folder / name.rpartition("/")[2]
+        missing += [] if path.exists() else [name]
+        seen += 1
+    assert seen > 20
+    assert missing == []
