@@ -115,9 +115,9 @@ def coverage(session: nox.Session) -> None:
     major, minor = (DEFAULT or RUNNING).split(".")
     environment = {
         "COVERAGE_FILE": str(Path(session.create_tmp()).resolve() / "coverage"),
-        # The fastest tracer that measures branches: sys.monitoring from 3.14 on, before it tells nothing of the
-        # branches; else the one in C.  Named, because coverage stops when a named ctrace is not there, where by
-        # default it would go on with one in Python that takes many times as long.
+        # The fastest tracer that measures branches: sys.monitoring, which reports branches from 3.14 on, else the one
+        # in C.  It is named, because coverage stops when a named ctrace is missing; by default it would fall back to
+        # the one in Python, which takes many times as long.
         "COVERAGE_CORE": "sysmon" if (int(major), int(minor)) >= (3, 14) else "ctrace",
     }
     session.run("coverage", "erase", env=environment)
