@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
 from examples import events
 from tests.support.event_recorders import count_of, stored
-from tests.support.processes import KUBECONFIG, running
+from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, running
 from trioformer.client import Client
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
@@ -34,16 +35,14 @@ def status(**restarts: int) -> dict[str, object]:
     return {"phase": "Running", "containerStatuses": statuses}
 
 
-async def test_with_embedded_it_shows_how_restarts_are_counted() -> None:
-    with trio.fail_after(30):
-        async with running(PROGRAM, "--embedded") as program:
-            line = "Warning ContainerRestarted Pod/unlucky: container app has restarted"
-            await program.wait_for_line(f"{line} (x1)")
-            await program.wait_for_line(f"{line} (x2)")
-            assert await program.interrupt() == 0
-            await program.wait_for(lambda lines: " restarts recorded, " in lines[-1])
-    assert program.lines[0] == "watching pods"
-    assert program.errors == []
+@pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
+def test_with_embedded_it_shows_how_restarts_are_counted(result: Result) -> None:
+    code, lines, errors = result(PROGRAM, "--embedded", is_virtual=True, interrupt_after=5)
+    line = "Warning ContainerRestarted Pod/unlucky: container app has restarted"
+    assert f"{line} (x1)" in lines
+    assert f"{line} (x2)" in lines
+    assert " restarts recorded, " in lines[-1]
+    assert (code, lines[0], errors) == (0, "watching pods", [])
 
 
 async def test_with_a_kubeconfig_it_reports_to_that_cluster_and_forgets_nothing_at_the_end(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import trio
 import trio.testing
 
 from examples import custom_resource, indexes, list_and_watch, many_namespaces, transforms, work_queue
-from tests.support.processes import KUBECONFIG, result_of, running
+from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, running, serving_in_a_thread
 from trioformer import Client, SharedInformerFactory
 from trioformer.models import from_dict, to_dict
 from trioformer.models.apps_v1 import ReplicaSet
@@ -32,6 +34,23 @@ async def served(nursery: trio.Nursery, tmp_path: Path, monkeypatch: pytest.Monk
     file.write_text(KUBECONFIG.format(url=url))
     monkeypatch.setenv("KUBECONFIG", str(file))
     return server
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[APIServer]:
+    """The same with a loop of its own, for programs that run in this process."""
+    server = APIServer()
+    with serving_in_a_thread(partial(serve_http, server)) as url:
+        file = tmp_path / "kubeconfig"
+        file.write_text(KUBECONFIG.format(url=url))
+        monkeypatch.setenv("KUBECONFIG", str(file))
+        yield server
+
+
+@pytest.fixture(params=HERE_OR_AS_PROCESS)
+def result(request: pytest.FixtureRequest) -> Result:
+    """Runs a program that ends by itself."""
+    return request.param  # type: ignore[no-any-return]  # pytest does not know
 
 
 async def test_the_readmes_program_counts_pods_and_follows_them(served: APIServer) -> None:
@@ -80,9 +99,9 @@ async def test_listing_and_watching_resumes_when_the_server_ends_the_watch(serve
     assert program.errors == []
 
 
-async def test_listing_and_watching_ends_after_the_seconds_it_was_given(served: APIServer) -> None:
-    served.create(pod("web-0"))
-    code, lines, errors = await result_of("examples/list_and_watch.py", "--for", "0.1")
+def test_listing_and_watching_ends_after_the_seconds_it_was_given(beside: APIServer, result: Result) -> None:
+    beside.create(pod("web-0"))
+    code, lines, errors = result("examples/list_and_watch.py", "--for", "0.1")
     assert (code, len(lines), errors) == (0, 1, [])
 
 
@@ -99,10 +118,10 @@ async def test_a_pod_is_waited_for_until_it_is_ready_and_until_it_is_gone(served
     assert program.errors == []
 
 
-async def test_a_pod_that_does_not_become_ready_is_told_and_taken_away(served: APIServer) -> None:
-    code, _, errors = await result_of("examples/wait_for.py", "--for", "0.5")
+def test_a_pod_that_does_not_become_ready_is_told_and_taken_away(beside: APIServer, result: Result) -> None:
+    code, _, errors = result("examples/wait_for.py", "--for", "0.5")
     assert (code, errors) == (1, ["waited-for was not ready within 0.5 s"])
-    assert served.list(Pod) == []
+    assert beside.list(Pod) == []
 
 
 async def test_a_pod_is_labelled_and_a_missing_one_is_told(
@@ -130,13 +149,13 @@ async def test_a_transform_keeps_the_names_and_the_cache_has_what_was_written(
     assert await transforms.write_and_read(client, "default") == ["motd: ''", "empty: ''"]
 
 
-async def test_the_cache_is_read_after_a_write_to_a_server(served: APIServer) -> None:
-    assert await result_of("examples/transforms.py") == (0, ["motd: ''", "empty: ''"], [])
+def test_the_cache_is_read_after_a_write_to_a_server(beside: APIServer, result: Result) -> None:
+    assert result("examples/transforms.py") == (0, ["motd: ''", "empty: ''"], [])
 
 
-async def test_the_report_is_printed(served: APIServer) -> None:
-    served.create(pod("a"))
-    assert await result_of("examples/indexes.py") == (0, ["node-1: a", "nginx: 1"], [])
+def test_the_report_is_printed(beside: APIServer, result: Result) -> None:
+    beside.create(pod("a"))
+    assert result("examples/indexes.py") == (0, ["node-1: a", "nginx: 1"], [])
 
 
 async def test_what_may_be_read_is_counted_and_what_may_not_is_told(
@@ -151,14 +170,14 @@ async def test_what_may_be_read_is_counted_and_what_may_not_is_told(
     assert "403" in secrets
 
 
-async def test_what_is_in_namespaces_is_printed(served: APIServer) -> None:
-    code, lines, errors = await result_of("examples/many_namespaces.py", "default", "kube-system")
+def test_what_is_in_namespaces_is_printed(beside: APIServer, result: Result) -> None:
+    code, lines, errors = result("examples/many_namespaces.py", "default", "kube-system")
     assert (code, len(lines), errors) == (0, 3, [])
 
 
-async def test_a_custom_resource_is_created_and_scaled(served: APIServer) -> None:
-    served.register(custom_resource.CronTab)
-    assert await result_of("examples/custom_resource.py") == (0, ["every-five-minutes 3"], [])
+def test_a_custom_resource_is_created_and_scaled(beside: APIServer, result: Result) -> None:
+    beside.register(custom_resource.CronTab)
+    assert result("examples/custom_resource.py") == (0, ["every-five-minutes 3"], [])
 
 
 async def test_scaling_a_custom_resource_keeps_what_its_class_does_not_know(
@@ -177,14 +196,14 @@ async def test_scaling_a_custom_resource_keeps_what_its_class_does_not_know(
     assert to_dict(changed)["spec"] == {"cronSpec": "0 3 * * *", "suspend": True, "replicas": 2}
 
 
-async def test_kinds_without_classes_are_shown_resized_and_counted() -> None:
+def test_kinds_without_classes_are_shown_resized_and_counted(result: Result) -> None:
     lines = ["Widget first: {'size': 2, 'color': 'red'}", "api: 1, web: 2"]
-    assert await result_of("examples/dynamic_kinds.py") == (0, lines, [])
+    assert result("examples/dynamic_kinds.py", is_virtual=True) == (0, lines, [])
 
 
-async def test_a_clusters_kind_is_shown_by_its_name(served: APIServer) -> None:
-    served.register(custom_resource.CronTab)
-    served.create(
+def test_a_clusters_kind_is_shown_by_its_name(beside: APIServer, result: Result) -> None:
+    beside.register(custom_resource.CronTab)
+    beside.create(
         {
             "apiVersion": "stable.example.com/v1",
             "kind": "CronTab",
@@ -192,7 +211,7 @@ async def test_a_clusters_kind_is_shown_by_its_name(served: APIServer) -> None:
             "spec": {"image": "busybox"},
         }
     )
-    found = await result_of("examples/dynamic_kinds.py", "stable.example.com/v1", "CronTab")
+    found = result("examples/dynamic_kinds.py", "stable.example.com/v1", "CronTab")
     assert found == (0, ["CronTab nightly: {'image': 'busybox'}"], [])
 
 
@@ -218,8 +237,9 @@ async def test_pages_that_wait_for_their_next_try_at_the_end_are_told(
     assert capsys.readouterr().out.splitlines() == ["lost:99: it is locked, trying again"] * 4 + ["lost:99: left over"]
 
 
-async def test_the_pages_of_a_command_line_are_published() -> None:
-    assert await result_of("examples/work_queue.py", "index", "--for", "0.1") == (0, ["index: published"], [])
+def test_the_pages_of_a_command_line_are_published(result: Result) -> None:
+    found = result("examples/work_queue.py", "index", "--for", "0.1", is_virtual=True)
+    assert found == (0, ["index: published"], [])
 
 
 def replica_set(name: str) -> dict[str, object]:

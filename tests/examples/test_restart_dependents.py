@@ -17,7 +17,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from examples.restart_dependents import LEDGER, RESTARTED_AT, ROLLOUT, Ledger, Restarter, Settings, serve
-from tests.support.processes import KUBECONFIG, result_of, running
+from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, result_of, running
 from trioformer import Client, SharedInformerFactory, open_client, wait_for
 from trioformer.controller import Request
 from trioformer.errors import ConfigError, NotFoundError
@@ -668,18 +668,17 @@ def test_what_is_wrong_is_told_without_quoting_the_file() -> None:
 # --- the program as a process ---
 
 
-async def test_with_embedded_it_shows_a_rollout_for_each_restart_and_ends_when_told_to() -> None:
-    with trio.fail_after(30):
-        async with running(PROGRAM, "--embedded") as program:
-            await program.wait_for_line("default/web: restarts 4, rollouts 4")
-            assert await program.interrupt() == 0
-    assert program.lines[:4] == [
+@pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
+def test_with_embedded_it_shows_a_rollout_for_each_restart_and_ends_when_told_to(result: Result) -> None:
+    code, lines, errors = result(PROGRAM, "--embedded", is_virtual=True, interrupt_after=5)
+    assert lines[:4] == [
         "watching for restarts",
         "default/web: restarts 0, rollouts 0",
         "default/web: restarts 1, rollouts 1",
         "default/web: restarts 2, rollouts 2",
     ]
-    assert program.errors == []
+    assert "default/web: restarts 4, rollouts 4" in lines
+    assert (code, errors) == (0, [])
 
 
 async def served(nursery: trio.Nursery, kubeconfig: Path, *, seed: int = 0) -> Cluster:

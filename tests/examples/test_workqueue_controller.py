@@ -13,7 +13,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from examples.workqueue_controller import Item, PodController, serve
-from tests.support.processes import KUBECONFIG, running
+from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, running
 from trioformer import Client, SharedInformerFactory
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
@@ -229,15 +229,14 @@ async def test_the_program_serves_until_told_to_stop(
     assert capsys.readouterr().out == "Pod default/web-0: Running\n"
 
 
-async def test_with_embedded_it_shows_retries_a_drop_and_the_way_back() -> None:
-    with trio.fail_after(30):
-        async with running(PROGRAM, "--embedded", "--workers", "1") as program:
-            await program.wait_for(lambda lines: any("dropped after 5 retries" in line for line in lines))
-            (dropped,) = {line.partition(":")[0] for line in program.lines if "dropped" in line}
-            await program.wait_for_line(f"{dropped}: Running")
-            await program.wait_for(lambda lines: any("does not exist any more" in line for line in lines))
-            assert await program.interrupt() == 0
-    assert program.errors == []
+@pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
+def test_with_embedded_it_shows_retries_a_drop_and_the_way_back(result: Result) -> None:
+    code, lines, errors = result(PROGRAM, "--embedded", "--workers", "1", is_virtual=True, interrupt_after=5)
+    dropped = next(line for line in lines if "dropped after 5 retries" in line)
+    back = f"{dropped.partition(':')[0]}: Running"
+    assert back in lines[lines.index(dropped) :]
+    assert any("does not exist any more" in line for line in lines)
+    assert (code, errors) == (0, [])
 
 
 async def test_with_a_kubeconfig_it_works_on_that_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
