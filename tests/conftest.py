@@ -49,9 +49,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
-def pytest_collection_finish() -> None:
-    # Hundreds of thousands of objects, classes of models and tests, which stay: a test that collects garbage, or looks
-    # at every object, has its own to do with.
+@pytest.fixture(scope="module", autouse=True)
+def set_aside_what_stays() -> None:
+    """Let the garbage collector forget what exists before a file's tests.
+
+    These are hundreds of thousands of objects, classes of models and tests and reports, which stay: a test that
+    collects garbage, or looks at every object, has its own to do with.
+    """
     gc.collect()
     gc.freeze()
 

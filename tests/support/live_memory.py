@@ -24,7 +24,7 @@ def only_what_is_new() -> Iterator[None]:
     finally:
         gc.unfreeze()
         gc.collect()
-        gc.freeze()  # as tests/conftest.py has done
+        gc.freeze()  # as before
 
 
 def live_bytes() -> int:
