@@ -402,19 +402,24 @@ class FromTheFuture:
         return self.asked[-1]
 
     async def list(
-        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[ConfigMap]:
         version = self._version(resource_version)
-        return await self._source.list(resource_version=version, page_size=None, report=report)
+        return await self._source.list(resource_version=version, page_size=None, on_undecodable=on_undecodable)
 
     def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[ConfigMap]]:
         return self._source.watch(
             resource_version=self._version(resource_version),
             timeout_seconds=timeout_seconds,
             send_initial_events=send_initial_events,
-            report=report,
+            on_undecodable=on_undecodable,
         )
 
 

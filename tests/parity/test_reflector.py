@@ -168,7 +168,7 @@ class Forgetful(ScriptedListWatch):
     """Makes its list when it is asked, and keeps none of it."""
 
     async def list(
-        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         return listing(*(pod(f"p{number}", number, namespace="listed") for number in range(50)), version=50)

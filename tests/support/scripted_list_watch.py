@@ -91,7 +91,7 @@ class ScriptedListWatch:
     errors: list[Exception] = attrs.field(factory=list)
 
     async def list(
-        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         self._note("list", resource_version, str(page_size))
@@ -108,7 +108,12 @@ class ScriptedListWatch:
 
     @asynccontextmanager
     async def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
     ) -> AsyncIterator[ScriptedWatch]:
         await trio.lowlevel.checkpoint()
         self._note("stream" if send_initial_events else "watch", resource_version)

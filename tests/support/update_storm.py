@@ -61,7 +61,7 @@ class Storm:
         self._started.set()
 
     async def list(
-        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         return ObjectList(items=tuple(self._pod(number, number + 1) for number in range(PODS)), resource_version="1000")
@@ -71,7 +71,12 @@ class Storm:
 
     @asynccontextmanager
     async def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
     ) -> AsyncIterator[Storm]:
         await trio.lowlevel.checkpoint()
         yield self

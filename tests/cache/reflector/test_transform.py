@@ -180,25 +180,32 @@ class Quarantining(ScriptedListWatch):
     lost: list[Undecodable] = attrs.field(factory=list)
 
     async def list(
-        self, *, resource_version: str, page_size: int | None, report: UndecodableHandler
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[Pod]:
-        listed = await super().list(resource_version=resource_version, page_size=page_size, report=report)
+        listed = await super().list(
+            resource_version=resource_version, page_size=page_size, on_undecodable=on_undecodable
+        )
         if self.lost and resource_version != "0":
-            report(self.lost[0])
+            on_undecodable(self.lost[0])
         return listed
 
     @asynccontextmanager
     async def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
     ) -> AsyncIterator[ScriptedWatch]:
         async with super().watch(
             resource_version=resource_version,
             timeout_seconds=timeout_seconds,
             send_initial_events=send_initial_events,
-            report=report,
+            on_undecodable=on_undecodable,
         ) as source:
             if self.lost and len(self.timeouts) == 1:
-                report(self.lost[0])
+                on_undecodable(self.lost[0])
             yield source
 
 

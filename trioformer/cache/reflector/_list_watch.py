@@ -50,13 +50,15 @@ class ListWatch(Protocol[T]):
         """Whether :meth:`watch` understands ``send_initial_events`` (client-go: watch-list semantics)."""
         ...
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: UndecodableHandler) -> ObjectList[T]:
+    async def list(
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
+    ) -> ObjectList[T]:
         """List everything.
 
         Args:
             resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
             page_size: How many objects a page may hold; None asks for all at once.
-            report: Given what does not decode, instead of an error.
+            on_undecodable: Given what does not decode, instead of an error.
         """
         ...
 
@@ -72,7 +74,12 @@ class ListWatch(Protocol[T]):
         ...
 
     def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[T]]:
         """Watch for what happens after ``resource_version``, with bookmarks.
 
@@ -81,7 +88,7 @@ class ListWatch(Protocol[T]):
             timeout_seconds: When the server should end the watch.
             send_initial_events: Begin with everything there is, in a state that is at least ``resource_version``, and
                 a bookmark with the annotation ``k8s.io/initial-events-end: "true"`` after it.
-            report: Given what does not decode, instead of an error.
+            on_undecodable: Given what does not decode, instead of an error.
         """
         ...
 
@@ -118,14 +125,16 @@ class ApiListWatch(Generic[T]):
         """Always: whether the server does is found out by asking."""
         return True
 
-    async def list(self, *, resource_version: str, page_size: int | None, report: UndecodableHandler) -> ObjectList[T]:
+    async def list(
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
+    ) -> ObjectList[T]:
         """List everything that the selectors allow."""
         return await self.api.list(
             label_selector=self.label_selector,
             field_selector=self.field_selector,
             resource_version=resource_version,
             page_size=page_size,
-            on_undecodable=report,
+            on_undecodable=on_undecodable,
         )
 
     async def check(self, *, resource_version: str) -> None:
@@ -135,7 +144,12 @@ class ApiListWatch(Generic[T]):
         )
 
     def watch(
-        self, *, resource_version: str, timeout_seconds: int, send_initial_events: bool, report: UndecodableHandler
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[T]]:
         """Watch what the selectors allow."""
         return self.api.watch(
@@ -145,5 +159,5 @@ class ApiListWatch(Generic[T]):
             timeout_seconds=timeout_seconds,
             allow_bookmarks=True,
             send_initial_events=True if send_initial_events else None,
-            on_undecodable=report,
+            on_undecodable=on_undecodable,
         )

@@ -235,7 +235,9 @@ class Reflector(Generic[T]):
     async def _list_at(self, version: str) -> ObjectList[T]:
         # A limit would take a list at a resourceVersion away from the watch cache and to etcd.
         page_size = PAGE_SIZE if version in ("", "0") or self._is_paginated else None
-        return await self._source.list(resource_version=version, page_size=page_size, report=self._report_undecodable)
+        return await self._source.list(
+            resource_version=version, page_size=page_size, on_undecodable=self._report_undecodable
+        )
 
     def _listed(self, objects: Sequence[T], version: str) -> None:
         self._has_listed = True
@@ -339,7 +341,7 @@ class Reflector(Generic[T]):
                 resource_version=version,
                 timeout_seconds=timeout,
                 send_initial_events=is_initial,
-                report=self._report_undecodable,
+                on_undecodable=self._report_undecodable,
             ) as source:
                 opening.deadline = math.inf
                 self._pacing.accepted()
