@@ -1,9 +1,9 @@
-"""What a failure of a list or a watch means for whoever wants to go on from it.
+"""Classify the failures of lists and watches.
 
-One table for the reflector, which can list again, and for a resuming watch, which cannot.
-An HTTP answer and an ERROR event in a running stream are the same error here, and so get the same verdict.
+The reflector, which can list again, and the resuming watch, which cannot, share one table.
+An HTTP response and an ERROR event of a watch are the same error here, and so have the same class.
 
-Source: client-go ``tools/cache/reflector.go`` and ``tools/watch/retrywatcher.go``, which each have rules of their own.
+Source: client-go ``tools/cache/reflector.go`` and ``tools/watch/retrywatcher.go``, each of which has its own rules.
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ from ..errors import (
     UnexpectedResponseError,
 )
 
-RETRIED: Final = (StatusError, ConnectionFailedError, UnexpectedResponseError, DecodeError)
-"""What a server or the way to it can do to us; anything else is an error of the program."""
+REQUEST_ERRORS: Final = (StatusError, ConnectionFailedError, UnexpectedResponseError, DecodeError)
+"""The errors with which a request to a server can fail; any other exception is an error in the program."""
 
-LONGEST_RETRY_AFTER: Final = 300.0
-"""Seconds that a server may put us off for with ``Retry-After``; more is an error of its own."""
+MAX_RETRY_AFTER: Final = 300.0
+"""Seconds; a longer ``Retry-After`` is shortened to this."""
 
 RETRY_JITTER: Final = 0.1
-"""By what share a wait is lengthened at random, so that not all clients come back at once."""
+"""The largest share by which a wait is lengthened at random, so that not all clients retry at the same time."""
 
-_HOPELESS: Final = (BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError)
+_PERMANENT: Final = (BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError)
 
 
 WatchErrorHandler: TypeAlias = Callable[[Exception], None]
-"""Called with each failure that is retried; must be quick."""
+"""Called with each failure that is retried; must return quickly.  What it raises propagates."""
 
 
 class ErrorClass(enum.Enum):
-    """What to do after a failure; waiting comes first in any case but one (an expired version)."""
+    """What to do after a failure; every class but ``EXPIRED`` requires a wait before the next request."""
 
-    RESUME = "watch again from the same resourceVersion: nothing says that it is not good any more"
-    EXPIRED = "the resourceVersion cannot be had: list again"
-    PERMANENT = "the answer stays the same until somebody changes a permission, a certificate or the server"
-    UNKNOWN = "anything else: whether the resourceVersion is still good is not known"
+    RESUME = "watch again from the same resourceVersion: nothing indicates that it is no longer valid"
+    EXPIRED = "the server cannot serve the resourceVersion: list again"
+    PERMANENT = "the request fails again until a permission, a certificate or the server changes"
+    UNKNOWN = "any other failure: the resourceVersion may or may not be valid"
 
 
 def classify_error(error: Exception) -> ErrorClass:
-    """Judge a failure; total, so that a kind of error that is new here counts as ``UNKNOWN``."""
+    """Return the class of a failure; ``UNKNOWN`` for every kind of error that has no rule."""
     if isinstance(error, ConnectionFailedError):
         return ErrorClass.PERMANENT if error.permanent else ErrorClass.RESUME
     if isinstance(error, TooManyRequestsError):
         return ErrorClass.RESUME
     if isinstance(error, ExpiredError) or (isinstance(error, StatusError) and error.is_too_large_resource_version):
         return ErrorClass.EXPIRED
-    if isinstance(error, _HOPELESS):
+    if isinstance(error, _PERMANENT):
         return ErrorClass.PERMANENT
     return ErrorClass.UNKNOWN
 
 
 def retry_after(error: Exception, rng: random.Random) -> float:
-    """Seconds that the server asked to be left alone for, a little more at random, and not without end; 0 if none."""
-    asked = float(error.details.retry_after_seconds) if isinstance(error, StatusError) else 0.0
-    return min(asked, LONGEST_RETRY_AFTER) * (1 + RETRY_JITTER * rng.random())
+    """Return the seconds to wait that the server requested, at most :data:`MAX_RETRY_AFTER`, plus jitter; 0 if none."""
+    requested = float(error.details.retry_after_seconds) if isinstance(error, StatusError) else 0.0
+    return min(requested, MAX_RETRY_AFTER) * (1 + RETRY_JITTER * rng.random())

@@ -1,4 +1,4 @@
-"""So many a second, and a burst after a pause: the token bucket of ``golang.org/x/time/rate`` on trio's clock."""
+"""A rate limit with a burst: the token bucket of ``golang.org/x/time/rate`` on trio's clock."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import trio
 @final
 @attrs.define(eq=False)
 class TokenBucket:
-    """Counts what may be done now, and promises what may be done later; it waits for nothing itself."""
+    """Counts tokens, and reserves tokens that are not available yet; never waits itself."""
 
     rate: float
     """Tokens a second."""
     burst: int
-    """Tokens that it holds when none was taken for long."""
-    _tokens: float = attrs.field(init=False)  # below 0 when some have been promised
+    """The number of tokens in a full bucket."""
+    _tokens: float = attrs.field(init=False)  # negative when tokens that are not available yet have been reserved
     _counted_at: float = attrs.field(default=-math.inf, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._tokens = self.burst
 
     def delay(self) -> float:
-        """Seconds until there is a token that nobody has been promised; 0 when there is one."""
+        """Return the seconds until a token is available that is not reserved; 0 if there is one now."""
         self._count()
         return max(0.0, (1 - self._tokens) / self.rate)
 
     def take(self) -> float:
-        """Take a token, and return how many seconds it takes to come; nobody else is promised it."""
+        """Reserve a token, and return the seconds until it is available."""
         delay = self.delay()
         self._tokens -= 1
         return delay

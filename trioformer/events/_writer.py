@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import RETRIED, retry_after
+from .._retry import REQUEST_ERRORS, retry_after
 from ..errors import (
     AlreadyExistsError,
     ConflictError,
@@ -28,7 +28,7 @@ from ._series import Series
 
 R = TypeVar("R")
 
-FAILURES: Final = (*RETRIED, ValueError)
+FAILURES: Final = (*REQUEST_ERRORS, ValueError)
 """What can become of a request; a ``ValueError`` says that an event cannot be encoded."""
 
 

@@ -33,7 +33,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import RETRIED, ErrorClass, classify_error, retry_after
+from .._retry import REQUEST_ERRORS, ErrorClass, classify_error, retry_after
 from ..client import Client
 from ..errors import ConflictError
 from ..models.coordination_v1 import Lease
@@ -281,7 +281,7 @@ class LeaderElector:
             except ConflictError as error:
                 self._claim.failed(error, "another candidate was quicker", logging.INFO)
                 term, hopeless_since = None, None
-            except RETRIED as error:
+            except REQUEST_ERRORS as error:
                 self._claim.failed(error, "cannot be acquired, trying again")
                 term = None
                 delay = self.options.retry_period * (1 + JITTER * self.options.rng.random())
@@ -351,7 +351,7 @@ class LeaderElector:
             self._check_age(term, scope)
             try:
                 is_ours = await self._claim.try_renew(term)
-            except RETRIED as error:
+            except REQUEST_ERRORS as error:
                 self._claim.failed(error, "cannot be renewed, trying again")
                 continue
             if not is_ours:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import RETRIED, Backoff, BackoffPolicy
+from .._retry import REQUEST_ERRORS, Backoff, BackoffPolicy
 from ..errors import ConflictError, ConnectionFailedError, NotFoundError, ServerError, StatusError
 from ._leadership import Clocks, LeaderElectionOptions, Leadership, Stamp
 from ._lease_lock import LeaseLock, LeaseRecord
@@ -153,7 +153,7 @@ class LeaseClaim:
             except (ConflictError, NotFoundError) as error:
                 is_changed = True  # by whom, and to what, is told below
                 self.failed(error, "cannot be updated as it was, reading it", logging.DEBUG)
-            except RETRIED as error:
+            except REQUEST_ERRORS as error:
                 self.failed(error, "cannot be updated as it was, reading it")
             else:
                 self.renewals += 1
@@ -194,7 +194,7 @@ class LeaseClaim:
                         lease_transitions=current.lease_transitions,
                     )
                     await self._ask(partial(self._lock.update, empty))
-                except RETRIED as error:
+                except REQUEST_ERRORS as error:
                     self.failed(error, "cannot be released, trying again")
                     conflicts += isinstance(error, ConflictError)
                     if isinstance(error, ConflictError) and conflicts <= RELEASE_CONFLICTS:

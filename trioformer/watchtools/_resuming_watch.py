@@ -39,8 +39,8 @@ import trio
 
 from .._retry import (
     END_GRACE,
-    LONGEST_SILENCE,
-    RETRIED,
+    MAX_SILENCE,
+    REQUEST_ERRORS,
     BackoffPolicy,
     ErrorClass,
     Pacing,
@@ -244,13 +244,13 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         except trio.EndOfChannel:
             await self._disconnect()
             self._ended()
-        except RETRIED as error:
+        except REQUEST_ERRORS as error:
             await self._disconnect()
             self._failed(error)
         except BaseException:
             # Cancelled, most often, and then the stream cannot be read on.
             await self._disconnect()
-            self._pacing.hold_off()
+            self._pacing.limit_rate()
             if self._phase in ("connecting", "watching"):
                 self._phase = "disconnected"
             raise
@@ -269,7 +269,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             self._phase = "backing off"
         await trio.sleep_until(self._pacing.resume_at)
         self._phase = "connecting"
-        self._pacing.began()
+        self._pacing.record_request()
         timeout = watch_timeout(self._random)
         connection = AsyncExitStack()
         self._source = await connection.enter_async_context(
@@ -280,7 +280,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         if self._is_closed:
             raise trio.ClosedResourceError("this watch was closed while it was connecting")
         self._phase = "watching"
-        self._pacing.accepted()
+        self._pacing.record_accepted()
         self._watches += 1
         self._arrived = 0
         self._patience = timeout + END_GRACE
@@ -306,7 +306,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             self._arrived += 1
             self._told += 1
             if event.type == "BOOKMARK":
-                self._patience = LONGEST_SILENCE
+                self._patience = MAX_SILENCE
             elif version != self._repeated:
                 self._repeated = ""  # only what a new watch begins with can have been seen
                 events.append(event)

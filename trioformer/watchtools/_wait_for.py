@@ -13,7 +13,7 @@ import trio
 
 from .._retry import (
     HEALTHY_AFTER,
-    RETRIED,
+    REQUEST_ERRORS,
     Backoff,
     BackoffPolicy,
     ErrorClass,
@@ -108,10 +108,10 @@ async def wait_for(
     if isinstance(condition, Condition):
         missing_ok = missing_ok or condition.missing_ok
     rng = random.Random()
-    waiting = _Waiting(api, name, condition, missing_ok, on_retry, Backoff(backoff, rng=rng), rng)
+    waiting = _Waiting(api, name, condition, missing_ok, on_retry, Backoff(backoff or BackoffPolicy(), rng=rng), rng)
     try:
         return await waiting.run()
-    except RETRIED as error:
+    except REQUEST_ERRORS as error:
         error.add_note(f"while waiting for {waiting}")
         raise
 
@@ -168,7 +168,7 @@ class _Waiting(Generic[T]):
         while True:
             try:
                 return await self._api.list(field_selector=selector, page_size=None)
-            except RETRIED as error:
+            except REQUEST_ERRORS as error:
                 if classify_error(error) is ErrorClass.PERMANENT:
                     raise
                 delay = self._backoff.next_delay(at_least=retry_after(error, self._random))

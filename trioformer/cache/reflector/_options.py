@@ -7,7 +7,7 @@ from typing import final
 
 import attrs
 
-from ..._retry import LONGEST_SILENCE, BackoffPolicy, WatchErrorHandler
+from ..._retry import MAX_SILENCE, BackoffPolicy, WatchErrorHandler
 from ...client import Undecodable, UndecodableHandler
 
 SHORTEST_SILENCE = 20.0
@@ -37,8 +37,8 @@ class ReflectorOptions:
     internal_error_retry: float = 0.0
     """Seconds for which internal errors in a running watch are answered by watching again instead of a new list."""
     max_silence: float = attrs.field(
-        default=LONGEST_SILENCE,
-        validator=[attrs.validators.ge(SHORTEST_SILENCE), attrs.validators.le(LONGEST_SILENCE)],
+        default=MAX_SILENCE,
+        validator=[attrs.validators.ge(SHORTEST_SILENCE), attrs.validators.le(MAX_SILENCE)],
     )
     """Seconds without a word after which a watch is broken and resumed, once it is known that bookmarks come.
 

@@ -51,8 +51,8 @@ import trio
 
 from ..._retry import (
     END_GRACE,
-    LONGEST_SILENCE,
-    RETRIED,
+    MAX_SILENCE,
+    REQUEST_ERRORS,
     ErrorClass,
     Pacing,
     RetryWindow,
@@ -176,7 +176,7 @@ class Reflector(Generic[T]):
             with trio.CancelScope() as self._attempt:
                 try:
                     await self._list_and_watch()
-                except (*RETRIED, TransformError) as error:
+                except (*REQUEST_ERRORS, TransformError) as error:
                     self._status.record_failure(error)
                     at_least = retry_after(error, self._random)
             await self._back_off(at_least)
@@ -214,7 +214,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         self._status.record_phase(InformerPhase.LISTING)
-        self._pacing.began()
+        self._pacing.record_request()
         version = "" if self._is_unavailable else self._resource_version or "0"
         self._collector.begin()
         try:
@@ -288,7 +288,7 @@ class Reflector(Generic[T]):
     async def _watch(self) -> bool:
         """Watch once, with a streamed list first if nothing has been listed; say whether the next list may be one."""
         pacing, events = self._pacing, self._status.events
-        pacing.began()
+        pacing.record_request()
         has_ended = gave_up = is_reported = is_overload = False
         at_least = 0.0
         try:
@@ -308,8 +308,8 @@ class Reflector(Generic[T]):
                 raise
             is_reported = True
         finally:
-            accepted, lived = pacing.is_accepted, pacing.lived
-            pacing.ended()
+            accepted, lived = pacing.is_accepted, pacing.duration
+            pacing.record_end()
         self._status.record_phase(InformerPhase.CONNECTING)
         if accepted and not self._has_listed and not is_overload:
             # A busy server that does not know streamed lists keeps the deadline moving until the watch's own end.
@@ -336,7 +336,7 @@ class Reflector(Generic[T]):
         version = "" if is_initial and self._is_unavailable else self._resource_version
         if self._must_check_version and not is_initial:
             await self._check(version)
-        with trio.CancelScope(deadline=trio.current_time() + LONGEST_SILENCE) as opening:
+        with trio.CancelScope(deadline=trio.current_time() + MAX_SILENCE) as opening:
             async with self._source.watch(
                 resource_version=version,
                 timeout_seconds=timeout,
@@ -344,7 +344,7 @@ class Reflector(Generic[T]):
                 on_undecodable=self._report_undecodable,
             ) as source:
                 opening.deadline = math.inf
-                self._pacing.accepted()
+                self._pacing.record_accepted()
                 self._status.watches += 1
                 # A watch from no particular version begins with the present state, in no order of versions.
                 self._is_ordered = version not in ("", "0")
@@ -352,7 +352,7 @@ class Reflector(Generic[T]):
                     return False
                 await self._read(source, allowed=allowed)
         if opening.cancelled_caught:
-            raise ConnectionFailedError(f"no answer to a watch of {self._source.name} for {LONGEST_SILENCE:g} s")
+            raise ConnectionFailedError(f"no answer to a watch of {self._source.name} for {MAX_SILENCE:g} s")
         return True
 
     async def _check(self, version: str) -> None:
@@ -366,10 +366,10 @@ class Reflector(Generic[T]):
     def _limits(self, is_initial: bool) -> tuple[int, float]:
         """The ``timeoutSeconds`` of the next watch, and how long it may be silent before its first bookmark."""
         silence = self._options.max_silence
-        if silence < LONGEST_SILENCE and not is_initial:
+        if silence < MAX_SILENCE and not is_initial:
             return int(silence - SHORT_WATCH_MARGIN * (1 + self._random.random())), silence
         timeout = watch_timeout(self._random)
-        if silence < LONGEST_SILENCE:
+        if silence < MAX_SILENCE:
             return timeout, silence
         return timeout, FIRST_BOOKMARK if self._knows_bookmarks else timeout + END_GRACE
 
@@ -413,7 +413,7 @@ class Reflector(Generic[T]):
         if guard.cancelled_caught:
             self._must_check_version = True
             # Below the time between two bookmarks silence is what was asked for.
-            level = logging.WARNING if self._options.max_silence == LONGEST_SILENCE else logging.DEBUG
+            level = logging.WARNING if self._options.max_silence == MAX_SILENCE else logging.DEBUG
             logger.log(level, "watch of %s was silent for %g s; watching again", self._source.name, allowed)
 
     def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
