@@ -391,7 +391,7 @@ async def test_a_forgotten_version_is_the_same_error_in_either_form(
         for _ in range(2):
             with pytest.raises(ExpiredError, match=r"^watch pods in namespace shop: ") as caught:
                 await anext(play.events)
-        assert caught.value.__notes__ == ["the watch had come to resourceVersion 6; list again"]
+        assert caught.value.__notes__ == ["the watch had reached resourceVersion 6; list again"]
         assert play.events.resource_version == "6"
         assert play.events.statistics().phase == "failed"
     assert len(play.carrier.requests) == 2
@@ -511,7 +511,7 @@ async def test_silence_after_a_bookmark_is_broken_and_resumed(autojump_clock: Mo
         assert [(await anext(play.events)).object.resource_version for _ in range(2)] == ["7", "8"]
     assert play.carrier.versions[:2] == ["5", "7"]
     assert play.carrier.times[:2] == [0, 89 + 90]
-    assert [str(found) for found in play.retries] == ["watch pods in namespace shop: the server was silent for 90 s"]
+    assert [str(found) for found in play.retries] == ["watch pods in namespace shop: the server sent nothing for 90 s"]
 
 
 async def test_without_a_bookmark_a_watch_may_be_silent_until_it_should_have_ended(autojump_clock: MockClock) -> None:

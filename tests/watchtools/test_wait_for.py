@@ -203,10 +203,10 @@ async def test_an_object_that_is_not_there_is_an_error(client: Client, pods: Api
     with pytest.raises(NotFoundError) as caught:
         await wait_for(pods, "web-0", has_condition("Ready"))
     assert str(caught.value).startswith(
-        "wait for pods/web-0 in namespace default: condition Ready=True: there is none (HTTP 404, NotFound)"
+        "wait for pods/web-0 in namespace default: condition Ready=True: the object does not exist (HTTP 404, NotFound)"
     )
     assert (caught.value.code, caught.value.details.name, caught.value.details.kind) == (404, "web-0", "pods")
-    with pytest.raises(NotFoundError, match=r"^wait for nodes/n: has_no_taint: there is none"):
+    with pytest.raises(NotFoundError, match=r"^wait for nodes/n: has_no_taint: the object does not exist"):
         await wait_for(client.api(Node), "n", has_no_taint)
 
 
@@ -215,9 +215,9 @@ def has_no_taint(node: Node) -> bool:
 
 
 async def test_what_cannot_name_one_object_is_refused(client: Client, pods: Api[Pod]) -> None:
-    with pytest.raises(ValueError, match="must not be empty"):
+    with pytest.raises(ValueError, match="not an empty string"):
         await wait_for(pods, "", created())
-    with pytest.raises(ValueError, match=r"^pods belong to a namespace, and this is the API of all; give it one"):
+    with pytest.raises(ValueError, match=r"^wait_for needs an Api with a namespace, since pods are namespaced"):
         await wait_for(client.api(Pod), "web-0", created())
 
 
@@ -353,7 +353,7 @@ async def test_an_object_that_is_deleted_meanwhile_is_an_error(
     api_server.delete(Pod, "web-0")
     await wait_all_tasks_blocked()
     assert isinstance(wait.outcome, NotFoundError)
-    assert "condition Ready=True: it was deleted" in str(wait.outcome)
+    assert "condition Ready=True: the object was deleted" in str(wait.outcome)
     assert wait.outcome.details.uid == made.uid
 
 
@@ -369,7 +369,7 @@ async def test_an_object_that_was_replaced_is_an_error_too(
         api_server.compact()
     await trio.sleep(60)
     assert isinstance(wait.outcome, NotFoundError)
-    assert "another one has its name" in str(wait.outcome)
+    assert "a new one has the same name" in str(wait.outcome)
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------

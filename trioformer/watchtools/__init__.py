@@ -1,8 +1,8 @@
-"""Watching without a cache: a watch that resumes by itself, and waiting for one object.
+"""Watch without a cache: a watch that resumes after it ends or fails, and waiting for one object.
 
-- ``_resuming_watch.py``: :func:`resuming_watch`, the events after a version across the ends and failures of watches
-- ``_wait_for.py``: :func:`wait_for`, until an object meets a condition
-- ``_conditions.py``: :func:`created`, :func:`deleted`, :func:`has_condition`, :func:`has_field`
+- ``_resuming_watch.py``: :func:`resuming_watch`, the events after a version, across the ends and failures of watches
+- ``_wait_for.py``: :func:`wait_for`, waits until an object meets a condition
+- ``_conditions.py``: the conditions :func:`created`, :func:`deleted`, :func:`has_condition` and :func:`has_field`
 """
 
 from __future__ import annotations

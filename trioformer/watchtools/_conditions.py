@@ -1,4 +1,4 @@
-"""What can be waited for (``kubectl wait --for``)."""
+"""The conditions that ``wait_for`` can wait for (``kubectl wait --for``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 from ..models import KubernetesObject, Unstructured, to_dict
 
 FieldValue: TypeAlias = str | int | float | bool
-"""What a field can be compared with."""
+"""A value with which a field can be compared."""
 
 _JSONObject: TypeAlias = Mapping[str, object]
 
@@ -18,20 +18,20 @@ _JSONObject: TypeAlias = Mapping[str, object]
 @final
 @attrs.frozen
 class Condition:
-    """A question about an object that there is, of any kind; made by functions such as :func:`has_condition`.
+    """A predicate for existing objects of any kind; made by functions such as :func:`has_condition`.
 
-    It is called like any other predicate, so that conditions can be combined::
+    It can be called, so that conditions can be combined::
 
         ready = has_condition("Ready")
         await wait_for(pods, "web-0", lambda pod: ready(pod) and pod.spec.node_name == "node-1")
     """
 
     description: str
-    """What is waited for, for errors."""
+    """The condition in words, for messages."""
     is_met_by: Callable[[KubernetesObject], bool] = attrs.field(repr=False)
-    """The question."""
+    """The predicate."""
     missing_ok: bool = False
-    """Whether the object is waited for too, without being told."""
+    """Whether ``wait_for`` also waits for the object to exist, without ``missing_ok=True``."""
 
     def __call__(self, obj: KubernetesObject) -> bool:
         """Whether the object meets the condition."""
@@ -44,47 +44,47 @@ class Condition:
 @final
 @attrs.frozen
 class Deletion:
-    """That an object is gone; made by :func:`deleted`."""
+    """The condition that an object is gone; made by :func:`deleted`."""
 
     uid: str | None = None
-    """Whose end is waited for; None for the object that is there at first."""
+    """The uid of the object; None for the object that exists when the wait begins."""
 
     def __str__(self) -> str:
         return "deletion" if self.uid is None else f"deletion of uid {self.uid}"
 
 
 def created() -> Condition:
-    """Make the condition that there is such an object (``kubectl wait --for=create``)."""
+    """Return the condition that the object exists (``kubectl wait --for=create``)."""
     return Condition("creation", lambda _: True, missing_ok=True)
 
 
 def deleted(*, uid: str | None = None) -> Deletion:
-    """Make the condition that an object is gone (``kubectl wait --for=delete``).
+    """Return the condition that the object is gone (``kubectl wait --for=delete``).
 
-    It is met when there is no object of that name, or another one: a new uid means that the old object was deleted,
-    even when nobody has seen the moment in between.
+    It is met when no object of that name exists, or one with another uid: a new uid means that the old object was
+    deleted, even when no watch has seen the deletion.
 
     Args:
-        uid: Whose end to wait for, such as that of the object which one has just deleted; None for the object that is
-            there when the waiting begins, which may be its successor already.
+        uid: The uid of the object, such as that of one which the caller has just deleted; None for the object that
+            exists when the wait begins, which may already be a new object of the same name.
     """
     return Deletion(uid)
 
 
 def has_condition(type: str, status: str = "True") -> Condition:  # noqa: A002  # what the API calls it
-    """Make the condition that an entry of ``status.conditions`` has a status (``kubectl wait --for=condition=…``).
+    """Return the condition that an entry of ``status.conditions`` has a status (``kubectl wait --for=condition=…``).
 
-    An entry that was written for an older generation of the object does not count: its own ``observedGeneration``
-    says so, or that of the whole status.
-    Absent conditions are not met, whatever the status that is asked for.
+    An entry for an older generation of the object does not count; its own ``observedGeneration`` decides, or else that
+    of the whole status.
+    A missing entry does not meet the condition, whatever the status.
 
     Args:
-        type: Such as ``Ready`` or ``Available``; upper and lower case are the same, as for kubectl.
-        status: ``True``, ``False`` or ``Unknown``; likewise.
+        type: Such as ``Ready`` or ``Available``; case does not matter, as for kubectl.
+        status: ``True``, ``False`` or ``Unknown``; case does not matter.
     """
 
     def is_met_by(obj: KubernetesObject) -> bool:
-        # From the JSON, so that a custom kind needs no class for its status.
+        # Reads the JSON, so that a custom kind needs no class for its status.
         whole = cast("_JSONObject", to_dict(obj))
         conditions = _mapping(whole.get("status")).get("conditions")
         entries = map(_mapping, conditions) if isinstance(conditions, list) else ()
@@ -95,16 +95,16 @@ def has_condition(type: str, status: str = "True") -> Condition:  # noqa: A002  
 
 
 def has_field(path: str, value: FieldValue) -> Condition:
-    """Make the condition that a field has a value (``kubectl wait --for=jsonpath=…``).
+    """Return the condition that a field has a value (``kubectl wait --for=jsonpath=…``).
 
     Args:
         path: Attribute names joined by dots, such as ``status.phase`` or ``spec.node_name``, and the keys of maps, as
-            in ``metadata.labels.app``; of an :class:`~trioformer.models.Unstructured` the names in its JSON.  For what
-            is in a list, or has a dot in its name, write a predicate.
-        value: What the field must be equal to; one that is absent is equal to nothing.
+            in ``metadata.labels.app``; for an :class:`~trioformer.models.Unstructured` the names in its JSON.  Write a
+            predicate for an element of a list, and for a name with a dot.
+        value: The value that the field must be equal to; an absent field is not equal to any value.
 
     Raises:
-        AttributeError: From waiting: the kind has no such field.
+        AttributeError: Raised by ``wait_for``: the kind has no such field.
     """
     names = path.split(".")
 
@@ -123,12 +123,12 @@ def _mapping(value: object) -> _JSONObject:
     return cast("_JSONObject", value) if isinstance(value, Mapping) else {}
 
 
-def _is_same(found: object, asked: str) -> bool:
-    return isinstance(found, str) and found.casefold() == asked.casefold()
+def _is_same(found: object, wanted: str) -> bool:
+    return isinstance(found, str) and found.casefold() == wanted.casefold()
 
 
 def _is_current(entry: _JSONObject, whole: _JSONObject) -> bool:
-    """Whether a condition was written for the object as it is (kubectl ``pkg/cmd/wait``)."""
+    """Return whether an entry is for the current generation of the object (kubectl ``pkg/cmd/wait``)."""
     generation = _mapping(whole.get("metadata")).get("generation")
     observed = entry.get("observedGeneration")
     if not isinstance(observed, int):

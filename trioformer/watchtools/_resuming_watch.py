@@ -1,26 +1,28 @@
-"""A watch that outlives its connections, without a cache (client-go ``tools/watch/retrywatcher.go``).
+"""A watch that resumes after it ends or fails, without a cache (client-go ``tools/watch/retrywatcher.go``).
 
-One watch is an answer that ends after some minutes, or breaks.
-What follows decides whether the reader hears of it:
+A single watch is one HTTP response, which the server ends after some minutes, or which breaks.
+This table says what the resuming watch does then; "report" is a call of ``on_retry``, or a log line:
 
 ====================================================  =============================================================
-what happened                                         what the resuming watch does
+what happens                                          what the resuming watch does
 ====================================================  =============================================================
-410 or a version too large, as an answer or an event  raise ExpiredError: only a list can mend it
-400, 401, 403, 404, 405; a certificate                raise it: waiting does not mend it
-the same frame does not decode three times            raise DecodeError: the server would send it for ever
-any other answer or ERROR event, a frame that is none report, back off (at least ``Retry-After``), watch again
+410 or a too large version, as response or event      raise ExpiredError: only a new list helps
+400, 401, 403, 404, 405; a certificate                raise it: waiting does not help
+three watches in a row end at an undecodable frame    raise DecodeError: the server keeps sending it
+any other response, ERROR event or undecodable frame  report, back off (at least ``Retry-After``), watch again
 watch cannot connect                                  report, back off, watch again
-watch ends or breaks after 30 s or more               watch again at once
-watch ends or breaks after 1 s or more                pause for a tenth of its life, watch again
-watch ends or breaks within a second                  report if it told nothing, back off, watch again
-watch is silent for longer than it may be             break it, report, watch again
+watch ends or breaks after 30 s or more               watch again immediately
+watch ends or breaks after 1 s or more                pause for a tenth of its duration, watch again
+watch ends or breaks within a second                  report if it sent no event, back off, watch again
+watch sends nothing for too long                      close it, report, watch again
 ====================================================  =============================================================
 
-These are the reflector's rules but for one: where a reflector lists again because it cannot know whether the version
-is still good, this watches again, and the server says so if it is not.
+A watch that breaks, instead of ending, is always reported.
 
-All of it happens in the reader's own task, inside of its read.
+The reflector has the same rules but for one: where it lists again because it cannot know whether the version is still
+valid, this watches again, and the server rejects the version if it is not.
+
+All of this happens in the reader's own task, inside its read.
 """
 
 from __future__ import annotations
@@ -56,13 +58,13 @@ from ..models import FieldSelector, KubernetesObject, LabelSelector
 
 T = TypeVar("T", bound=KubernetesObject)
 
-MOST_UNDECODED: Final = 3
-"""Watches in a row that may end at the same frame that does not decode; a proxy's error page is not sent so often."""
+MAX_UNDECODABLE: Final = 3
+"""Watches in a row that may end at an undecodable frame; the error page of a proxy is not sent so often."""
 
 WatchPhase: TypeAlias = Literal[
     "not started", "connecting", "watching", "backing off", "disconnected", "failed", "closed"
 ]
-"""What a resuming watch is doing; ``disconnected`` after a read that was cancelled, until the next one."""
+"""What a resuming watch is doing; ``disconnected`` from a cancelled read until the next one."""
 
 logger = logging.getLogger("trioformer.watchtools")
 
@@ -70,111 +72,96 @@ logger = logging.getLogger("trioformer.watchtools")
 @final
 @attrs.frozen(kw_only=True)
 class ResumingWatchStatistics:
-    """What a resuming watch is doing, and how well."""
+    """What a resuming watch is doing, and its counts."""
 
     phase: WatchPhase
     """What it is doing."""
     last_error: Exception | None
-    """The newest failure; None after a success."""
+    """The last failure; None after a success."""
     failures_in_a_row: int
     """Failures since the last success."""
     retry_at: float
-    """Before when nothing is sent, on trio's clock; infinity unless it is backing off."""
+    """The time before which nothing is sent, on trio's clock; infinity unless it is backing off."""
     last_contact: float
-    """When the server last sent anything, on trio's clock; minus infinity before it first did."""
+    """When the server last sent anything, on trio's clock; minus infinity before it did."""
     watches: int
     """Watches that the server accepted."""
     events: int
-    """Events that the server sent, bookmarks and repeated ones included."""
+    """Events that the server sent, including bookmarks and repeated events."""
     buffered: int
-    """Events that have arrived and were not handed out yet."""
+    """Events that have been received and not yet been returned to the reader."""
     resource_version: str
-    """Where a watch would resume."""
+    """The version from which to resume."""
 
 
 @final
+@attrs.define(eq=False, repr=False)
 class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     """The events of a watch that resumes by itself, for one task at a time; made by :func:`resuming_watch`.
 
-    ``async for event in events`` ends by an error only, since a server always ends a watch at some time.
-    Events come in the order of the server and each of them once; bookmarks are not handed out.
-    Two changes of one object are two events, unless the server has forgotten the first: then an
-    :class:`~trioformer.errors.ExpiredError` comes instead.
+    ``async for event in events`` ends only with an error, since a server always ends a watch at some time.
+    Each event is returned once, in the order of the server; bookmarks are not returned.
+    Two changes of one object are two events.
+    If the server no longer has the next event, an :class:`~trioformer.errors.ExpiredError` is raised instead.
     """
 
-    __slots__ = (
-        "_arrived",
-        "_connection",
-        "_events",
-        "_failure",
-        "_failures",
-        "_handed_out",
-        "_is_closed",
-        "_is_reading",
-        "_last_contact",
-        "_last_error",
-        "_on_retry",
-        "_pacing",
-        "_patience",
-        "_phase",
-        "_random",
-        "_repeated",
-        "_slices",
-        "_source",
-        "_told",
-        "_undecoded",
-        "_version",
-        "_watch",
-        "_watches",
-        "_what",
-    )
+    _watch: Callable[..., AbstractAsyncContextManager[WatchStream[T]]]
+    _name: str
+    """What is watched, for messages."""
+    _version: str
+    """The resourceVersion of the last event that was received."""
+    _backoff: BackoffPolicy | None
+    _on_retry: WatchErrorHandler | None
+    _random: random.Random = attrs.field(factory=random.Random, init=False)
+    _pacing: Pacing = attrs.field(init=False)
+    _slices: Slices = attrs.field(factory=Slices, init=False)
+    _source: WatchStream[T] | None = attrs.field(default=None, init=False)
+    _connection: AsyncExitStack | None = attrs.field(default=None, init=False)
+    _events: deque[WatchEvent[T]] = attrs.field(factory=deque, init=False)
+    """Received, and not yet returned to the reader."""
+    _returned_version: str = attrs.field(init=False)
+    """The resourceVersion of the last event that was returned to the reader."""
+    _resumed_version: str = attrs.field(init=False)
+    """Where the current watch resumed; empty once it has sent an event of another version."""
+    _phase: WatchPhase = attrs.field(default="not started", init=False)
+    _is_reading: bool = attrs.field(default=False, init=False)
+    _is_closed: bool = attrs.field(default=False, init=False)
+    _max_silence: float = attrs.field(default=math.inf, init=False)
+    """Seconds for which the current watch may send nothing."""
+    _last_contact: float = attrs.field(default=-math.inf, init=False)
+    _last_error: Exception | None = attrs.field(default=None, init=False)
+    _final_error: Exception | None = attrs.field(default=None, init=False)
+    """The error that ends the watch; each read raises it again."""
+    _failures_in_a_row: int = attrs.field(default=0, init=False)
+    _undecodable_in_a_row: int = attrs.field(default=0, init=False)
+    _watches: int = attrs.field(default=0, init=False)
+    _events_received: int = attrs.field(default=0, init=False)
+    _events_of_watch: int = attrs.field(default=0, init=False)
 
-    def __init__(
-        self,
-        watch: Callable[..., AbstractAsyncContextManager[WatchStream[T]]],
-        what: str,
-        resource_version: str,
-        backoff: BackoffPolicy | None,
-        on_retry: WatchErrorHandler | None,
-    ) -> None:
-        self._watch = watch
-        self._what = what
-        self._on_retry = on_retry
-        self._random = random.Random()
-        self._pacing = Pacing(backoff, self._random)
-        self._version = self._handed_out = self._repeated = resource_version
-        self._events: deque[WatchEvent[T]] = deque()
-        self._slices = Slices()
-        self._source: WatchStream[T] | None = None
-        self._connection: AsyncExitStack | None = None
-        self._phase: WatchPhase = "not started"
-        self._is_reading = self._is_closed = False
-        self._last_contact = -math.inf
-        self._patience = math.inf
-        self._failure: Exception | None = None
-        self._last_error: Exception | None = None
-        self._failures = self._undecoded = self._watches = self._arrived = self._told = 0
+    def __attrs_post_init__(self) -> None:
+        self._pacing = Pacing(self._backoff, self._random)
+        self._returned_version = self._resumed_version = self._version
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._what}: {self._phase}, at {self.resource_version}>"
+        return f"<{type(self).__name__} of {self._name}: {self._phase}, at {self.resource_version}>"
 
     @property
     def resource_version(self) -> str:
-        """Where to watch again, later or elsewhere, without missing what has not been handed out yet."""
-        return self._handed_out if self._events else self._version
+        """The version from which another watch returns every event that this one has not returned yet."""
+        return self._returned_version if self._events else self._version
 
     def statistics(self) -> ResumingWatchStatistics:
-        """What it is doing, and how well."""
-        # A watch that has lived for a second is a success, though nothing may have happened yet.
-        is_well = self._phase == "watching" and not self._pacing.is_very_short
+        """Return what the watch is doing, and its counts."""
+        # A watch that has lasted for a second is a success, even if no event has been sent.
+        is_healthy = self._phase == "watching" and not self._pacing.is_very_short
         return ResumingWatchStatistics(
             phase=self._phase,
-            last_error=None if is_well else self._last_error,
-            failures_in_a_row=0 if is_well else self._failures,
+            last_error=None if is_healthy else self._last_error,
+            failures_in_a_row=0 if is_healthy else self._failures_in_a_row,
             retry_at=self._pacing.resume_at if self._phase == "backing off" else math.inf,
             last_contact=self._last_contact,
             watches=self._watches,
-            events=self._told,
+            events=self._events_received,
             buffered=len(self._events),
             resource_version=self.resource_version,
         )
@@ -192,23 +179,23 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
         event = self._events.popleft()
-        self._handed_out = event.object.resource_version
+        self._returned_version = event.object.resource_version
         return event
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and take all that have arrived: at least one.
+        """Wait for events, and return all that have been received: at least one.
 
         Raises:
-            ExpiredError: The server has forgotten what came after the last event; list again.
-                A note says which resourceVersion that was, and so does :attr:`resource_version`.
-            StatusError: An answer that waiting does not mend: 400, 401, 403, 404 or 405.
+            ExpiredError: The server no longer has the events after the last one; list again.
+                A note contains the last event's resourceVersion, and so does :attr:`resource_version`.
+            StatusError: A response for which waiting does not help: 400, 401, 403, 404 or 405.
             ConnectionFailedError: The server's certificate does not verify.
-            DecodeError: The server keeps sending a frame that is no event, or an object without a resourceVersion.
+            DecodeError: The server keeps sending an undecodable frame, or sent an object without a resourceVersion.
             trio.ClosedResourceError: The watch is closed.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Closes the connection; no event is lost: the next read watches again from where the last one ended, though
+            Closes the connection; no event is lost.  The next read resumes after the last event that was received, but
             not within a second of the last request.
         """
         if self._events:
@@ -226,10 +213,10 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             while True:
                 await trio.lowlevel.checkpoint_if_cancelled()
                 if self._is_closed:
-                    raise trio.ClosedResourceError("this watch is closed: its `async with` block has been left")
-                if self._failure is not None:
+                    raise trio.ClosedResourceError("this watch is closed: its `async with` block has ended")
+                if self._final_error is not None:
                     await self._disconnect()
-                    raise self._failure
+                    raise self._final_error
                 events = await self._try_to_receive()
                 if events:
                     return events
@@ -237,18 +224,18 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             self._is_reading = False
 
     async def _try_to_receive(self) -> list[WatchEvent[T]]:
-        """Connect if need be, and wait for one piece of the stream; whatever ends the stream closes it."""
+        """Connect if necessary, and wait for one batch; every failure closes the connection."""
         try:
             source = self._source if self._source is not None else await self._connect()
             return await self._read(source)
         except trio.EndOfChannel:
             await self._disconnect()
-            self._ended()
+            self._handle_end()
         except REQUEST_ERRORS as error:
             await self._disconnect()
-            self._failed(error)
+            self._handle_failure(error)
         except BaseException:
-            # Cancelled, most often, and then the stream cannot be read on.
+            # Most often Cancelled, after which the stream cannot be read any more.
             await self._disconnect()
             self._pacing.limit_rate()
             if self._phase in ("connecting", "watching"):
@@ -257,12 +244,12 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         return []
 
     async def _read(self, source: WatchStream[T]) -> list[WatchEvent[T]]:
-        # Counted from here: while nobody was reading, the silence was ours.
-        with trio.CancelScope(deadline=trio.current_time() + self._patience):
+        # The time starts here: nothing is received while nobody reads.
+        with trio.CancelScope(deadline=trio.current_time() + self._max_silence):
             batch = await source.receive_batch()
-            # no checkpoint between taking the events and noting their version
-            return self._take(batch)
-        raise ConnectionFailedError(f"watch {self._what}: the server was silent for {self._patience:g} s")
+            # no checkpoint between receiving the events and recording their version
+            return self._accept(batch)
+        raise ConnectionFailedError(f"watch {self._name}: the server sent nothing for {self._max_silence:g} s")
 
     async def _connect(self) -> WatchStream[T]:
         if self._pacing.is_waiting:
@@ -275,16 +262,16 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         self._source = await connection.enter_async_context(
             self._watch(resource_version=self._version, timeout_seconds=timeout)
         )
-        # no checkpoint between opening the connection and keeping it
+        # no checkpoint between opening the connection and storing it
         self._connection = connection
         if self._is_closed:
             raise trio.ClosedResourceError("this watch was closed while it was connecting")
         self._phase = "watching"
         self._pacing.record_accepted()
         self._watches += 1
-        self._arrived = 0
-        self._patience = timeout + END_GRACE
-        self._repeated = self._version
+        self._events_of_watch = 0
+        self._max_silence = timeout + END_GRACE
+        self._resumed_version = self._version
         return self._source
 
     async def _disconnect(self) -> None:
@@ -292,51 +279,51 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         if connection is not None:
             await connection.aclose()
 
-    def _take(self, batch: list[WatchEvent[T]]) -> list[WatchEvent[T]]:
-        """Note what has arrived; returns what is to be handed out."""
+    def _accept(self, batch: list[WatchEvent[T]]) -> list[WatchEvent[T]]:
+        """Record what has been received, and return the events for the reader."""
         events: list[WatchEvent[T]] = []
         self._last_contact = trio.current_time()
         for event in batch:
             version = event.object.resource_version
             if not version:
-                # Whatever comes after it could not be resumed from: the events before it are the last ones.
-                self._failure = DecodeError(f"watch {self._what}: the object of an event has no resourceVersion")
-                self._phase, self._last_error = "failed", self._failure
+                # The watch could not be resumed after this event, so only the events before it are returned.
+                self._final_error = DecodeError(f"watch {self._name}: the object of an event has no resourceVersion")
+                self._phase, self._last_error = "failed", self._final_error
                 break
-            self._arrived += 1
-            self._told += 1
+            self._events_of_watch += 1
+            self._events_received += 1
             if event.type == "BOOKMARK":
-                self._patience = MAX_SILENCE
-            elif version != self._repeated:
-                self._repeated = ""  # only what a new watch begins with can have been seen
+                self._max_silence = MAX_SILENCE
+            elif version != self._resumed_version:
+                self._resumed_version = ""  # only the first events of a watch can be repetitions
                 events.append(event)
             self._version = version
-            self._failures = self._undecoded = 0
+            self._failures_in_a_row = self._undecodable_in_a_row = 0
             self._last_error = None
         return events
 
-    # --- when a watch is over ---
+    # --- after a watch ---
 
-    def _ended(self) -> None:
+    def _handle_end(self) -> None:
         self._pacing.pause()
         self._phase = "backing off"
-        if not self._arrived and self._pacing.is_very_short:
-            self._report(ConnectionFailedError(f"watch {self._what}: the server ended it at once, without an event"))
+        if not self._events_of_watch and self._pacing.is_very_short:
+            self._report(ConnectionFailedError(f"watch {self._name}: the server ended it at once, without an event"))
 
-    def _failed(self, error: TrioformerError) -> None:
-        """Set the time of the next try, or raise what a next try does not mend."""
-        verdict = classify_error(error)
+    def _handle_failure(self, error: TrioformerError) -> None:
+        """Set the time of the next request, or raise an error for which another request does not help."""
+        error_class = classify_error(error)
         if isinstance(error, DecodeError):
-            self._undecoded += 1
-        if verdict is ErrorClass.EXPIRED:
-            self._failure = self._expired(error)
-        elif verdict is ErrorClass.PERMANENT or self._undecoded >= MOST_UNDECODED:
-            self._failure = error
-        if self._failure is not None:
-            self._phase, self._last_error = "failed", self._failure
-            if self._failure is error:
+            self._undecodable_in_a_row += 1
+        if error_class is ErrorClass.EXPIRED:
+            self._final_error = self._to_expired(error)
+        elif error_class is ErrorClass.PERMANENT or self._undecodable_in_a_row >= MAX_UNDECODABLE:
+            self._final_error = error
+        if self._final_error is not None:
+            self._phase, self._last_error = "failed", self._final_error
+            if self._final_error is error:
                 raise error
-            raise self._failure from error
+            raise self._final_error from error
         if self._pacing.is_accepted and isinstance(error, ConnectionFailedError):
             self._pacing.pause()
         else:
@@ -344,8 +331,8 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         self._phase = "backing off"
         self._report(error)
 
-    def _expired(self, error: TrioformerError) -> ExpiredError:
-        """One kind of error for all that a list mends."""
+    def _to_expired(self, error: TrioformerError) -> ExpiredError:
+        """Return an ExpiredError for every error after which the caller has to list again."""
         if isinstance(error, ExpiredError):
             expired = error
         else:
@@ -355,13 +342,13 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
                 code=error.code,
                 reason=error.reason,
                 details=error.details,
-                where=f"watch {self._what}",
+                where=f"watch {self._name}",
             )
-        expired.add_note(f"the watch had come to resourceVersion {self._version}; list again")
+        expired.add_note(f"the watch had reached resourceVersion {self._version}; list again")
         return expired
 
     def _report(self, error: TrioformerError) -> None:
-        self._failures += 1
+        self._failures_in_a_row += 1
         self._last_error = error
         if self._on_retry is not None:
             self._on_retry(error)
@@ -385,40 +372,41 @@ async def resuming_watch(
     on_retry: WatchErrorHandler | None = None,
     on_undecodable: UndecodableHandler | None = None,
 ) -> AsyncGenerator[ResumingWatch[T], None]:
-    """Watch what happens to objects, across the ends and failures of single watches.
+    """Watch objects, and resume the watch whenever it ends or fails.
 
-    The block is given the events, for ``async for event in events``.
-    The first request is sent by the first read.
+    The context manager yields the events, for ``async for event in events``.
+    The first read sends the first request.
 
-    For whoever must see each event and needs no cache.
-    A :class:`~trioformer.cache.SharedInformer` has one, and lists again when the server has forgotten what comes next.
+    Use it for programs that must see each event and need no cache.
+    A :class:`~trioformer.cache.SharedInformer` has a cache, and lists again when the server no longer has the next
+    event.
 
     Args:
         api: Kind and namespace.
-        resource_version: See everything after it: a list's, or :attr:`ResumingWatch.resource_version`.
+        resource_version: Return the events after it: a list's, or :attr:`ResumingWatch.resource_version`.
         label_selector: Only objects whose labels match.
         field_selector: Only objects whose fields match.
-        backoff: The delays between tries.
-        on_retry: Told of every failure that is gone on from; by default they are logged.
-        on_undecodable: Told of each frame that does not decode, and the rest goes on; None makes it a failure.
+        backoff: The delays between requests after failures.
+        on_retry: Called with every failure that is retried; None logs them.
+        on_undecodable: Called with each undecodable frame, and the watch continues; None makes it a failure.
 
     Raises:
-        ValueError: ``resource_version`` is empty or ``"0"``, which name no state to go on from.
+        ValueError: ``resource_version`` is empty or ``"0"``, from which a watch cannot be resumed.
         SelectorError: A selector does not parse.
 
     Ownership:
-        No task is started: what happens happens in the reader's task, and what the block raises leaves it as it is.
-        Leaving it closes the connection.
+        Starts no task: everything happens in the reader's task, and exceptions of the block are not wrapped.
+        Leaving the block closes the connection.
 
     Source:
-        client-go ``tools/watch/retrywatcher.go``, which retries a 410 that is an HTTP answer for ever; here both forms
-        of it are an :class:`~trioformer.errors.ExpiredError`.
+        client-go ``tools/watch/retrywatcher.go``, which retries a 410 response for ever; here the response and the
+        event are both an :class:`~trioformer.errors.ExpiredError`.
     """
-    what = str(api.resource) if api.namespace is None else f"{api.resource} in namespace {api.namespace}"
+    name = str(api.resource) if api.namespace is None else f"{api.resource} in namespace {api.namespace}"
     if resource_version in ("", "0"):
         raise ValueError(
-            f"a watch of {what} cannot be resumed from resourceVersion {resource_version!r}, which is no particular"
-            " state; list first and begin with the list's"
+            f"a watch of {name} cannot be resumed from resourceVersion {resource_version!r}, which names no specific"
+            " state; list first and pass the list's resourceVersion"
         )
     watch = partial(
         api.watch,
@@ -427,7 +415,7 @@ async def resuming_watch(
         allow_bookmarks=True,
         on_undecodable=on_undecodable,
     )
-    events = ResumingWatch[T]._create(watch, what, resource_version, backoff, on_retry)
+    events = ResumingWatch[T]._create(watch, name, resource_version, backoff, on_retry)
     try:
         yield events
     finally:

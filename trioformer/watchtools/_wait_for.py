@@ -1,4 +1,4 @@
-"""Waiting for one object (``kubectl wait``)."""
+"""Wait for one object (``kubectl wait``)."""
 
 from __future__ import annotations
 
@@ -64,61 +64,62 @@ async def wait_for(
 ) -> T | None:
     """Wait until an object meets a condition, as ``kubectl wait`` does.
 
-    The object is listed, then watched across the ends of watches and the failures of the server, and listed again when
-    the server has forgotten what came next.
-    What is judged is always a state that the server has told: a watch that ends tells nothing.
-    Every state that is seen is judged, in order; after a list anew, those in between are not.
+    Lists the object, then watches it across the ends and failures of watches, and lists it again when the server no
+    longer has the next event.
+    The condition is checked on each state that the server sends, in order, and never because a watch has ended.
+    States between a watch and a new list are missed.
 
-    Bring a deadline, since some conditions are never met::
+    Set a deadline, since some conditions are never met::
 
         with trio.fail_after(60):
             pod = await wait_for(pods, "web-0", has_condition("Ready"))
 
     Args:
         api: Kind and namespace.
-        name: Which object.
-        condition: :func:`has_condition`, :func:`has_field`, :func:`created`, :func:`deleted`, or any function that is
-            given an object and says whether it will do; what it raises leaves ``wait_for`` as it is.
-        missing_ok: Whether to wait for the object too, should there be none, and for its successor, should it be
-            deleted.  If not, either is an error, as the object that was meant cannot meet the condition any more.
-        backoff: The delays between tries.
-        on_retry: Told of every failure that is gone on from; by default they are logged.
+        name: The object's name.
+        condition: :func:`has_condition`, :func:`has_field`, :func:`created`, :func:`deleted`, or any function that
+            takes an object and returns whether it meets the condition; its exceptions propagate unchanged.
+        missing_ok: Whether to wait also while the object does not exist, and for a new object of the same name after
+            it was deleted.  Otherwise either is an error, since the object cannot meet the condition any more.
+        backoff: The delays between requests after failures.
+        on_retry: Called with every failure that is retried; None logs them.
 
     Returns:
         The object as it was when it met the condition; None for a deletion.
 
     Raises:
-        NotFoundError: There is no such object, it was deleted or replaced while it was waited for, or the server does
-            not know the kind.
-        StatusError: Another answer that waiting does not mend: 400, 401, 403 or 405.  A note says what was waited for.
+        NotFoundError: The object does not exist, it was deleted or replaced during the wait, or the server does not
+            know the kind.
+        StatusError: Another response for which waiting does not help: 400, 401, 403 or 405.  A note names the object
+            and the condition.
         ConnectionFailedError: The server's certificate does not verify.
-        DecodeError: The server keeps sending a frame that is no event.
-        ValueError: The name is empty, or the kind has namespaces and the API is that of all.
+        DecodeError: The server keeps sending an undecodable frame.
+        ValueError: The name is empty, or the kind is namespaced and ``api`` has no namespace.
 
     Cancellation:
-        At any time; nothing is left.
+        Possible at any time; closes the connection.
 
     Ownership:
-        No task is started.
+        Starts no task.
     """
     if not name:
-        raise ValueError("the name of what is waited for must not be empty")
+        raise ValueError("wait_for needs the name of an object, not an empty string")
     if api.namespace is None and api.resource.namespaced:
-        raise ValueError(f"{api.resource} belong to a namespace, and this is the API of all; give it one")
+        raise ValueError(f"wait_for needs an Api with a namespace, since {api.resource} are namespaced")
     if isinstance(condition, Condition):
         missing_ok = missing_ok or condition.missing_ok
     rng = random.Random()
-    waiting = _Waiting(api, name, condition, missing_ok, on_retry, Backoff(backoff or BackoffPolicy(), rng=rng), rng)
+    wait = _Wait(api, name, condition, missing_ok, on_retry, Backoff(backoff or BackoffPolicy(), rng=rng), rng)
     try:
-        return await waiting.run()
+        return await wait.run()
     except REQUEST_ERRORS as error:
-        error.add_note(f"while waiting for {waiting}")
+        error.add_note(f"while waiting for {wait}")
         raise
 
 
 @final
 @attrs.define(eq=False, str=False)
-class _Waiting(Generic[T]):
+class _Wait(Generic[T]):
     """One call of :func:`wait_for`."""
 
     _api: Api[T]
@@ -130,7 +131,7 @@ class _Waiting(Generic[T]):
     _random: random.Random
     _was_seen: bool = False
     _uid: str = ""
-    """Of the object that is meant, once one was seen."""
+    """The uid of the object that is waited for, once it was seen."""
 
     async def run(self) -> T | None:
         """List and watch until the condition is met."""
@@ -159,7 +160,7 @@ class _Waiting(Generic[T]):
                     found = None if event.type == "DELETED" else event.object
                     if self._is_met_by(found):
                         return self._result(found)
-            # A server whose lists are too old for its own watches must not be asked in a tight loop.
+            # Without a delay, a server whose lists are too old for its own watches would get requests in a tight loop.
             if trio.current_time() - began >= HEALTHY_AFTER:
                 self._backoff.reset()
             await trio.sleep(self._backoff.next_delay())
@@ -176,7 +177,7 @@ class _Waiting(Generic[T]):
             await trio.sleep(delay)
 
     def _is_met_by(self, obj: T | None) -> bool:
-        """Judge a state of the object; None is that there is none."""
+        """Return whether a state of the object meets the condition; None if it does not exist."""
         if isinstance(self._condition, Deletion):
             return self._is_deletion(self._condition, obj)
         if not self._missing_ok:
@@ -184,11 +185,11 @@ class _Waiting(Generic[T]):
         if obj is None:
             return False
         self._uid, self._was_seen = obj.uid, True
-        answer: object = self._condition(obj)
-        if inspect.iscoroutine(answer):
-            answer.close()
-            raise TypeError(f"the condition {_words(self._condition)} must be a plain function, not an async one")
-        return bool(answer)
+        result: object = self._condition(obj)
+        if inspect.iscoroutine(result):
+            result.close()
+            raise TypeError(f"the condition {_describe(self._condition)} must be a plain function, not an async one")
+        return bool(result)
 
     def _is_deletion(self, condition: Deletion, obj: T | None) -> bool:
         if obj is None:
@@ -199,9 +200,9 @@ class _Waiting(Generic[T]):
 
     def _check_presence(self, obj: T | None) -> None:
         if obj is None:
-            problem = "it was deleted" if self._was_seen else "there is none"
+            problem = "the object was deleted" if self._was_seen else "the object does not exist"
         elif self._was_seen and obj.uid != self._uid:
-            problem = "it was deleted, and another one has its name"
+            problem = "the object was deleted, and a new one has the same name"
         else:
             return
         resource = self._api.resource
@@ -226,10 +227,10 @@ class _Waiting(Generic[T]):
 
     def __str__(self) -> str:
         place = f" in namespace {self._api.namespace}" if self._api.namespace is not None else ""
-        return f"{self._api.resource}/{self._name}{place}: {_words(self._condition)}"
+        return f"{self._api.resource}/{self._name}{place}: {_describe(self._condition)}"
 
 
-def _words(condition: object) -> str:
+def _describe(condition: object) -> str:
     if isinstance(condition, Condition | Deletion):
         return str(condition)
     name = getattr(condition, "__qualname__", None)
