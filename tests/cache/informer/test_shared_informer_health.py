@@ -237,7 +237,7 @@ async def test_an_object_of_a_foreign_namespace_is_left_out(
     await nursery.start(informer.run)
     await trio.sleep(1)
     assert len(informer.lister) == 1
-    assert str(told[0].error) == "a Pod of namespace two came where one was asked for; it is left out"
+    assert str(told[0].error) == "expected a Pod of namespace one, received one of namespace two"
 
 
 # --- objects that a program's own functions cannot read ---

@@ -307,7 +307,7 @@ async def test_a_watch_that_is_not_even_answered_is_given_up_after_ninety_second
     await play(source, Sink(), 200)
     assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
     assert 90.8 <= source.times[2] < 91.6
-    assert str(source.errors) == "[ConnectionFailedError('no answer to a watch of Pod for 90 s')]"
+    assert str(source.errors) == "[ConnectionFailedError('no response to a watch of Pod for 90 s')]"
 
 
 async def test_a_full_sink_is_not_taken_for_a_silent_server(
@@ -333,7 +333,7 @@ async def test_a_hopeless_answer_is_raised_after_the_grace_period(autojump_clock
     with pytest.raises(ForbiddenError) as caught:
         await play(source, Sink(), 1_000)
     assert trio.current_time() == pytest.approx(30)
-    assert caught.value.__notes__ == ["informer of Pod: nothing but such answers for 30 s"]
+    assert caught.value.__notes__ == ["informer of Pod: only permanent errors for 30 s"]
 
 
 async def test_a_hopeless_answer_is_raised_at_once_without_a_grace_period(

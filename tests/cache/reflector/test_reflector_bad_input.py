@@ -221,7 +221,7 @@ async def test_a_deletion_of_what_is_no_object_lists_again(
     async with following(server) as seen:
         assert seen.told == ["+a@1*", "+bad@2*", "-bad@2?"]
         assert [str(error) for error in seen.errors] == [
-            f"a deletion of {key or 'an unknown object'} does not decode; listing again"
+            f"the DELETED event of {key or 'an unknown object'} is undecodable; listing again"
         ]
         assert server.asked == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
 
@@ -491,9 +491,7 @@ async def test_items_that_are_no_models_are_left_out_and_reported(autojump_clock
     source = ScriptedListWatch([listing(pod("a"), *strangers, version=3)])  # type: ignore[arg-type]  # wrong on purpose
     async with following(source) as seen:
         assert seen.cache == {"a": "1"}
-        assert seen.reasons == [
-            f"{name} came where Pod was asked for; it is left out" for name in ("NoneType", "dict", "str", "type")
-        ]
+        assert seen.reasons == [f"expected a Pod, received a {name}" for name in ("NoneType", "dict", "str", "type")]
 
 
 @pytest.mark.parametrize("stranger", [None, {"metadata": {"name": "a", "resourceVersion": "4"}}, "pod"])

@@ -158,8 +158,8 @@ async def test_a_transform_that_fails_on_the_first_list_ends_the_informer(
     ("transform", "why"),
     [
         (lambda obj: None, "it must return a Pod, not a NoneType"),
-        (lambda obj: pod("other"), "it must leave namespace, name and resourceVersion as they are"),
-        (lambda obj: pod(obj.name, 99), "it must leave namespace, name and resourceVersion as they are"),
+        (lambda obj: pod("other"), "it must not change namespace, name or resourceVersion"),
+        (lambda obj: pod(obj.name, 99), "it must not change namespace, name or resourceVersion"),
     ],
 )
 async def test_a_transform_must_return_the_same_object(
@@ -232,7 +232,7 @@ async def test_what_does_not_decode_is_reported_and_its_last_state_is_kept(
         await trio.sleep(60)
     assert recorder.seen == ["+a@1*", "+b@1*", "+c@2", "-c@2?"], "b is there, and only its newest state is unknown"
     assert informer.statistics().reflector.undecodable == 2
-    assert "Pod default/b does not decode and is left out: no" in caplog.text
+    assert "undecodable Pod default/b is ignored: no" in caplog.text
     assert "secret" not in caplog.text
 
 
@@ -276,8 +276,8 @@ async def test_objects_without_a_name_or_of_another_kind_are_left_out_and_report
     await trio.sleep(2)
     assert recorder.seen == ["+a@1*", "+b@4", "+c@5"]
     assert [str(each.error) for each in told[:2]] == [
-        "a Pod came without a name; it is left out",
-        "Deployment came where Pod was asked for; it is left out",
+        "received a Pod without a name",
+        "expected a Pod, received a Deployment",
     ]
     assert len(told) == informer.statistics().reflector.undecodable == 4
 

@@ -100,7 +100,7 @@ async def test_every_event_moves_the_deadline_and_its_passing_means_plain_lists_
     assert source.asked == [("stream", ""), ("list", "0", "500"), ("watch", "8"), ("watch", "8")]
     assert source.times[1] == 20 + 7 * 9 + 10, "ten seconds after the last event"
     assert sink.seen == ["=a@8"]
-    assert "had no end after 93 s; listing plainly from now on" in caplog.text
+    assert "a watch-list was incomplete after 93 s; using lists from now on" in caplog.text
 
 
 async def test_a_stream_that_never_begins_is_given_up_after_thirty_seconds(

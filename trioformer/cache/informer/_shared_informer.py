@@ -63,7 +63,7 @@ _WORST_FIRST: tuple[InformerPhase, ...] = (
 
 
 def _worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
-    return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.in_step_at))
+    return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.up_to_date_at))
 
 
 @final
@@ -170,7 +170,7 @@ class SharedInformer(Generic[T]):
             self._processor,
             self._versions,
             on_synced=self._set_synced,
-            on_listed=lambda namespace: self._reflectors[namespace].list_taken(),
+            on_listed=lambda namespace: self._reflectors[namespace].record_list_stored(),
             on_refused=self._refused,
             on_undecodable=lambda namespace, obj, error: self._reflectors[namespace].report_undecodable(
                 undecodable(obj, error)
@@ -267,7 +267,7 @@ class SharedInformer(Generic[T]):
         reflectors = [each.statistics() for each in self._reflectors.values()]
         worst = _worst_of(reflectors)
         error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
-        age = trio.current_time() - min(each.in_step_at for each in reflectors)
+        age = trio.current_time() - min(each.up_to_date_at for each in reflectors)
         return InformerState(worst.phase, error, worst.retry_at, age)
 
     def statistics(self) -> InformerStatistics:

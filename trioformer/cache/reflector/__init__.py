@@ -1,12 +1,12 @@
-"""The reflector: keeps a sink in step with the API server by list and watch.
+"""The reflector: lists and watches the API server, and writes what it receives to a sink.
 
-- ``_reflector.py``: :class:`Reflector`, the loop and its table of what happens after which error
-- ``_options.py``: :class:`ReflectorOptions`, and the types of its callbacks
-- ``_status.py``: what a reflector is doing, what it counts, and which errors end it
-- ``_list_watch.py``: :class:`ListWatch`, what a reflector reads from, and :class:`ApiListWatch`
-- ``_watch_list.py``: a list that arrives as the beginning of a watch (KEP-3157)
+- ``_reflector.py``: :class:`Reflector`, the loop, and a table of what it does after which failure
+- ``_options.py``: :class:`ReflectorOptions`
+- ``_status.py``: :class:`ReflectorStatistics`, the phases, and which errors end a reflector
+- ``_list_watch.py``: :class:`ListWatch`, the source that a reflector reads from, and :class:`ApiListWatch`
+- ``_watch_list.py``: reads a watch-list, the list that is the beginning of a watch (KEP-3157)
 - ``_transform.py``: checks and transforms each object before it is written
-- ``_sink.py``: :class:`Sink`, what a reflector writes to
+- ``_sink.py``: :class:`Sink`, the protocol that a reflector writes to
 """
 
 from __future__ import annotations
@@ -21,3 +21,16 @@ from ._status import InformerPhase as InformerPhase
 from ._status import InformerState as InformerState
 from ._status import ReflectorStatistics as ReflectorStatistics
 from ._transform import Transform as Transform
+
+__all__ = [
+    "ApiListWatch",
+    "EventSource",
+    "InformerPhase",
+    "InformerState",
+    "ListWatch",
+    "Reflector",
+    "ReflectorOptions",
+    "ReflectorStatistics",
+    "Sink",
+    "Transform",
+]

@@ -1,4 +1,4 @@
-"""What a reflector needs of a server: a list and a watch."""
+"""The source that a reflector reads from: a list and a watch."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ class EventSource(Protocol[T]):
     """An open watch."""
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and take all that are complete.
+        """Wait for events, and return all that are complete.
 
         Raises:
             trio.EndOfChannel: The server has ended the watch.
-            ConnectionFailedError: The stream broke.
+            ConnectionFailedError: The connection broke.
             StatusError: The server sent an ERROR event.
-            DecodeError: The server sent something that is no event.
+            DecodeError: The server sent an undecodable frame.
         """
         ...
 
 
 class ListWatch(Protocol[T]):
-    """Where a reflector reads from; implement it to feed an informer from anything that lists and watches.
+    """The source that a reflector reads from; implement it to feed an informer from anything that lists and watches.
 
-    Both may raise `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError` and `DecodeError`, which the
-    reflector retries; anything else ends the informer.
+    Lists and watches may raise `StatusError`, `ConnectionFailedError`, `UnexpectedResponseError` and `DecodeError`,
+    after which the reflector retries; any other exception ends the informer.
     """
 
     @property
     def name(self) -> str:
-        """What is listed, for messages, such as ``Pod``."""
+        """The name of what is listed, for messages, such as ``Pod``."""
         ...
 
     @property
     def kind(self) -> type[T]:
-        """The class of what is listed; anything else that comes is left out and reported."""
+        """The class of the objects; an object of another class is ignored and reported as undecodable."""
         ...
 
     @property
     def supports_watch_list(self) -> bool:
-        """Whether :meth:`watch` understands ``send_initial_events`` (client-go: watch-list semantics)."""
+        """Whether :meth:`watch` supports ``send_initial_events`` (client-go: watch-list semantics)."""
         ...
 
     async def list(
         self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[T]:
-        """List everything.
+        """List all objects.
 
         Args:
             resource_version: ``"0"`` for any state, ``""`` for the newest, otherwise at least this one.
-            page_size: How many objects a page may hold; None asks for all at once.
-            on_undecodable: Given what does not decode, instead of an error.
+            page_size: The most objects that a page may contain; None requests all in one page.
+            on_undecodable: Called with each undecodable object, instead of an error.
         """
         ...
 
     async def check(self, *, resource_version: str) -> None:
-        """Ask as cheaply as possible whether the server knows ``resource_version``.
+        """Check as cheaply as possible whether the server has reached ``resource_version``.
 
-        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and tells
+        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
         nothing until it has.
 
         Raises:
-            StatusError: It does not: the version is too large.
+            StatusError: It has not: the version is too large.
         """
         ...
 
@@ -81,14 +81,14 @@ class ListWatch(Protocol[T]):
         send_initial_events: bool,
         on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[T]]:
-        """Watch for what happens after ``resource_version``, with bookmarks.
+        """Watch the changes after ``resource_version``, with bookmarks.
 
         Args:
-            resource_version: Where to begin.
-            timeout_seconds: When the server should end the watch.
-            send_initial_events: Begin with everything there is, in a state that is at least ``resource_version``, and
-                a bookmark with the annotation ``k8s.io/initial-events-end: "true"`` after it.
-            on_undecodable: Given what does not decode, instead of an error.
+            resource_version: The version after which the events begin.
+            timeout_seconds: Seconds after which the server should end the watch.
+            send_initial_events: Begin with all objects, in a state that is at least ``resource_version``, followed by a
+                bookmark with the annotation ``k8s.io/initial-events-end: "true"``.
+            on_undecodable: Called with each undecodable event, instead of an error.
         """
         ...
 
@@ -122,13 +122,13 @@ class ApiListWatch(Generic[T]):
 
     @property
     def supports_watch_list(self) -> bool:
-        """Always: whether the server does is found out by asking."""
+        """Always true; the reflector falls back to a list if the server does not support it."""
         return True
 
     async def list(
         self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[T]:
-        """List everything that the selectors allow."""
+        """List all objects that match the selectors."""
         return await self.api.list(
             label_selector=self.label_selector,
             field_selector=self.field_selector,
@@ -138,7 +138,7 @@ class ApiListWatch(Generic[T]):
         )
 
     async def check(self, *, resource_version: str) -> None:
-        """List one object that is at least as new."""
+        """List one object, in a state that is at least ``resource_version``."""
         await self.api.list_page(
             ListOptions(resource_version=resource_version, resource_version_match="NotOlderThan", limit=1)
         )
@@ -151,7 +151,7 @@ class ApiListWatch(Generic[T]):
         send_initial_events: bool,
         on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[T]]:
-        """Watch what the selectors allow."""
+        """Watch the objects that match the selectors."""
         return self.api.watch(
             label_selector=self.label_selector,
             field_selector=self.field_selector,

@@ -1,4 +1,4 @@
-"""How a reflector behaves: its options and the types of their callbacks."""
+"""The options of a reflector."""
 
 from __future__ import annotations
 
@@ -10,44 +10,45 @@ import attrs
 from ..._retry import MAX_SILENCE, BackoffPolicy, WatchErrorHandler
 from ...client import Undecodable, UndecodableHandler
 
-SHORTEST_SILENCE = 20.0
-"""Seconds below which watches would be made anew all the time."""
+MIN_MAX_SILENCE = 20.0
+"""The least ``max_silence``, seconds; with less, watches would be restarted all the time."""
 
 logger = logging.getLogger("trioformer.cache")
 
 
-def _log_undecodable(lost: Undecodable) -> None:
-    # Never its bytes: they may be a secret's.
-    logger.warning("%s %s does not decode and is left out: %s", lost.kind, lost.key or "without a key", lost.error)
+def _log_undecodable(found: Undecodable) -> None:
+    # Never its bytes: they may be those of a secret.
+    logger.warning("undecodable %s %s is ignored: %s", found.kind, found.key or "without a key", found.error)
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ReflectorOptions:
-    """How a reflector behaves, above all when things go wrong."""
+    """How a reflector lists and watches, and how it handles failures."""
 
     backoff: BackoffPolicy = attrs.field(factory=BackoffPolicy)
-    """The delays between tries."""
+    """The delays between requests after failures."""
     grace_period: float = 30.0
-    """Before the first sync: seconds of nothing but answers that waiting does not mend, before one is raised."""
+    """Before the first sync: seconds of permanent errors only, such as 403, after which one is raised."""
     retry_forever: bool = False
-    """Never raise them; client-go's behaviour."""
+    """Never raise them, which is client-go's behaviour."""
     watch_list: bool = True
-    """Ask for the first list as a stream (KEP-3157, client-go's ``WatchListClient``) where the server has that."""
+    """Request the first list as a watch-list (KEP-3157, client-go's ``WatchListClient``) where the server has it."""
     internal_error_retry: float = 0.0
-    """Seconds for which internal errors in a running watch are answered by watching again instead of a new list."""
+    """Seconds for which internal errors of an open watch are followed by another watch instead of a new list."""
     max_silence: float = attrs.field(
         default=MAX_SILENCE,
-        validator=[attrs.validators.ge(SHORTEST_SILENCE), attrs.validators.le(MAX_SILENCE)],
+        validator=[attrs.validators.ge(MIN_MAX_SILENCE), attrs.validators.le(MAX_SILENCE)],
     )
-    """Seconds without a word after which a watch is broken and resumed, once it is known that bookmarks come.
+    """Seconds without data after which a watch is closed and resumed, if the server is known to send bookmarks.
 
-    Below the default the guard no longer waits for bookmarks; instead each watch is asked to be a little shorter than
-    this, which costs one cheap request every ``max_silence`` seconds.
+    A value below the default applies to servers without bookmarks too.
+    Each watch is then requested to be a little shorter than this, which costs one cheap request every ``max_silence``
+    seconds.
     """
     stale_after: float = 120.0
     """Seconds without an open watch after which an informer is not healthy any more."""
     watch_error_handler: WatchErrorHandler | None = None
-    """Told of every failure; by default they are logged."""
+    """Called with every failure; None logs them."""
     undecodable_handler: UndecodableHandler = _log_undecodable
-    """Told of every object that does not decode; by default its key is logged, and never its bytes."""
+    """Called with every undecodable object; the default logs its key and never its bytes."""

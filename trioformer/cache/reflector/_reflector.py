@@ -1,42 +1,50 @@
-"""Keeping a sink in step with the server (client-go ``tools/cache/reflector.go``).
+"""Keep a sink up to date with the server (client-go ``tools/cache/reflector.go``).
 
-List once, then watch from the list's resourceVersion, for ever.
-The list comes as a stream where the server has that: a watch that begins with everything there is, tells where that
-ends with a bookmark, and goes on as the watch that was wanted anyway (KEP-3157).
-What can go wrong decides what comes next:
+The reflector lists once, and then watches from the list's resourceVersion for ever.
+Where the server supports it, the list is a watch-list (KEP-3157): a watch that begins with all objects, marks their end
+with a bookmark, and then continues with the changes.
+This table says what the reflector does next; "report" is a call of ``watch_error_handler``, or a log line:
 
 =====================================================  ==========================================================
-what happened                                          what the reflector does
+what happens                                           what the reflector does
 =====================================================  ==========================================================
-list: expired, or resourceVersion too large            list again at once, from the newest state (``""``)
-list: anything else                                    report, back off, list again
-streamed list: refused as a bad request, or its end    list plainly, and never ask this source for a stream again
-bookmark does not come
-streamed list: ends early                              back off, stream again; the second time list plainly for good
-streamed list: another answer that may be its fault    report, back off, list plainly the next time
-watch cannot connect, or 429 (answer or event)         report, back off (at least ``Retry-After``), watch again
-watch ends or breaks after 30 s or more                watch again at once from the last resourceVersion
-watch ends or breaks after 1 s or more                 pause for a tenth of its life, watch again
-watch ends or breaks within a second, after events     back off, watch again
+list, watch-list: expired, or too large a version      list again immediately, from the newest state (``""``)
+list: any other error                                  report, back off, list again
+watch-list: rejected (400, 422), or its end bookmark   use a list immediately, and no watch-list any more
+does not arrive in time
+watch-list: breaks, or ends within 30 s, before its    pause or back off, request a watch-list again; the second
+end bookmark                                           time in a row use a list immediately, as above
+watch-list: 401, 403, 404 or 405                       report, back off, request a watch-list again
+watch-list: any other response or error                report, back off, use a list the next time
+watch cannot connect, or 429 (response or event)       report, back off (at least ``Retry-After``), watch again
+watch ends or breaks after 30 s or more                watch again immediately from the last resourceVersion
+watch ends or breaks after 1 s or more                 pause for a tenth of its duration, watch again
+watch ends after events, or breaks, within a second    back off, watch again
 watch ends within a second without an event            report, back off, list again
-410, as an answer or as an event                       back off, list again from the last resourceVersion
-500 as an event, while ``internal_error_retry`` lasts  watch again
-any other answer or ERROR event, a frame that is none  report, back off, list again
-an object that does not decode                         report, go on; list again if it was the object of a deletion
-a transform or the store fails on an object            report, take the rest, back off, list again
-watch is silent for longer than it may be              break it, watch again
-the connection was lost, or silent                     ask whether the version is still known, then watch again
+410, as a response or as an event                      report, back off, list again from the last resourceVersion
+500 as an event, while ``internal_error_retry`` lasts  pause or back off, watch again
+any other response, ERROR event or decoding error      report, back off, list again
+an undecodable object or event                         call ``undecodable_handler``, continue; after a DELETED
+                                                       event report, back off, list again
+the transform or the store fails on an object          report, keep the other objects, back off, list again
+watch sends nothing for too long                       close it, watch again
+the connection was lost, or the watch sent nothing     check that the server knows the version, then watch again
 =====================================================  ==========================================================
 
-Every way round the loop passes a backoff or a watch that lived for a second, and the backoff starts anew only after a
-watch has lived for 30 s: a server that fails at once, cleanly or not, is never asked in a tight loop.
+A watch that breaks is always reported.
+Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, and errors of the
+transform immediately.
+
+Each cycle of the loop contains a backoff, or a watch that lasted for at least a second, and the backoff is reset only
+after a watch that lasted for at least 30 s.
+A server that ends each watch immediately, with or without an error, is therefore never sent requests in a tight loop.
 A proxy that cuts every watch short costs a tenth of the time, not most of it.
 
-Why silence needs a rule: a connection whose other end is gone without a word looks like a watch with nothing to tell.
+Why a watch that sends nothing needs a rule: a connection whose peer has vanished looks like a watch without changes.
 The server promises an end after ``timeoutSeconds``, and, once it has sent a bookmark, another about every minute.
 
-Why a lost connection needs a question: the server that answers next may have been restored from a backup.
-It accepts a watch from a version that is still to come, and is silent until it has come, with other objects.
+Why the version is checked after a lost connection: the server may have been restored from a backup.
+It then accepts a watch from a version that it has not reached yet, and sends nothing until it has, with other objects.
 """
 
 from __future__ import annotations
@@ -78,31 +86,33 @@ from ._list_watch import EventSource, ListWatch
 from ._options import ReflectorOptions, logger
 from ._sink import Sink
 from ._status import InformerPhase, ReflectorStatistics, ReflectorStatus
-from ._transform import ListCollector, ObjectTransformer, Transform, summed_up
+from ._transform import ListCollector, ObjectTransformer, Transform, combine_errors
 from ._watch_list import FIRST_EVENT_PATIENCE, read_watch_list
 
 T = TypeVar("T", bound=KubernetesObject)
 
-FIRST_BOOKMARK = 100.0
-"""Seconds within which a server that sends bookmarks has sent the first one of a watch."""
+FIRST_BOOKMARK_PATIENCE = 100.0
+"""Seconds within which a server that sends bookmarks sends the first one of a watch."""
 SHORT_WATCH_MARGIN = 6
-"""Seconds by which ``timeoutSeconds`` stay below a ``max_silence`` that is too short to wait for bookmarks."""
+"""Seconds by which ``timeoutSeconds`` is less than a ``max_silence`` that is too short to wait for bookmarks."""
 DEADLINE_STEP = 1.0
-"""Seconds that the deadline may lag behind: moving it for every event of a storm would cost more than the event."""
+"""Seconds that a deadline may lag behind, since moving it for every event of a burst costs more than the event."""
 
 
 @final
 class Reflector(Generic[T]):
-    """Feeds a sink from a list and a watch until it is cancelled.
+    """Lists and watches a source, and writes to a sink, until it is cancelled.
 
     Args:
-        list_watch: Where to read.
-        sink: Where to write; written to between checkpoints, so cancellation never splits a change.
-        options: What to do about failures.
+        list_watch: The source.
+        sink: Written to between checkpoints, so that cancellation never splits a change.
+        options: How to list and watch, and how to handle failures.
         transform: Applied to each object exactly once, before it is written.
-        namespace: What every object must belong to; empty when it may be any.
+        namespace: The namespace that every object must be in; empty for any.
         rng: Randomness of watch timeouts and backoff.
     """
+
+    # Not an attrs class: it has a constructor of its own, and generating unused methods costs 1 ms of each import.
 
     _source: ListWatch[T]
     _sink: Sink[T]
@@ -112,18 +122,18 @@ class Reflector(Generic[T]):
     _collector: ListCollector[T]
     _random: random.Random
     _pacing: Pacing
-    _internal_errors: RetryWindow
+    _internal_error_window: RetryWindow
     _attempt: trio.CancelScope
     _resource_version: str
-    _is_ordered: bool
-    _is_unavailable: bool
+    _is_in_version_order: bool
+    _is_version_unavailable: bool
     _is_paginated: bool
     _uses_watch_list: bool
-    _watch_lists_cut_short: int
+    _incomplete_watch_lists: int
     _must_check_version: bool
-    _must_list_plainly: bool
+    _must_use_list: bool
     _has_listed: bool
-    _knows_bookmarks: bool
+    _sends_bookmarks: bool
     _writers: Mapping[str, Callable[[T], None]]
 
     def __init__(
@@ -140,17 +150,17 @@ class Reflector(Generic[T]):
         self._sink = sink
         self._options = options if options is not None else ReflectorOptions()
         self._status = ReflectorStatus(list_watch.name, self._options)
-        self._transformer = ObjectTransformer(list_watch.kind, transform, self._report_undecodable, namespace)
+        self._transformer = ObjectTransformer(list_watch.kind, transform, self._on_undecodable, namespace)
         self._collector = ListCollector(self._transformer, self._status.is_final)
         self._random = rng if rng is not None else random.Random()
         self._pacing = Pacing(self._options.backoff, self._random)
-        self._internal_errors = RetryWindow(self._options.internal_error_retry)
+        self._internal_error_window = RetryWindow(self._options.internal_error_retry)
         self._attempt = trio.CancelScope()
         self._resource_version = ""
-        self._is_ordered = self._is_unavailable = self._is_paginated = False
-        self._has_listed = self._must_list_plainly = self._knows_bookmarks = False
+        self._is_in_version_order = self._is_version_unavailable = self._is_paginated = False
+        self._has_listed = self._must_use_list = self._sends_bookmarks = False
         self._uses_watch_list = self._options.watch_list and list_watch.supports_watch_list
-        self._watch_lists_cut_short = 0
+        self._incomplete_watch_lists = 0
         self._must_check_version = False
         self._writers = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
 
@@ -160,14 +170,14 @@ class Reflector(Generic[T]):
         return self._status.phase
 
     def statistics(self) -> ReflectorStatistics:
-        """What the reflector is doing, and how well."""
+        """Return what the reflector is doing, and its counts."""
         return self._status.statistics(self._resource_version)
 
     async def run(self) -> None:
-        """List, watch, and go on from every failure; until cancelled.
+        """List and watch, and retry after every failure, until cancelled.
 
         Raises:
-            StatusError: Before the first list has succeeded: one that waiting does not mend, after the grace period.
+            StatusError: Before the first list has succeeded: a permanent error, after the grace period.
             ConnectionFailedError: Likewise, when the server's certificate does not verify.
             TransformError: Before the first list has succeeded.
         """
@@ -181,141 +191,144 @@ class Reflector(Generic[T]):
                     at_least = retry_after(error, self._random)
             await self._back_off(at_least)
 
-    def relist(self, because: Sequence[IndexerError]) -> None:
-        """Break the watch off and list again after a backoff: the sink could not take all that it was given.
+    def relist(self, errors: Sequence[IndexerError]) -> None:
+        """Cancel the watch and list again after a backoff, since the sink could not store some objects.
 
         Raises:
-            Exception: What the handler of errors raises.
+            Exception: From ``ReflectorOptions.watch_error_handler``.
         """
-        self._status.record_out_of_step()
-        self._status.record_failure(summed_up(because))
+        self._status.record_outdated()
+        self._status.record_failure(combine_errors(errors))
         self._attempt.cancel()
 
-    def list_taken(self) -> None:
-        """Note that the sink has taken a list, and nothing of it was refused."""
-        self._status.record_in_step()
+    def record_list_stored(self) -> None:
+        """Record that the sink has stored every object of a list."""
+        self._status.record_up_to_date()
 
-    def report_undecodable(self, lost: Undecodable) -> None:
-        """Count and report an object whose trouble showed only behind the sink."""
+    def report_undecodable(self, found: Undecodable) -> None:
+        """Count and report an object that turned out to be undecodable after it was written to the sink."""
         self._status.undecodable += 1
-        self._options.undecodable_handler(lost)
+        self._options.undecodable_handler(found)
 
     async def _list_and_watch(self) -> None:
-        """List once and watch again and again; returns never, raises what only another list can mend."""
+        """List once, then watch again and again; never returns, and raises the errors that require another list."""
         self._has_listed = False
-        streams = self._uses_watch_list and not self._must_list_plainly
-        self._must_list_plainly = False
+        requests_watch_list = self._uses_watch_list and not self._must_use_list
+        self._must_use_list = False
         while True:
-            if not (self._has_listed or streams):
+            if not (self._has_listed or requests_watch_list):
                 await self._list()
-            streams = await self._watch() and self._uses_watch_list
+            requests_watch_list = await self._watch() and self._uses_watch_list
 
     # --- listing ---
 
     async def _list(self) -> None:
         self._status.record_phase(InformerPhase.LISTING)
         self._pacing.record_request()
-        version = "" if self._is_unavailable else self._resource_version or "0"
-        self._collector.begin()
+        version = "" if self._is_version_unavailable else self._resource_version or "0"
+        self._collector.start_list()
         try:
-            listing = await self._list_at(version)
+            listing = await self._request_list(version)
         except StatusError as error:
             if version == "" or classify_error(error) is not ErrorClass.EXPIRED:
                 raise
-            # Only the newest state can be had; a backoff would not change that.
-            self._is_unavailable = True
+            # The server can serve the newest state only; a backoff would not change that.
+            self._is_version_unavailable = True
             version = ""
-            self._collector.begin()
-            listing = await self._list_at(version)
+            self._collector.start_list()
+            listing = await self._request_list(version)
         if version == "0" and listing.pages > 1:
-            self._is_paginated = True  # the watch cache ignores limits, so this server has none
-        self._listed(await self._collector.take_all(listing.items), listing.resource_version)
-        self._collector.raise_failed()
+            self._is_paginated = True  # a watch cache ignores limits, so this server has none
+        self._replace(await self._collector.process_all(listing.items), listing.resource_version)
+        self._collector.raise_errors()
 
-    async def _list_at(self, version: str) -> ObjectList[T]:
-        # A limit would take a list at a resourceVersion away from the watch cache and to etcd.
+    async def _request_list(self, version: str) -> ObjectList[T]:
+        # With a limit, the server would read a list at a resourceVersion from etcd instead of from its watch cache.
         page_size = PAGE_SIZE if version in ("", "0") or self._is_paginated else None
         return await self._source.list(
-            resource_version=version, page_size=page_size, on_undecodable=self._report_undecodable
+            resource_version=version, page_size=page_size, on_undecodable=self._on_undecodable
         )
 
-    def _listed(self, objects: Sequence[T], version: str) -> None:
+    def _replace(self, objects: Sequence[T], version: str) -> None:
         self._has_listed = True
-        self._is_unavailable = self._must_check_version = False
-        self._watch_lists_cut_short = 0
+        self._is_version_unavailable = self._must_check_version = False
+        self._incomplete_watch_lists = 0
         self._resource_version = version
         self._status.record_list()
         self._sink.replace(objects, version, undecodable=frozenset(self._collector.undecodable))
 
-    async def _read_initial(self, source: EventSource[T]) -> bool:
-        """Read a streamed list; say whether its end has come in time.
+    async def _read_watch_list(self, source: EventSource[T]) -> bool:
+        """Read a watch-list, and return whether its end bookmark has arrived in time.
 
         Raises:
-            trio.EndOfChannel: The stream has ended before.
+            trio.EndOfChannel: The server has ended the watch before the end bookmark.
         """
         self._status.record_phase(InformerPhase.READING_WATCH_LIST)
         self._status.last_contact = trio.current_time()
-        self._collector.begin()
-        listing = await read_watch_list(source, self._collector.take, self._status.record_events)
+        self._collector.start_list()
+        listing = await read_watch_list(source, self._collector.process, self._status.record_events)
         if listing is None:
             return False
-        # no checkpoint between the end of the list and what came with it
-        self._listed(listing.objects, listing.resource_version)
-        self._is_ordered = True
-        self._collector.raise_failed()
+        # no checkpoint between the list and the events that were received with its end bookmark
+        self._replace(listing.objects, listing.resource_version)
+        self._is_in_version_order = True
+        self._collector.raise_errors()
         self._write(listing.rest)
         return True
 
-    def _must_list_at_once(self, error: StatusError | UnexpectedResponseError | DecodeError) -> bool:
-        """Whether an error of a streamed list means to list plainly at once; if not, to stream again at once.
+    def _is_watch_list_unsupported(self, error: StatusError | UnexpectedResponseError | DecodeError) -> bool:
+        """Return whether an error of a watch-list means that the server has none; False to request it again.
+
+        Either is done immediately.
 
         Raises:
-            TrioformerError: ``error``, when there is nothing to be done at once.
+            TrioformerError: ``error``, for every other error, which requires a backoff.
         """
         if isinstance(error, BadRequestError | InvalidError):
-            logger.info("%s: no streamed lists here, listing plainly from now on: %s", self._source.name, error)
+            logger.info("%s: the server has no watch-list, using lists from now on: %s", self._source.name, error)
             self._uses_watch_list = False
             return True
-        verdict = classify_error(error)
-        if verdict is ErrorClass.EXPIRED and not self._is_unavailable:
-            self._is_unavailable = True
+        error_class = classify_error(error)
+        if error_class is ErrorClass.EXPIRED and not self._is_version_unavailable:
+            self._is_version_unavailable = True
             return False
-        self._must_list_plainly = verdict is not ErrorClass.PERMANENT
+        self._must_use_list = error_class is not ErrorClass.PERMANENT
         raise error
 
     # --- watching ---
 
     async def _watch(self) -> bool:
-        """Watch once, with a streamed list first if nothing has been listed; say whether the next list may be one."""
+        """Watch once, beginning with a watch-list if there is no list yet; return whether the next may be one too."""
         pacing, events = self._pacing, self._status.events
         pacing.record_request()
-        has_ended = gave_up = is_reported = is_overload = False
+        has_ended = has_timed_out = has_failed = is_overload = False
         at_least = 0.0
         try:
-            gave_up = not await self._read_watch()
+            has_timed_out = not await self._read_watch()
         except trio.EndOfChannel:
             has_ended = True
         except (ConnectionFailedError, TooManyRequestsError) as error:
-            is_reported = True
+            has_failed = True
             self._must_check_version = True
             is_overload = isinstance(error, TooManyRequestsError)
             self._status.record_failure(error)
             at_least = retry_after(error, self._random)
         except (StatusError, UnexpectedResponseError, DecodeError) as error:
             if not self._has_listed:
-                return not self._must_list_at_once(error)
-            if not (pacing.is_accepted and self._is_passing(error)):
+                return not self._is_watch_list_unsupported(error)
+            if not (pacing.is_accepted and self._is_transient(error)):
                 raise
-            is_reported = True
+            has_failed = True
         finally:
-            accepted, lived = pacing.is_accepted, pacing.duration
+            accepted, duration = pacing.is_accepted, pacing.duration
             pacing.record_end()
         self._status.record_phase(InformerPhase.CONNECTING)
         if accepted and not self._has_listed and not is_overload:
-            # A busy server that does not know streamed lists keeps the deadline moving until the watch's own end.
-            if self._watch_list_was_cut_short(gave_up or (has_ended and lived >= FIRST_EVENT_PATIENCE), lived):
+            # The events of a busy server that has no watch-list move the deadline until the watch itself ends.
+            has_no_end = has_timed_out or (has_ended and duration >= FIRST_EVENT_PATIENCE)
+            if self._must_fall_back(has_no_end, duration):
                 return False
-        elif accepted and pacing.is_very_short and self._status.events == events and not is_reported:
+        elif accepted and pacing.is_very_short and self._status.events == events and not has_failed:
             raise ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
         if not accepted or pacing.is_very_short or is_overload:
             await self._back_off(at_least)
@@ -325,148 +338,148 @@ class Reflector(Generic[T]):
         return True
 
     async def _read_watch(self) -> bool:
-        """Open a watch and read it to its end; False when it was to begin with a list that had no end.
+        """Open a watch and read it to its end; return False when the end bookmark of a watch-list has not arrived.
 
         Raises:
-            trio.EndOfChannel: It has ended in the middle of a streamed list.
+            trio.EndOfChannel: The server has ended a watch-list before its end bookmark.
         """
         is_initial = not self._has_listed
         self._status.record_phase(InformerPhase.CONNECTING)
         timeout, allowed = self._limits(is_initial)
-        version = "" if is_initial and self._is_unavailable else self._resource_version
+        version = "" if is_initial and self._is_version_unavailable else self._resource_version
         if self._must_check_version and not is_initial:
-            await self._check(version)
+            await self._check_version(version)
         with trio.CancelScope(deadline=trio.current_time() + MAX_SILENCE) as opening:
             async with self._source.watch(
                 resource_version=version,
                 timeout_seconds=timeout,
                 send_initial_events=is_initial,
-                on_undecodable=self._report_undecodable,
+                on_undecodable=self._on_undecodable,
             ) as source:
                 opening.deadline = math.inf
                 self._pacing.record_accepted()
                 self._status.watches += 1
-                # A watch from no particular version begins with the present state, in no order of versions.
-                self._is_ordered = version not in ("", "0")
-                if is_initial and not await self._read_initial(source):
+                # A watch from no specific version begins with all objects, not in the order of their versions.
+                self._is_in_version_order = version not in ("", "0")
+                if is_initial and not await self._read_watch_list(source):
                     return False
                 await self._read(source, allowed=allowed)
         if opening.cancelled_caught:
-            raise ConnectionFailedError(f"no answer to a watch of {self._source.name} for {MAX_SILENCE:g} s")
+            raise ConnectionFailedError(f"no response to a watch of {self._source.name} for {MAX_SILENCE:g} s")
         return True
 
-    async def _check(self, version: str) -> None:
+    async def _check_version(self, version: str) -> None:
         try:
             await self._source.check(resource_version=version)
         except StatusError as error:
-            self._is_unavailable = classify_error(error) is ErrorClass.EXPIRED
+            self._is_version_unavailable = classify_error(error) is ErrorClass.EXPIRED
             raise
         self._must_check_version = False
 
     def _limits(self, is_initial: bool) -> tuple[int, float]:
-        """The ``timeoutSeconds`` of the next watch, and how long it may be silent before its first bookmark."""
+        """Return the ``timeoutSeconds`` of the next watch, and the seconds without data before its first bookmark."""
         silence = self._options.max_silence
         if silence < MAX_SILENCE and not is_initial:
             return int(silence - SHORT_WATCH_MARGIN * (1 + self._random.random())), silence
         timeout = watch_timeout(self._random)
         if silence < MAX_SILENCE:
             return timeout, silence
-        return timeout, FIRST_BOOKMARK if self._knows_bookmarks else timeout + END_GRACE
+        return timeout, FIRST_BOOKMARK_PATIENCE if self._sends_bookmarks else timeout + END_GRACE
 
-    def _is_passing(self, error: Exception) -> bool:
-        """Whether an error in a running watch is one of those that are answered by watching again, for a while."""
-        # A server that cannot read one of its objects says so with a reason of its own; only a list mends that.
+    def _is_transient(self, error: Exception) -> bool:
+        """Return whether to watch again after an error of an open watch, instead of listing again."""
+        # If the server cannot read one of its objects, the error has another reason, and only a list helps.
         return (
             isinstance(error, InternalServerError)
             and error.reason in ("", "InternalError")
-            and self._internal_errors.allows(trio.current_time())
+            and self._internal_error_window.allows(trio.current_time())
         )
 
     async def _read(self, source: EventSource[T], *, allowed: float) -> None:
-        """Pass events on until the stream ends, or is silent for longer than ``allowed`` seconds."""
+        """Write events until the watch ends, or sends nothing for ``allowed`` seconds."""
         sink, status = self._sink, self._status
         status.record_watch_opened()
         try:
-            with trio.CancelScope(deadline=trio.current_time() + allowed) as guard:
+            with trio.CancelScope(deadline=trio.current_time() + allowed) as scope:
                 while True:
                     try:
                         batch = await source.receive_batch()
                     except trio.EndOfChannel:
                         return
-                    # no checkpoint between taking the events and writing them to the sink
+                    # no checkpoint between receiving the events and writing them to the sink
                     if self._write(batch):
-                        self._knows_bookmarks = True
+                        self._sends_bookmarks = True
                         allowed = self._options.max_silence
                     status.events += len(batch)
                     if status.failures:
                         status.record_success()
                     if not sink.has_room:
-                        guard.deadline = math.inf  # a slow reader behind the sink is not the server's silence
+                        scope.deadline = math.inf  # the time of a slow reader of the sink is not the server's
                         status.behind_since = trio.current_time()
                         await sink.wait_for_room()
                         status.behind_since = math.inf
                     status.last_contact = now = trio.current_time()
-                    if guard.deadline > now + allowed or guard.deadline < now + allowed - DEADLINE_STEP:
-                        guard.deadline = now + allowed
+                    if scope.deadline > now + allowed or scope.deadline < now + allowed - DEADLINE_STEP:
+                        scope.deadline = now + allowed
         finally:
             status.record_watch_closed()
-        if guard.cancelled_caught:
+        if scope.cancelled_caught:
             self._must_check_version = True
-            # Below the time between two bookmarks silence is what was asked for.
+            # A watch without changes sends nothing for longer than a smaller max_silence.
             level = logging.WARNING if self._options.max_silence == MAX_SILENCE else logging.DEBUG
-            logger.log(level, "watch of %s was silent for %g s; watching again", self._source.name, allowed)
+            logger.log(level, "watch of %s received nothing for %g s; watching again", self._source.name, allowed)
 
     def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
-        """Write events to the sink; say whether there was a bookmark among them."""
-        take, writers = self._transformer.take, self._writers
+        """Write events to the sink, and return whether there was a bookmark among them."""
+        process, writers = self._transformer.process, self._writers
         has_bookmark = False
         for kind, obj in batch:
             if kind == "BOOKMARK":
                 has_bookmark = True
                 self._sink.bookmark(obj.resource_version)
             else:
-                taken = take(obj)
+                processed = process(obj)
                 write = writers.get(kind)
-                if taken is None or write is None:
-                    if taken is not None:
-                        self._transformer.refuse_event(kind, taken)
+                if processed is None or write is None:
+                    if processed is not None:
+                        self._transformer.report_unknown_type(kind, processed)
                     continue
-                write(taken)
-            self._is_ordered = self._is_ordered or kind != "ADDED"
-            if self._is_ordered:
+                write(processed)
+            self._is_in_version_order = self._is_in_version_order or kind != "ADDED"
+            if self._is_in_version_order:
                 self._resource_version = obj.resource_version or self._resource_version
         return has_bookmark
 
-    def _watch_list_was_cut_short(self, has_no_end: bool, lived: float) -> bool:
-        """Note that a streamed list has not come to its end; say whether to list plainly instead, from now on."""
-        self._watch_lists_cut_short += 1
-        if has_no_end or self._watch_lists_cut_short > 1:
+    def _must_fall_back(self, has_no_end: bool, duration: float) -> bool:
+        """Record a watch-list without an end bookmark, and return whether to use lists from now on."""
+        self._incomplete_watch_lists += 1
+        if has_no_end or self._incomplete_watch_lists > 1:
             logger.warning(
-                "%s: a streamed list had no end after %.0f s; listing plainly from now on", self._source.name, lived
+                "%s: a watch-list was incomplete after %.0f s; using lists from now on", self._source.name, duration
             )
             self._uses_watch_list = False
         return not self._uses_watch_list
 
-    # --- success and failure ---
+    # --- failures ---
 
-    def _report_undecodable(self, lost: Undecodable) -> None:
-        """Count and report an object that cannot be taken; what is known of it stays as it is.
+    def _on_undecodable(self, found: Undecodable) -> None:
+        """Count and report an undecodable object, of which the sink keeps the last state.
 
         Raises:
-            DecodeError: It was deleted, and only a list can tell which one it was.
+            DecodeError: The object was deleted, and a list is necessary to find out which object it was.
         """
         if not self._has_listed:
-            self._collector.undecodable.add(lost.key)
-        self.report_undecodable(lost)
-        if lost.event_type == "DELETED":
-            raise DecodeError(f"a deletion of {lost.key or 'an unknown object'} does not decode; listing again")
+            self._collector.undecodable.add(found.key)
+        self.report_undecodable(found)
+        if found.event_type == "DELETED":
+            raise DecodeError(f"the DELETED event of {found.key or 'an unknown object'} is undecodable; listing again")
 
     async def _back_off(self, at_least: float) -> None:
         status = self._status
         self._pacing.back_off(at_least)
         status.record_phase(InformerPhase.BACKING_OFF)
         status.retry_at = self._pacing.resume_at
-        if status.fatal_since is not None:
-            status.retry_at = min(status.retry_at, status.fatal_since + self._options.grace_period)
+        if status.final_since is not None:
+            status.retry_at = min(status.retry_at, status.final_since + self._options.grace_period)
         await trio.sleep_until(status.retry_at)
         status.retry_at = math.inf

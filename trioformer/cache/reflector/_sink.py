@@ -1,4 +1,4 @@
-"""What a reflector writes to."""
+"""The protocol that a reflector writes to."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
 
 
 class Sink(Protocol[T_contra]):
-    """Where a reflector writes; it knows nothing else of what becomes of the objects."""
+    """Receives what a reflector reads; its methods return without waiting, except :meth:`wait_for_room`."""
 
     def add(self, obj: T_contra) -> None:
-        """Take an ADDED event."""
+        """Write the object of an ADDED event."""
 
     def update(self, obj: T_contra) -> None:
-        """Take a MODIFIED event."""
+        """Write the object of a MODIFIED event."""
 
     def delete(self, obj: T_contra) -> None:
-        """Take a DELETED event."""
+        """Write the object of a DELETED event."""
 
     def bookmark(self, resource_version: str) -> None:
-        """Take a BOOKMARK event's resourceVersion."""
+        """Write the resourceVersion of a BOOKMARK event."""
 
     def replace(
         self, objects: Sequence[T_contra], resource_version: str, *, undecodable: frozenset[str] = frozenset()
     ) -> None:
-        """Take a list's whole answer.
+        """Write a whole list.
 
         Args:
-            objects: What was listed.
-            resource_version: The list's.
-            undecodable: Keys of objects that exist and are not among ``objects``, because they do not decode.
+            objects: The objects of the list.
+            resource_version: The resourceVersion of the list.
+            undecodable: Keys of objects that exist and are not among ``objects``, because they are undecodable.
         """
 
     @property
     def has_room(self) -> bool:
-        """Whether the writer may go on without waiting."""
+        """Whether the writer may continue without waiting."""
         ...
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room again; a checkpoint only when there is none."""
+        """Wait until there is room; a checkpoint only if it has to wait."""

@@ -1,4 +1,4 @@
-"""The gate in front of the sink: what comes in is of the right kind, has a name, and is transformed exactly once."""
+"""Check and transform each object, exactly once, before it is written to the sink."""
 
 from __future__ import annotations
 
@@ -15,92 +15,92 @@ from ...models import KubernetesObject, encode, key_of, make_object
 T = TypeVar("T", bound=KubernetesObject)
 
 Transform: TypeAlias = Callable[[T], T]
-"""Makes of an object what the cache is to hold, for example without the parts that nobody reads; must be quick.
+"""Returns the object that the cache stores, for example without the parts that nobody reads; must be quick.
 
-What it leaves out is gone: the cache keeps nothing of the object that came.
+The cache keeps no reference to the original object.
 """
 
 
 @final
 @attrs.define(eq=False)
 class ObjectTransformer(Generic[T]):
-    """Objects on their way from the server to the sink.
+    """Checks and transforms objects between the server and the sink.
 
-    client-go applies a transform when an object is queued, and, of a streamed initial list, twice; here it is once,
-    on arrival.
+    client-go applies a transform when an object is queued, and to the objects of a watch-list twice; here it is applied
+    once, when an object is received.
 
     Args:
-        kind: What every object must be.
-        transform: Applied to each object, deleted ones included.
-        report: Told of what cannot be taken.
-        namespace: What every object must belong to; empty when it may be any.
+        kind: The class that every object must have.
+        transform: Applied to each object, including deleted ones.
+        on_undecodable: Called with each object that fails a check.
+        namespace: The namespace that every object must be in; empty for any.
     """
 
     kind: type[T]
     transform: Transform[T] | None
-    report: Callable[[Undecodable], None]
+    on_undecodable: Callable[[Undecodable], None]
     namespace: str = ""
 
-    def take(self, obj: T) -> T | None:
-        """Check and transform one object; None when it cannot be taken, which has been reported then.
+    def process(self, obj: T) -> T | None:
+        """Check and transform one object; if it fails a check, report it and return None.
 
         Raises:
-            TransformError: The transform failed, or gave something that is not the same object any more.
+            TransformError: The transform failed, or returned something that is not a state of the same object.
         """
         if not isinstance(obj, self.kind) or not obj.name or (self.namespace and obj.namespace != self.namespace):
-            self._refuse(obj)
+            self._report_invalid(obj)
             return None
         return obj if self.transform is None else self._transformed(obj, self.transform)
 
     def _transformed(self, obj: T, transform: Transform[T]) -> T | None:
         try:
-            made = transform(obj)
-            if made is obj:
+            result = transform(obj)
+            if result is obj:
                 return obj
-            problem = self._problem_of(made, obj)
-            # A changed object carries the JSON that it came from; a cache that is to be small must not keep that.
+            problem = self._find_problem(result, obj)
+            # A changed object refers to the JSON of the original, which the cache must not keep in memory.
             if not problem:
-                return make_object(type(made), encode(made))
+                return make_object(type(result), encode(result))
         except DecodeError as error:
-            self.report(undecodable(obj, error))  # the object is to blame, not the transform
+            self.on_undecodable(undecodable(obj, error))  # the error is in the object, not in the transform
             return None
-        except Exception as error:  # a user's function: whatever it raises becomes one clear error
+        except Exception as error:  # a user's function may raise anything; callers handle one type of error
             raise self._error(obj, type(error).__name__) from error
         raise self._error(obj, problem)
 
-    def _problem_of(self, made: object, obj: T) -> str:
-        if not isinstance(made, self.kind):
-            return f"it must return a {self.kind.__name__}, not a {type(made).__name__}"
-        if key_of(made) != key_of(obj) or made.resource_version != obj.resource_version:
-            return "it must leave namespace, name and resourceVersion as they are"
+    def _find_problem(self, result: object, obj: T) -> str:
+        if not isinstance(result, self.kind):
+            return f"it must return a {self.kind.__name__}, not a {type(result).__name__}"
+        if key_of(result) != key_of(obj) or result.resource_version != obj.resource_version:
+            return "it must not change namespace, name or resourceVersion"
         return ""
 
     def _error(self, obj: T, problem: str) -> TransformError:
-        # Never the object's content, nor the text of what was raised: they may be a secret's.
+        # Never the object's content, nor the text of the exception: they may contain a secret.
         return TransformError(f"the transform of {self.kind.__name__} failed on {key_of(obj)}: {problem}", key_of(obj))
 
-    def _refuse(self, obj: object) -> None:
+    def _report_invalid(self, obj: object) -> None:
         wanted = self.kind.__name__
         if not isinstance(obj, self.kind):
-            problem = f"{type(obj).__name__} came where {wanted} was asked for"
+            problem = f"expected a {wanted}, received a {type(obj).__name__}"
         elif not obj.name:
-            problem = f"a {wanted} came without a name"
+            problem = f"received a {wanted} without a name"
         else:
-            problem = f"a {wanted} of namespace {obj.namespace} came where {self.namespace} was asked for"
-        error = DecodeError(f"{problem}; it is left out")
+            problem = f"expected a {wanted} of namespace {self.namespace}, received one of namespace {obj.namespace}"
+        error = DecodeError(problem)
         if isinstance(obj, KubernetesObject):
-            self.report(attrs.evolve(undecodable(obj, error), kind=wanted))
+            self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=wanted))
         else:
-            self.report(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
+            self.on_undecodable(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
 
-    def refuse_event(self, kind: str, obj: T) -> None:
-        """Report an event of a type that there is not."""
-        error = DecodeError(f"an event of unknown type {kind!r} came; it is left out")
-        self.report(attrs.evolve(undecodable(obj, error), event_type=kind))
+    def report_unknown_type(self, event_type: str, obj: T) -> None:
+        """Report an event of an unknown type."""
+        error = DecodeError(f"received an event of unknown type {event_type!r}")
+        self.on_undecodable(attrs.evolve(undecodable(obj, error), event_type=event_type))
 
 
 def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
-    """Describe an object whose trouble showed only when somebody read it."""
+    """Describe an object that turned out to be undecodable when its fields were read."""
     return Undecodable(kind=type(obj).__name__, key=key_of(obj), raw=encode(obj), event_type="", error=error)
 
 
@@ -110,65 +110,65 @@ E = TypeVar("E", TransformError, IndexerError)
 @final
 @attrs.define(eq=False)
 class ListCollector(Generic[T]):
-    """One list after another on its way to the sink, plain or streamed.
+    """Checks and transforms the objects of one list after another, and collects the failures of each list.
 
     Args:
-        arrivals: Checks and transforms each object.
-        is_final: Whether a failed transform is the end of everything, as it is by default before the first list.
+        transformer: Checks and transforms each object.
+        is_final: Whether an error of the transform is raised immediately; the default before the first list.
     """
 
-    _arrivals: ObjectTransformer[T]
+    _transformer: ObjectTransformer[T]
     _is_final: Callable[[TransformError], bool]
     undecodable: set[str] = attrs.field(factory=set, init=False)
-    """The keys of what is there, in some state that could not be taken."""
-    _failed: list[TransformError] = attrs.field(factory=list, init=False)
+    """The keys of objects that exist, and of which the list contains no usable state."""
+    _errors: list[TransformError] = attrs.field(factory=list, init=False)
 
-    def begin(self) -> None:
-        """Forget what the last list lacked."""
+    def start_list(self) -> None:
+        """Discard the failures of the last list."""
         self.undecodable.clear()
-        self._failed.clear()
+        self._errors.clear()
 
-    def take(self, obj: T) -> T | None:
-        """Check and transform one object; None when it cannot be taken.
+    def process(self, obj: T) -> T | None:
+        """Check and transform one object; None if that fails.
 
         Raises:
-            TransformError: The transform failed, and that is the end.
+            TransformError: The transform failed, and the error is final.
         """
         try:
-            taken = self._arrivals.take(obj)
+            processed = self._transformer.process(obj)
         except TransformError as error:
             if self._is_final(error):
                 raise
-            self._failed.append(error)
+            self._errors.append(error)
             self.undecodable.add(error.key)
             return None
-        if taken is not None:
-            self.undecodable.discard(key_of(taken))
-        return taken
+        if processed is not None:
+            self.undecodable.discard(key_of(processed))
+        return processed
 
-    async def take_all(self, objects: Iterable[T]) -> tuple[T, ...]:
+    async def process_all(self, objects: Iterable[T]) -> tuple[T, ...]:
         """Check and transform a whole list, in slices of about a millisecond."""
-        taken: list[T] = []
+        found: list[T] = []
         slices = Slices()
         for obj in objects:
-            if (made := self.take(obj)) is not None:
-                taken.append(made)
+            if (processed := self.process(obj)) is not None:
+                found.append(processed)
             if slices.is_over():
                 await slices.checkpoint()
-        return tuple(taken)
+        return tuple(found)
 
-    def raise_failed(self) -> None:
-        """Say what the transform has failed on.
+    def raise_errors(self) -> None:
+        """Raise if the transform has failed on any object of the list.
 
         Raises:
-            TransformError: That of the first such object.
+            TransformError: The error of the first such object, with the number of the others.
         """
-        if self._failed:
-            raise summed_up(self._failed)
+        if self._errors:
+            raise combine_errors(self._errors)
 
 
-def summed_up(errors: Sequence[E]) -> E:
-    """The first of several errors, which says how many more there are."""
+def combine_errors(errors: Sequence[E]) -> E:
+    """Return the first of several errors, with the number of the others in its text."""
     first = errors[0]
     if len(errors) == 1:
         return first

@@ -1,12 +1,14 @@
-"""A list that comes as the beginning of a watch (KEP-3157; client-go ``reflector.go`` watchList).
+"""Read a watch-list, the list that is the beginning of a watch (KEP-3157; client-go ``reflector.go`` watchList).
 
-Everything there is comes as ADDED events, mixed with what happens meanwhile, and then a bookmark with an annotation
-says that this was all, and at which resourceVersion.
+The server sends an ADDED event for every object, mixed with the changes that happen meanwhile.
+A bookmark with an annotation ends the list and carries its resourceVersion.
 
-Why a deadline: a server or proxy that does not know ``sendInitialEvents`` ignores it, and what it then sends looks like
-a stream whose end is still to come.  Each event moves the deadline, so that no list is too long.
-But when an event concerns an object that has come already, everything else has come too, and a busy kind would go on
-moving the deadline for as long as the watch lives: from then on the end has a minute.
+Why there are deadlines: a server or proxy that does not know ``sendInitialEvents`` ignores it, and then what it sends
+looks like a watch-list that has not ended yet.
+Each event moves the deadline, so that a list may have any length.
+Once an event concerns an object that has been received before, every other object has been received too, and changes
+of a busy kind would move the deadline for as long as the watch lasts.
+From then on the end bookmark must arrive within a minute.
 """
 
 from __future__ import annotations
@@ -26,68 +28,68 @@ from ._list_watch import EventSource
 T = TypeVar("T", bound=KubernetesObject)
 
 FIRST_EVENT_PATIENCE: Final = 30.0
-"""Seconds that a streamed list may take to begin."""
+"""Seconds within which the first event of a watch-list must arrive."""
 NEXT_EVENT_PATIENCE: Final = 10.0
-"""Seconds that it may pause after each event; its end bookmark follows its last event at once."""
+"""Seconds within which the next event must arrive; the end bookmark follows the last event immediately."""
 END_PATIENCE: Final = 60.0
-"""Seconds that the end bookmark may take after the first event that is no object's first."""
+"""Seconds within which the end bookmark must arrive after the first event of an object that was received before."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-"""The annotation of the bookmark after a streamed list; only the value ``true`` counts."""
+"""The annotation of the bookmark that ends a watch-list; only the value ``true`` counts."""
 
 
 @final
 @attrs.frozen
 class WatchList(Generic[T]):
-    """What a stream had brought when its end bookmark came."""
+    """What was received up to the end bookmark of a watch-list, and together with it."""
 
     objects: tuple[T, ...]
-    """Everything that exists, in the order in which it first came."""
+    """All objects, in the order in which they were first received."""
     resource_version: str
-    """The end bookmark's."""
+    """The resourceVersion of the end bookmark."""
     rest: Sequence[WatchEvent[T]]
-    """Events that arrived together with the bookmark, and belong after the list."""
+    """Events that were received together with the bookmark, to be written after the list."""
 
 
 async def read_watch_list(
-    source: EventSource[T], take: Callable[[T], T | None], progress: Callable[[int], None]
+    source: EventSource[T], process: Callable[[T], T | None], on_events: Callable[[int], None]
 ) -> WatchList[T] | None:
-    """Gather a streamed list up to its end bookmark.
+    """Read a watch-list up to its end bookmark.
 
     Args:
         source: A watch that was opened with ``send_initial_events``.
-        take: Checks and transforms each object; None leaves it out.
-        progress: Told of how many events have come, whenever some have.
+        process: Checks and transforms each object; None ignores the object.
+        on_events: Called with the number of events in each batch.
 
     Returns:
-        The list, or None when nothing has come for too long.
+        The list, or None when a deadline has passed.
 
     Raises:
-        trio.EndOfChannel: The stream has ended before.
-        DecodeError: An event is of a type that there is not.
+        trio.EndOfChannel: The server has ended the watch before the end bookmark.
+        DecodeError: An event has an unknown type.
     """
-    gathered: dict[str, T] = {}
-    latest = math.inf
-    with trio.CancelScope(deadline=trio.current_time() + FIRST_EVENT_PATIENCE) as guard:
+    objects: dict[str, T] = {}
+    end_deadline = math.inf
+    with trio.CancelScope(deadline=trio.current_time() + FIRST_EVENT_PATIENCE) as scope:
         while True:
             batch = await source.receive_batch()
-            progress(len(batch))
+            on_events(len(batch))
             now = trio.current_time()
             for index, (kind, obj) in enumerate(batch):
                 if kind == "BOOKMARK":
                     if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
-                        return WatchList(tuple(gathered.values()), obj.resource_version, batch[index + 1 :])
+                        return WatchList(tuple(objects.values()), obj.resource_version, batch[index + 1 :])
                     continue
-                taken = take(obj)
-                if taken is None:
+                processed = process(obj)
+                if processed is None:
                     continue
-                key = key_of(taken)
-                if kind != "ADDED" or key in gathered:
-                    latest = min(latest, now + END_PATIENCE)
+                key = key_of(processed)
+                if kind != "ADDED" or key in objects:
+                    end_deadline = min(end_deadline, now + END_PATIENCE)
                 if kind == "DELETED":
-                    gathered.pop(key, None)
+                    objects.pop(key, None)
                 elif kind in ("ADDED", "MODIFIED"):
-                    gathered[key] = taken
+                    objects[key] = processed
                 else:
-                    raise DecodeError(f"an event of unknown type {kind!r} came")
-            guard.deadline = min(latest, now + NEXT_EVENT_PATIENCE)
+                    raise DecodeError(f"a watch-list contains an event of unknown type {kind!r}")
+            scope.deadline = min(end_deadline, now + NEXT_EVENT_PATIENCE)
     return None
