@@ -1,4 +1,4 @@
-"""What client-go asserts of its reflector and its pager, where no other test of ours does.
+"""Assertions of client-go's tests of its reflector and its pager that no other test here makes.
 
 Against client-go's ``reflector_test.go`` and ``pager_test.go``, in virtual time.
 """
@@ -45,7 +45,7 @@ BROKEN_SERVER = InternalServerError("etcd", code=500)
 
 @attrs.define(eq=False)
 class Counting(ScriptedListWatch):
-    """Notes at each request how many watches are open."""
+    """Records at each request how many watches are open."""
 
     open_at: list[int] = attrs.field(factory=list)
 
@@ -58,7 +58,7 @@ class Counting(ScriptedListWatch):
 
 
 @pytest.mark.parametrize("error", [EXPIRED, FORBIDDEN, BROKEN_SERVER])
-async def test_an_error_event_closes_the_watch_before_anything_else_is_asked_for(
+async def test_an_error_event_closes_the_watch_before_the_next_request(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestCloseWatchChannelOnError"""
@@ -69,7 +69,7 @@ async def test_an_error_event_closes_the_watch_before_anything_else_is_asked_for
 
 
 @pytest.mark.parametrize("script", [[None], [added(pod("a", 6)), None], [added(pod("a", 6)), 1_000.0]])
-async def test_one_that_is_cancelled_closes_its_watch_once_and_returns(
+async def test_a_cancelled_reflector_closes_its_watch_once_and_returns(
     script: list[Step], nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestRunUntil, TestReflectorWatchStoppedAfter"""
@@ -86,7 +86,7 @@ async def test_one_that_is_cancelled_closes_its_watch_once_and_returns(
     assert source.asked == [("list", "0", "500"), ("watch", "5")]
 
 
-async def test_one_that_is_cancelled_before_it_would_watch_does_not_watch(
+async def test_a_reflector_that_is_cancelled_before_its_watch_does_not_watch(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestReflectorWatchStoppedBefore"""
@@ -103,7 +103,7 @@ async def test_one_that_is_cancelled_before_it_would_watch_does_not_watch(
 
 
 @pytest.mark.parametrize("script", [[], [0.9]])
-async def test_a_watch_that_is_over_within_a_second_without_an_event_is_an_error(
+async def test_a_watch_that_ends_within_a_second_without_an_event_is_an_error(
     script: list[Step], autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestReflectorHandleWatchResultChanClosedBefore, TestReflectorHandleWatchResultChanClosedAfter"""
@@ -114,10 +114,10 @@ async def test_a_watch_that_is_over_within_a_second_without_an_event_is_an_error
     assert source.open_at == [0, 0, 0, 0]
 
 
-# --- whatever fails ---
+# --- failures ---
 
 
-async def test_whatever_fails_the_store_ends_as_the_last_list_with_the_events_since(
+async def test_after_failures_the_store_is_the_last_list_and_the_events_since(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestReflectorListAndWatchWithErrors"""
@@ -125,7 +125,7 @@ async def test_whatever_fails_the_store_ends_as_the_last_list_with_the_events_si
         FORBIDDEN,
         BROKEN_SERVER,
         listing(pod("a", 1), pod("b", 2), version=3),
-        listing(pod("b", 6), pod("c", 7), version=8),  # a is gone, and nobody has told
+        listing(pod("b", 6), pod("c", 7), version=8),  # a was deleted, and no event was sent
         BROKEN,
         listing(pod("b", 6), pod("c", 7), pod("e", 12), version=12),
     ]
@@ -136,23 +136,23 @@ async def test_whatever_fails_the_store_ends_as_the_last_list_with_the_events_si
         [EXPIRED],
         [deleted(pod("b", 13)), None],
     ]
-    told: list[Exception] = []
+    errors: list[Exception] = []
     source = ScriptedListWatch(list(lists), watches)
-    informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=told.append))
+    informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=errors.append))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     nursery.start_soon(informer.run)
     await informer.wait_until_synced()
-    assert told[:2] == [FORBIDDEN, BROKEN_SERVER]
+    assert errors[:2] == [FORBIDDEN, BROKEN_SERVER]
     assert sorted(obj.name for obj in informer.lister) == ["a", "b"]
     await trio.sleep(300)
-    assert told[2:] == [REFUSED, BROKEN_SERVER, BROKEN, EXPIRED, BROKEN]
+    assert errors[2:] == [REFUSED, BROKEN_SERVER, BROKEN, EXPIRED, BROKEN]
     assert sorted((obj.name, obj.resource_version) for obj in informer.lister) == [("c", "7"), ("e", "12")]
     assert informer.state.phase == "watching"
     assert source.open_watches == 1
 
 
-async def test_the_delays_are_those_that_were_configured(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_delays_follow_the_backoff_policy(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestNewReflectorWithCustomBackoff"""
     source = ScriptedListWatch([BROKEN_SERVER] * 4 + [listing(version=5)], [REFUSED] * 3)
     await play(source, Sink(), 100, backoff=BackoffPolicy(initial=3, factor=2, maximum=10, jitter=0))
@@ -165,7 +165,7 @@ async def test_the_delays_are_those_that_were_configured(autojump_clock: trio.te
 
 @attrs.define(eq=False)
 class Forgetful(ScriptedListWatch):
-    """Makes its list when it is asked, and keeps none of it."""
+    """Creates its list for each request, and keeps no reference to it."""
 
     async def list(
         self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
@@ -174,7 +174,7 @@ class Forgetful(ScriptedListWatch):
         return listing(*(pod(f"p{number}", number, namespace="listed") for number in range(50)), version=50)
 
 
-async def test_what_is_stored_does_not_keep_the_list_in_memory_that_it_came_in(
+async def test_a_stored_object_does_not_keep_its_list_in_memory(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestReflectorListExtract"""
@@ -209,21 +209,21 @@ LIST = {"resourceVersion": "0", "limit": "500"}
 
 @attrs.define(eq=False)
 class Served:
-    """What a reflector made of a script of HTTP answers."""
+    """The results of a reflector for a script of HTTP responses."""
 
     asked: list[dict[str, str]]
     seen: list[str]
     errors: list[Exception]
-    lost: list[Undecodable]
+    undecodable: list[Undecodable]
 
 
 async def served(*answers: str | tuple[int, str]) -> Served:
-    """Run a reflector of pods for two virtual seconds; after the script the server is silent."""
+    """Run a reflector of pods for less than a virtual second; after the script the server sends nothing."""
     replies = [answer(*(each if isinstance(each, tuple) else (200, each))) for each in answers]
     carrier = InMemory([*replies, answer(200, None)])
     sink, outcome = Sink(), Served([], [], [], [])
     options = ReflectorOptions(
-        watch_list=False, watch_error_handler=outcome.errors.append, undecodable_handler=outcome.lost.append
+        watch_list=False, watch_error_handler=outcome.errors.append, undecodable_handler=outcome.undecodable.append
     )
     async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
         with trio.move_on_after(0.7):  # less than the shortest backoff
@@ -233,7 +233,7 @@ async def served(*answers: str | tuple[int, str]) -> Served:
     return outcome
 
 
-async def test_pages_are_followed_to_the_end(autojump_clock: trio.testing.MockClock) -> None:
+async def test_all_pages_of_a_list_are_requested(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestListPager_List"""
     found = await served(page("a", "b", version=10, token="x"), page("c", version=10, token="y"), page("d", version=10))
     assert found.asked[:3] == [LIST, {"limit": "500", "continue": "x"}, {"limit": "500", "continue": "y"}]
@@ -241,27 +241,27 @@ async def test_pages_are_followed_to_the_end(autojump_clock: trio.testing.MockCl
     assert found.errors == []
 
 
-async def test_a_list_that_expires_between_two_pages_is_asked_for_again_whole_at_its_version(
+async def test_a_list_that_expires_between_pages_is_requested_again_in_one_page(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestReflectorFullListIfExpired, TestListPager_List"""
     found = await served(page("a", "b", version=10, token="x"), (410, GONE), page("a", "c", version=12))
     assert found.asked[:3] == [LIST, {"limit": "500", "continue": "x"}, {"resourceVersion": "0"}]
     assert found.seen == ["=a,c@12"]
-    assert found.errors == [], "and nobody is told, since nothing is lost"
+    assert found.errors == [], "the expiry is not reported, since no data is lost"
 
 
 async def test_a_table_is_neither_a_list_nor_an_event(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestIsUnsupportedTableObject"""
     table = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "7"}, "rows": []}
-    refused = await served(json.dumps(table))
-    assert [type(error) for error in refused.errors] == [UnexpectedResponseError]
-    assert "Table" in str(refused.errors[0])
-    assert refused.seen == []
+    rejected = await served(json.dumps(table))
+    assert [type(error) for error in rejected.errors] == [UnexpectedResponseError]
+    assert "Table" in str(rejected.errors[0])
+    assert rejected.seen == []
     filled = await served(page("a", version=10, kind="Table"))
     assert [type(error) for error in filled.errors] == [UnexpectedResponseError]
     assert filled.seen == []
     event = json.dumps({"type": "ADDED", "object": table})
-    told = await served(page("a", version=10), event + "\n")
-    assert told.seen == ["=a@10"]
-    assert [type(lost.error).__name__ for lost in told.lost] == ["DecodeError"]
+    watched = await served(page("a", version=10), event + "\n")
+    assert watched.seen == ["=a@10"]
+    assert [type(each.error).__name__ for each in watched.undecodable] == ["DecodeError"]

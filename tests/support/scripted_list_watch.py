@@ -1,4 +1,4 @@
-"""A list and a watch that play a script, for tests of the cache that want no server at all."""
+"""A scripted list and watch, for tests of the cache without a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trioformer.models.core_v1 import Pod
 def pod(
     name: str, version: int | str = "1", *, namespace: str = "default", uid: str | None = None, node: str = ""
 ) -> Pod:
-    """A small pod as a server would send it."""
+    """Return a small pod as a server would send it."""
     uid = uid if uid is not None else f"uid-{name}"
     spec = f'{{"nodeName":"{node}"}}' if node else "{}"
     metadata = f'{{"name":"{name}","namespace":"{namespace}","uid":"{uid}","resourceVersion":"{version}"}}'
@@ -27,12 +27,12 @@ def pod(
 
 
 def listing(*pods: Pod, version: int | str = "1", pages: int = 1) -> ObjectList[Pod]:
-    """A list's answer."""
+    """Return the response to a list."""
     return ObjectList(items=pods, resource_version=str(version), pages=pages)
 
 
 Step: TypeAlias = "list[WatchEvent[Pod]] | float | BaseException | None"
-"""Events, seconds to sleep, an error to raise, or None to wait for ever."""
+"""Events to return, seconds to sleep, an error to raise, or None to sleep for ever."""
 
 
 def added(obj: Pod) -> list[WatchEvent[Pod]]:
@@ -72,9 +72,10 @@ class ScriptedWatch:
 
 @attrs.define(eq=False)
 class ScriptedListWatch:
-    """Answers lists and watches from two scripts, and records what was asked.
+    """Responds to lists and watches from two scripts, and records the requests.
 
-    An exception in a script is raised; the last list repeats; a watch beyond the script is silent for ever.
+    An exception in a script is raised.
+    The last list is repeated, and a watch after the end of the script sends nothing.
     """
 
     lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
@@ -95,16 +96,16 @@ class ScriptedListWatch:
     ) -> ObjectList[Pod]:
         await trio.lowlevel.checkpoint()
         self._note("list", resource_version, str(page_size))
-        answer = self.lists[0] if len(self.lists) == 1 else self.lists.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        response = self.lists[0] if len(self.lists) == 1 else self.lists.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     async def check(self, *, resource_version: str) -> None:
         await trio.lowlevel.checkpoint()
         self.checked.append(resource_version)
-        if self.checks and isinstance(answer := self.checks.pop(0), Exception):
-            raise answer
+        if self.checks and isinstance(response := self.checks.pop(0), Exception):
+            raise response
 
     @asynccontextmanager
     async def watch(
@@ -116,7 +117,7 @@ class ScriptedListWatch:
         on_undecodable: UndecodableHandler,
     ) -> AsyncIterator[ScriptedWatch]:
         await trio.lowlevel.checkpoint()
-        self._note("stream" if send_initial_events else "watch", resource_version)
+        self._note("watch-list" if send_initial_events else "watch", resource_version)
         self.timeouts.append(timeout_seconds)
         script = self.watches.pop(0) if self.watches else [None]
         if isinstance(script, Exception):
@@ -134,7 +135,7 @@ class ScriptedListWatch:
 
 @attrs.define(eq=False)
 class Recorder(ResourceEventHandler[Pod]):
-    """Writes down what it is told, as short words such as ``+a@1``, ``a@1→2``, ``-a@2``; initial ones have a ``*``."""
+    """Records notifications as short texts such as ``+a@1``, ``a@1→2``, ``-a@2``; initial ones end with ``*``."""
 
     seen: list[str] = attrs.field(factory=list)
     at: list[float] = attrs.field(factory=list)
@@ -156,7 +157,7 @@ class Recorder(ResourceEventHandler[Pod]):
 
 
 def words(notification: Notification[Pod]) -> str:
-    """A notification in short."""
+    """Return a notification as a short text."""
     if isinstance(notification, Added):
         initial = "*" if notification.is_initial else ""
         return f"+{notification.object.name}@{notification.object.resource_version}{initial}"

@@ -1,4 +1,4 @@
-"""What type checkers must find out of watches and waits; run by mypy and pyright, never executed."""
+"""The types of watches and waits, checked by mypy and pyright; never executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A watch that outlives its connections; against client-go's ``retrywatcher_test.go``, in virtual time."""
+"""A watch that resumes after it ends or fails; against client-go's ``retrywatcher_test.go``, in virtual time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def error(code: int, reason: str = "", **fields: object) -> bytes:
     return f'{{"type":"ERROR","object":{status(code, reason, **fields)}}}\n'.encode()
 
 
-def refusal(code: int, reason: str = "", **fields: object) -> httpx.Response:
+def rejection(code: int, reason: str = "", **fields: object) -> httpx.Response:
     return answer(code, status(code, reason, **fields))
 
 
@@ -80,7 +80,7 @@ def stream(*steps: Step) -> httpx.Response:
 
 @attrs.define(eq=False)
 class Script(InMemory):
-    """Notes when each request came; a watch beyond the script is silent for ever."""
+    """Records the time of each request; a watch after the end of the script sends nothing."""
 
     times: list[float] = attrs.field(factory=list)
 
@@ -92,20 +92,20 @@ class Script(InMemory):
 
     @property
     def versions(self) -> list[str]:
-        """Where each watch began."""
+        """The resourceVersion of each watch."""
         return [request.url.params["resourceVersion"] for request in self.requests]
 
 
 @attrs.define(eq=False)
 class Play:
-    """A resuming watch over a script."""
+    """A resuming watch of a scripted server."""
 
     events: ResumingWatch[Pod]
-    carrier: Script
+    server: Script
     retries: list[Exception]
 
     async def versions(self, seconds: float = 200.0) -> list[str]:
-        """Read for some time; returns the versions that were handed out."""
+        """Read for some time, and return the versions of the events."""
         seen: list[str] = []
         with trio.move_on_after(seconds):
             while True:
@@ -115,15 +115,15 @@ class Play:
 
 @asynccontextmanager
 async def playing(*replies: Reply, version: str = "5", policy: BackoffPolicy = POLICY) -> AsyncIterator[Play]:
-    carrier = Script(list(replies))
+    server = Script(list(replies))
     retries: list[Exception] = []
     async with (
-        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
+        open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client,
         resuming_watch(
             client.api(Pod, "shop"), resource_version=version, backoff=policy, on_retry=retries.append
         ) as events,
     ):
-        yield Play(events, carrier, retries)
+        yield Play(events, server, retries)
     assert suspended_generators() == []
 
 
@@ -135,12 +135,12 @@ def words(events: list[WatchEvent[Pod]]) -> list[str]:
     return [f"{type_} {pod.name}@{pod.resource_version}" for type_, pod in events]
 
 
-# --- where it begins, and what is asked ------------------------------------------------------------------------------
+# --- start and parameters --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-async def test_a_version_that_names_no_state_is_refused(version: str) -> None:
-    """No state can be resumed from there.
+async def test_a_version_that_names_no_specific_state_is_rejected(version: str) -> None:
+    """A watch cannot be resumed from these versions.
 
     client-go: TestNewRetryWatcher
     """
@@ -149,16 +149,16 @@ async def test_a_version_that_names_no_state_is_refused(version: str) -> None:
             pass
 
 
-async def test_a_selector_that_is_wrong_is_told_before_anything_is_sent(client: Client) -> None:
+async def test_an_invalid_selector_is_raised_before_a_request_is_sent(client: Client) -> None:
     with pytest.raises(SelectorError):
         async with resuming_watch(client.api(Pod), resource_version="5", label_selector="app in"):
             pass
 
 
-async def test_what_is_asked_of_each_watch(autojump_clock: MockClock) -> None:
-    carrier = Script([stream(event(6), 40.0) for _ in range(30)])
+async def test_each_watch_has_the_right_parameters(autojump_clock: MockClock) -> None:
+    server = Script([stream(event(6), 40.0) for _ in range(30)])
     async with (
-        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
+        open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client,
         resuming_watch(
             client.api(Pod, "shop"),
             resource_version="5",
@@ -166,12 +166,12 @@ async def test_what_is_asked_of_each_watch(autojump_clock: MockClock) -> None:
             field_selector="spec.nodeName=n",
         ) as events,
     ):
-        assert carrier.asked == []
+        assert server.asked == []
         assert repr(events) == "<ResumingWatch of pods in namespace shop: not started, at 5>"
         with trio.move_on_after(40 * 30):
             async for _ in events:
                 pass
-    params = [dict(request.url.params) for request in carrier.requests]
+    params = [dict(request.url.params) for request in server.requests]
     timeouts = [int(one.pop("timeoutSeconds")) for one in params]
     constant = {
         "watch": "true",
@@ -182,22 +182,22 @@ async def test_what_is_asked_of_each_watch(autojump_clock: MockClock) -> None:
     assert params == [{**constant, "resourceVersion": "5"}] + [{**constant, "resourceVersion": "6"}] * 29
     assert len(set(timeouts)) > 10
     assert all(300 <= timeout < 600 for timeout in timeouts)
-    assert {request.url.path for request in carrier.requests} == {"/api/v1/namespaces/shop/pods"}
+    assert {request.url.path for request in server.requests} == {"/api/v1/namespaces/shop/pods"}
 
 
-async def test_events_are_handed_out_and_bookmarks_only_advance_the_version(autojump_clock: MockClock) -> None:
+async def test_events_are_returned_and_bookmarks_only_advance_the_version(autojump_clock: MockClock) -> None:
     first = event(6) + event(7, "MODIFIED") + bookmark(20)
     async with playing(stream(first, event(21, "DELETED"), bookmark(30), 60.0), stream(event(31), None)) as play:
         assert words(await play.events.receive_batch()) == ["ADDED web-0@6", "MODIFIED web-0@7"]
         assert play.events.resource_version == "20"
         assert words(await play.events.receive_batch()) == ["DELETED web-0@21"]
         assert words(await play.events.receive_batch()) == ["ADDED web-0@31"]
-        assert all(isinstance(found, str) for found in play.carrier.versions)
-    assert play.carrier.versions == ["5", "30"]
+        assert all(isinstance(found, str) for found in play.server.versions)
+    assert play.server.versions == ["5", "30"]
     assert play.retries == []
 
 
-async def test_the_version_is_that_of_what_has_been_handed_out(autojump_clock: MockClock) -> None:
+async def test_the_version_is_that_of_the_last_returned_event(autojump_clock: MockClock) -> None:
     async with playing(stream(event(6) + event(7) + event(8), None)) as play:
         seen = []
         async for found in play.events:
@@ -210,7 +210,7 @@ async def test_the_version_is_that_of_what_has_been_handed_out(autojump_clock: M
 
 
 async def test_batches_and_single_events_can_be_mixed(autojump_clock: MockClock) -> None:
-    """What has arrived is handed out in the server's order, whichever way it is asked for.
+    """Events are returned in the server's order by both ways of reading.
 
     client-go: TestEventProcessorOrdersEvents
     """
@@ -223,43 +223,43 @@ async def test_batches_and_single_events_can_be_mixed(autojump_clock: MockClock)
 # --- ends ------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_watch_that_lived_is_resumed_at_once(autojump_clock: MockClock) -> None:
+async def test_a_long_watch_is_resumed_at_once(autojump_clock: MockClock) -> None:
     async with playing(stream(event(6), 100.0), stream(event(7), None)) as play:
         assert await play.versions() == ["6", "7"]
-    assert play.carrier.versions[:2] == ["5", "6"]
-    assert play.carrier.times[:2] == [0, 100]
+    assert play.server.versions[:2] == ["5", "6"]
+    assert play.server.times[:2] == [0, 100]
     assert play.retries == []
 
 
 @pytest.mark.parametrize(("lived", "pause"), [(1.0, 0.1), (5.0, 0.5), (20.0, 0.8)])
 @pytest.mark.parametrize("broken", [False, True])
-async def test_a_watch_that_lived_a_little_is_resumed_after_a_share_of_its_life(
+async def test_a_short_watch_is_resumed_after_a_share_of_its_duration(
     lived: float, pause: float, broken: bool, autojump_clock: MockClock
 ) -> None:
     end: list[Step] = [httpx.ReadError("reset")] if broken else []
     async with playing(stream(event(6), lived, *end), stream(event(7), None)) as play:
         assert await play.versions() == ["6", "7"]
-    assert play.carrier.times[1] == pytest.approx(lived + pause)
+    assert play.server.times[1] == pytest.approx(lived + pause)
     assert kinds(play.retries) == [ConnectionFailedError] * broken
 
 
 async def test_watches_that_end_at_once_back_off(autojump_clock: MockClock) -> None:
     async with playing(stream(), stream(), stream(event(6)), stream(event(7), None)) as play:
         assert await play.versions() == ["6", "7"]
-    assert play.carrier.times[:4] == pytest.approx([0, 0.8, 2.4, 5.6])
+    assert play.server.times[:4] == pytest.approx([0, 0.8, 2.4, 5.6])
     assert [str(found) for found in play.retries] == [
         "watch pods in namespace shop: the server ended it at once, without an event"
     ] * 2
 
 
-async def test_a_watch_that_ends_at_once_is_told_whatever_the_one_before_it_was(autojump_clock: MockClock) -> None:
+async def test_a_watch_that_ends_at_once_is_reported_after_a_long_watch_too(autojump_clock: MockClock) -> None:
     async with playing(stream(event(6), 40.0), stream(), stream(event(7), None)) as play:
         assert await play.versions() == ["6", "7"]
     assert kinds(play.retries) == [ConnectionFailedError]
-    assert play.carrier.times[:3] == pytest.approx([0, 40, 40.8])
+    assert play.server.times[:3] == pytest.approx([0, 40, 40.8])
 
 
-async def test_a_stream_that_breaks_is_resumed_and_half_an_event_is_not_handed_out(autojump_clock: MockClock) -> None:
+async def test_a_broken_watch_is_resumed_and_half_an_event_is_not_returned(autojump_clock: MockClock) -> None:
     half = event(7)
     replies = (
         stream(event(6) + half[:30], 60.0),
@@ -268,24 +268,24 @@ async def test_a_stream_that_breaks_is_resumed_and_half_an_event_is_not_handed_o
     )
     async with playing(*replies) as play:
         assert await play.versions() == ["6", "7", "8"]
-    assert play.carrier.versions[:3] == ["5", "6", "7"]
-    assert play.carrier.times[:3] == [0, 60, 120]
+    assert play.server.versions[:3] == ["5", "6", "7"]
+    assert play.server.times[:3] == [0, 60, 120]
     assert kinds(play.retries) == [ConnectionFailedError] * 2
 
 
-async def test_watches_that_end_after_each_event_lose_and_repeat_nothing(autojump_clock: MockClock) -> None:
-    """Versions that are far apart, and four ends.
+async def test_watches_that_end_after_each_event_lose_and_repeat_no_event(autojump_clock: MockClock) -> None:
+    """Versions that are far apart, and four watches.
 
     client-go: TestRetryWatcher
     """
     replies = [stream(event(version), 2.0) for version in (5, 6, 7, 11)]
     async with playing(*replies, version="2") as play:
         assert await play.versions() == ["5", "6", "7", "11"]
-    assert play.carrier.versions[:5] == ["2", "5", "6", "7", "11"]
+    assert play.server.versions[:5] == ["2", "5", "6", "7", "11"]
 
 
-async def test_events_that_were_seen_before_are_skipped(autojump_clock: MockClock) -> None:
-    """A server that sends what the watch was resumed from.
+async def test_events_that_were_returned_before_are_skipped(autojump_clock: MockClock) -> None:
+    """A server that sends the event again from which the watch was resumed.
 
     client-go: TestRetryWatcher
     """
@@ -295,7 +295,7 @@ async def test_events_that_were_seen_before_are_skipped(autojump_clock: MockCloc
         stream(bookmark(8) + event(8), event(9), event(9, name="web-1"), event(8, name="web-2"), None),
     ]
     async with playing(*replies) as play:
-        # Two objects at one version, in one stream, are two events; only what a watch begins with was seen before.
+        # Two objects of one version in one watch are two events; only the first events of a watch can be repetitions.
         assert await play.versions() == ["6", "7", "8", "9", "9", "8"]
 
 
@@ -306,10 +306,10 @@ async def test_events_that_were_seen_before_are_skipped(autojump_clock: MockCloc
     ("reply", "kind"),
     [
         (httpx.ConnectError("refused"), ConnectionFailedError),
-        (refusal(500, "InternalError"), InternalServerError),
-        (refusal(429, "TooManyRequests"), TooManyRequestsError),
-        (refusal(504, "Timeout"), ServerTimeoutError),
-        (refusal(418), StatusError),
+        (rejection(500, "InternalError"), InternalServerError),
+        (rejection(429, "TooManyRequests"), TooManyRequestsError),
+        (rejection(504, "Timeout"), ServerTimeoutError),
+        (rejection(418), StatusError),
         (answer(302, "x"), UnexpectedResponseError),
         (answer(200, "<html>\n", None), DecodeError),
         (stream(error(500, "InternalError"), None), InternalServerError),
@@ -320,72 +320,70 @@ async def test_events_that_were_seen_before_are_skipped(autojump_clock: MockCloc
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-async def test_what_may_pass_is_reported_and_tried_again_after_a_backoff(
+async def test_a_transient_failure_is_reported_and_retried_after_a_backoff(
     reply: Reply, kind: type[Exception], autojump_clock: MockClock
 ) -> None:
-    """Refusals and ERROR events alike.
+    """Responses and ERROR events.
 
     client-go: TestRetryWatcher
     """
     async with playing(reply, stream(event(6), None)) as play:
         assert await play.versions() == ["6"]
     assert kinds(play.retries) == [kind]
-    assert play.carrier.versions[:2] == ["5", "5"]
-    assert play.carrier.times[1] == pytest.approx(0.8)
+    assert play.server.versions[:2] == ["5", "5"]
+    assert play.server.times[1] == pytest.approx(0.8)
 
 
-async def test_events_before_an_error_event_are_handed_out_and_resumed_from(autojump_clock: MockClock) -> None:
+async def test_events_before_an_error_event_are_returned_and_resumed_from(autojump_clock: MockClock) -> None:
     """client-go: TestRetryWatcher"""
     async with playing(stream(event(6) + error(500, "InternalError"), None), stream(event(7), None)) as play:
         assert await play.versions() == ["6", "7"]
-    assert play.carrier.versions[:2] == ["5", "6"]
+    assert play.server.versions[:2] == ["5", "6"]
 
 
-async def test_delays_grow_and_begin_anew_after_a_healthy_watch(autojump_clock: MockClock) -> None:
+async def test_delays_grow_and_are_reset_after_a_healthy_watch(autojump_clock: MockClock) -> None:
     refused = httpx.ConnectError("refused")
     healthy = stream(event(6), 30.0, error(500))
     async with playing(refused, refused, refused, healthy, refused, stream(event(7), 29.0, error(500))) as play:
         assert await play.versions() == ["6", "7"]
-    times = play.carrier.times
+    times = play.server.times
     gaps = [after - before for before, after in itertools.pairwise(times[:7])]
     assert gaps == pytest.approx([0.8, 1.6, 3.2, 30 + 0.8, 1.6, 29 + 3.2])
 
 
-async def test_a_healthy_watch_that_ends_well_makes_the_delays_begin_anew_too(autojump_clock: MockClock) -> None:
+async def test_delays_are_reset_after_a_healthy_watch_that_ends_without_an_error(autojump_clock: MockClock) -> None:
     refused = httpx.ConnectError("refused")
     async with playing(refused, refused, stream(event(6), 30.0), refused, stream(event(7), None)) as play:
         assert await play.versions() == ["6", "7"]
-    assert play.carrier.times[:5] == pytest.approx([0, 0.8, 2.4, 32.4, 33.2])
+    assert play.server.times[:5] == pytest.approx([0, 0.8, 2.4, 32.4, 33.2])
 
 
-async def test_a_try_that_takes_long_to_fail_is_no_healthy_watch(autojump_clock: MockClock) -> None:
+async def test_a_request_that_fails_slowly_is_not_a_healthy_watch(autojump_clock: MockClock) -> None:
     failing: list[Reply] = [40.0, httpx.ConnectError("no route")]
     async with playing(stream(event(6), 2.0), *failing, *failing, *failing, stream(event(7), None)) as play:
         assert await play.versions() == ["6", "7"]
-    assert play.carrier.times[:5] == pytest.approx([0, 2.2, 43.0, 84.6, 127.8])
+    assert play.server.times[:5] == pytest.approx([0, 2.2, 43.0, 84.6, 127.8])
 
 
 @pytest.mark.parametrize("as_event", [False, True])
-async def test_a_server_that_names_a_time_is_left_alone_for_that_long(
-    as_event: bool, autojump_clock: MockClock
-) -> None:
+async def test_the_next_request_waits_for_retry_after(as_event: bool, autojump_clock: MockClock) -> None:
     details = {"details": {"retryAfterSeconds": 20}}
-    reply = stream(error(429, "TooManyRequests", **details), None) if as_event else refusal(429, **details)
+    reply = stream(error(429, "TooManyRequests", **details), None) if as_event else rejection(429, **details)
     async with playing(reply, stream(event(6), None)) as play:
         assert await play.versions() == ["6"]
-    assert 20 <= play.carrier.times[1] <= 22
+    assert 20 <= play.server.times[1] <= 22
 
 
 @pytest.mark.parametrize("as_event", [False, True])
 @pytest.mark.parametrize("reason", ["Expired", "Gone", ""])
-async def test_a_forgotten_version_is_the_same_error_in_either_form(
+async def test_an_expired_version_is_the_same_error_as_response_and_as_event(
     reason: str, as_event: bool, autojump_clock: MockClock
 ) -> None:
-    """client-go retries the HTTP answer for ever (kubernetes/kubernetes#138295).
+    """client-go retries the HTTP response for ever (kubernetes/kubernetes#138295).
 
     client-go: TestRetryWatcher
     """
-    reply = stream(error(410, reason), None) if as_event else refusal(410, reason)
+    reply = stream(error(410, reason), None) if as_event else rejection(410, reason)
     async with playing(stream(event(6), 60.0), reply) as play:
         await anext(play.events)
         for _ in range(2):
@@ -394,11 +392,11 @@ async def test_a_forgotten_version_is_the_same_error_in_either_form(
         assert caught.value.__notes__ == ["the watch had reached resourceVersion 6; list again"]
         assert play.events.resource_version == "6"
         assert play.events.statistics().phase == "failed"
-    assert len(play.carrier.requests) == 2
+    assert len(play.server.requests) == 2
     assert play.retries == []
 
 
-async def test_events_before_a_forgotten_version_are_handed_out(autojump_clock: MockClock) -> None:
+async def test_events_before_an_expired_version_are_returned(autojump_clock: MockClock) -> None:
     """client-go: TestRetryWatcher"""
     async with playing(stream(event(5) + event(6) + error(410, "Gone") + event(7), None)) as play:
         assert words(await play.events.receive_batch()) == ["ADDED web-0@6"]
@@ -406,8 +404,8 @@ async def test_events_before_a_forgotten_version_are_handed_out(autojump_clock: 
             await play.events.receive_batch()
 
 
-async def test_a_version_that_is_too_large_is_an_expired_one(autojump_clock: MockClock) -> None:
-    too_large = refusal(504, "Timeout", details={"causes": [{"reason": "ResourceVersionTooLarge"}]})
+async def test_a_version_that_is_too_large_is_an_expired_error(autojump_clock: MockClock) -> None:
+    too_large = rejection(504, "Timeout", details={"causes": [{"reason": "ResourceVersionTooLarge"}]})
     async with playing(too_large) as play:
         with pytest.raises(ExpiredError) as caught:
             await anext(play.events)
@@ -426,20 +424,20 @@ async def test_a_version_that_is_too_large_is_an_expired_one(autojump_clock: Moc
         (405, MethodNotAllowedError),
     ],
 )
-async def test_what_waiting_does_not_mend_is_raised_at_once(
+async def test_a_permanent_error_is_raised_at_once(
     code: int, kind: type[Exception], as_event: bool, autojump_clock: MockClock
 ) -> None:
     """client-go: TestRetryWatcher"""
-    async with playing(stream(error(code), None) if as_event else refusal(code)) as play:
+    async with playing(stream(error(code), None) if as_event else rejection(code)) as play:
         for _ in range(2):
             with pytest.raises(kind, match=r"^watch pods in namespace shop: "):
                 await anext(play.events)
     assert trio.current_time() == 0
-    assert len(play.carrier.requests) == 1
+    assert len(play.server.requests) == 1
     assert play.retries == []
 
 
-async def test_a_frame_that_is_sent_again_and_again_and_does_not_decode_is_an_error(autojump_clock: MockClock) -> None:
+async def test_an_undecodable_frame_that_is_sent_again_and_again_is_an_error(autojump_clock: MockClock) -> None:
     broken = b'{"type":"ADDED","object":{}}\n'
     before = [b"", b"", event(6), event(7), b"", b""]
     async with playing(*(stream(one + broken, None) for one in before)) as play:
@@ -451,16 +449,16 @@ async def test_a_frame_that_is_sent_again_and_again_and_does_not_decode_is_an_er
     assert kinds(play.retries) == [DecodeError] * 5
 
 
-async def test_a_frame_that_does_not_decode_can_be_left_out(autojump_clock: MockClock) -> None:
+async def test_an_undecodable_frame_can_be_ignored(autojump_clock: MockClock) -> None:
     broken = b'{"type":"ADDED","object":{"metadata":{"name":"odd","namespace":7}}}\n'
-    carrier = Script([stream(event(6) + broken + event(7), None)])
-    lost: list[Undecodable] = []
+    server = Script([stream(event(6) + broken + event(7), None)])
+    undecodable: list[Undecodable] = []
     async with (
-        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
-        resuming_watch(client.api(Pod, "shop"), resource_version="5", on_undecodable=lost.append) as events,
+        open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client,
+        resuming_watch(client.api(Pod, "shop"), resource_version="5", on_undecodable=undecodable.append) as events,
     ):
         assert [(await anext(events)).object.resource_version for _ in range(2)] == ["6", "7"]
-    assert [type(found.error) for found in lost] == [DecodeError]
+    assert [type(found.error) for found in undecodable] == [DecodeError]
 
 
 async def test_an_object_without_a_version_ends_the_watch_after_the_events_before_it(autojump_clock: MockClock) -> None:
@@ -472,11 +470,11 @@ async def test_an_object_without_a_version_ends_the_watch_after_the_events_befor
         assert play.events.statistics().phase == "failed"
 
 
-async def test_failures_are_logged_when_nobody_is_told(
+async def test_failures_are_logged_without_a_callback(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    carrier = Script([refusal(500), stream(event(6), None)])
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
+    server = Script([rejection(500), stream(event(6), None)])
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client:
         with caplog.at_level(logging.WARNING):
             async with resuming_watch(client.api(Pod), resource_version="5") as events:
                 await anext(events)
@@ -485,44 +483,44 @@ async def test_failures_are_logged_when_nobody_is_told(
     ]
 
 
-async def test_what_the_handler_raises_leaves_the_read(autojump_clock: MockClock) -> None:
-    mine = ConnectionFailedError("enough")
+async def test_an_exception_of_the_callback_propagates_from_the_read(autojump_clock: MockClock) -> None:
+    own_error = ConnectionFailedError("enough")
 
     def give_up(_: Exception) -> None:
-        raise mine
+        raise own_error
 
-    carrier = Script([refusal(500), stream(event(6), None)])
+    server = Script([rejection(500), stream(event(6), None)])
     async with (
-        open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client,
+        open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client,
         resuming_watch(client.api(Pod), resource_version="5", backoff=POLICY, on_retry=give_up) as events,
     ):
         with pytest.raises(ConnectionFailedError) as caught:
             await anext(events)
-        assert caught.value is mine
-        await anext(events)  # a reader that goes on finds the backoff
-        assert carrier.times == pytest.approx([0, 0.8])
+        assert caught.value is own_error
+        await anext(events)  # the next read waits for the rest of the backoff
+        assert server.times == pytest.approx([0, 0.8])
 
 
 # --- silence ---------------------------------------------------------------------------------------------------------
 
 
-async def test_silence_after_a_bookmark_is_broken_and_resumed(autojump_clock: MockClock) -> None:
+async def test_a_silent_watch_with_bookmarks_is_closed_and_resumed(autojump_clock: MockClock) -> None:
     async with playing(stream(bookmark(6), 89.0, event(7), None), stream(event(8), None)) as play:
         assert [(await anext(play.events)).object.resource_version for _ in range(2)] == ["7", "8"]
-    assert play.carrier.versions[:2] == ["5", "7"]
-    assert play.carrier.times[:2] == [0, 89 + 90]
+    assert play.server.versions[:2] == ["5", "7"]
+    assert play.server.times[:2] == [0, 89 + 90]
     assert [str(found) for found in play.retries] == ["watch pods in namespace shop: the server sent nothing for 90 s"]
 
 
-async def test_without_a_bookmark_a_watch_may_be_silent_until_it_should_have_ended(autojump_clock: MockClock) -> None:
+async def test_a_watch_without_bookmarks_may_be_silent_until_its_timeout(autojump_clock: MockClock) -> None:
     async with playing(stream(None), stream(event(6), None)) as play:
         assert (await anext(play.events)).object.resource_version == "6"
-    allowed = int(play.carrier.requests[0].url.params["timeoutSeconds"]) + 30
-    assert play.carrier.times[:2] == [0, allowed]
+    allowed = int(play.server.requests[0].url.params["timeoutSeconds"]) + 30
+    assert play.server.times[:2] == [0, allowed]
     assert len(play.retries) == 1
 
 
-async def test_a_reader_that_is_away_is_not_the_servers_silence(autojump_clock: MockClock) -> None:
+async def test_the_time_between_reads_does_not_count_as_silence(autojump_clock: MockClock) -> None:
     async with playing(stream(bookmark(6) + event(7), 30.0, event(8), None)) as play:
         await anext(play.events)
         await trio.sleep(3_600)
@@ -530,10 +528,10 @@ async def test_a_reader_that_is_away_is_not_the_servers_silence(autojump_clock: 
     assert play.retries == []
 
 
-# --- cancellation and leaving ----------------------------------------------------------------------------------------
+# --- cancellation and closing ----------------------------------------------------------------------------------------
 
 
-async def test_a_cancelled_read_loses_nothing_and_the_next_one_resumes(autojump_clock: MockClock) -> None:
+async def test_a_cancelled_read_loses_no_event_and_the_next_read_resumes(autojump_clock: MockClock) -> None:
     async with playing(stream(event(6) + event(7), None), stream(event(8), None)) as play:
         await anext(play.events)
         for receive in (play.events.__anext__, play.events.receive_batch):
@@ -547,28 +545,28 @@ async def test_a_cancelled_read_loses_nothing_and_the_next_one_resumes(autojump_
         assert scope.cancelled_caught
         assert play.events.statistics().phase == "disconnected"
         assert (await anext(play.events)).object.resource_version == "8"
-    assert play.carrier.versions == ["5", "7"]
-    assert play.carrier.times == [0, 10]
+    assert play.server.versions == ["5", "7"]
+    assert play.server.times == [0, 10]
     assert play.retries == []
 
 
-async def test_a_reader_that_gives_up_early_makes_no_more_than_one_request_a_second(autojump_clock: MockClock) -> None:
+async def test_cancelled_reads_send_at_most_one_request_a_second(autojump_clock: MockClock) -> None:
     async with playing(policy=BackoffPolicy(initial=60)) as play:
         while trio.current_time() < 10:
             with trio.move_on_after(0.3):
                 await anext(play.events)
-    assert play.carrier.times[:10] == pytest.approx(range(10))
+    assert play.server.times[:10] == pytest.approx(range(10))
 
 
-async def test_a_backoff_goes_on_while_nobody_reads(autojump_clock: MockClock) -> None:
-    async with playing(refusal(500), stream(event(6), None), policy=BackoffPolicy(initial=20, jitter=0)) as play:
+async def test_a_backoff_continues_while_nobody_reads(autojump_clock: MockClock) -> None:
+    async with playing(rejection(500), stream(event(6), None), policy=BackoffPolicy(initial=20, jitter=0)) as play:
         with trio.move_on_after(1):
             await anext(play.events)
         statistics = play.events.statistics()
         assert (statistics.phase, statistics.retry_at) == ("backing off", 20)
         await trio.sleep(4)
         await anext(play.events)
-    assert play.carrier.times == [0, 20]
+    assert play.server.times == [0, 20]
 
 
 async def test_a_watch_is_closed_by_leaving_its_block(autojump_clock: MockClock) -> None:
@@ -579,10 +577,8 @@ async def test_a_watch_is_closed_by_leaving_its_block(autojump_clock: MockClock)
     assert play.events.statistics().phase == "closed"
 
 
-@pytest.mark.parametrize("first", [stream(5.0, b"", event(6), None), refusal(500)], ids=["watching", "backing off"])
-async def test_two_tasks_cannot_read_at_once_and_the_first_is_not_disturbed(
-    first: httpx.Response, autojump_clock: MockClock
-) -> None:
+@pytest.mark.parametrize("first", [stream(5.0, b"", event(6), None), rejection(500)], ids=["watching", "backing off"])
+async def test_two_tasks_cannot_read_at_the_same_time(first: httpx.Response, autojump_clock: MockClock) -> None:
     seen: list[str] = []
 
     async def read(events: ResumingWatch[Pod]) -> None:
@@ -595,23 +591,23 @@ async def test_two_tasks_cannot_read_at_once_and_the_first_is_not_disturbed(
             await anext(play.events)
         await trio.sleep(10)
         assert seen == ["6"]
-        assert len(play.carrier.requests) == 1 + len(play.retries)
+        assert len(play.server.requests) == 1 + len(play.retries)
 
 
 @pytest.mark.parametrize("when", ["backing off", "connecting", "watching"])
-async def test_a_reader_in_another_task_is_told_that_the_watch_was_closed(when: str, autojump_clock: MockClock) -> None:
+async def test_closing_the_watch_raises_in_a_reader_in_another_task(when: str, autojump_clock: MockClock) -> None:
     replies: dict[str, list[Reply]] = {
-        "backing off": [refusal(500), stream(event(6), None)],
+        "backing off": [rejection(500), stream(event(6), None)],
         "connecting": [5.0, stream(event(6), None)],
         "watching": [stream(None)],
     }
-    told: list[str] = []
+    errors: list[str] = []
 
     async def read(events: ResumingWatch[Pod]) -> None:
         try:
             await anext(events)
         except trio.ClosedResourceError as closed:
-            told.append(str(closed))
+            errors.append(str(closed))
 
     async with (
         trio.open_nursery() as nursery,
@@ -622,23 +618,23 @@ async def test_a_reader_in_another_task_is_told_that_the_watch_was_closed(when: 
             await wait_all_tasks_blocked()
             assert events.statistics().phase == when
         await trio.sleep(10)
-    assert len(told) == 1
-    assert "closed" in told[0]
+    assert len(errors) == 1
+    assert "closed" in errors[0]
     assert suspended_generators() == []
 
 
-async def test_leaving_by_any_way_closes_the_connection_and_wraps_nothing() -> None:
-    """No task is left, with events unread or without.
+async def test_leaving_the_block_closes_the_connection_and_wraps_no_exception() -> None:
+    """No task is left, with unread events or without.
 
     client-go: TestRetryWatcherToFinishWithUnreadEvents, TestEventProcessorExit
     """
     server = Loopback(lambda _: [CHUNKED, chunk(event(6) + event(7)), chunk(event(8)), None])
-    mine = KeyError("mine")
+    own_error = KeyError("mine")
 
     async def leave_by_error(client: Client) -> None:
         async with resuming_watch(client.api(Pod), resource_version="5") as events:
             async for _ in events:
-                raise mine
+                raise own_error
 
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
@@ -653,7 +649,7 @@ async def test_leaving_by_any_way_closes_the_connection_and_wraps_nothing() -> N
                 assert events.statistics().buffered > 0
             with pytest.raises(KeyError) as caught:
                 await leave_by_error(client)
-            assert caught.value is mine
+            assert caught.value is own_error
             with trio.CancelScope() as scope:
                 async with resuming_watch(client.api(Pod), resource_version="5") as events:
                     async for _ in events:
@@ -685,9 +681,9 @@ async def test_a_reader_of_many_events_lets_other_tasks_run(autojump_clock: Mock
     assert turns >= 2
 
 
-async def test_statistics_say_how_it_does(autojump_clock: MockClock) -> None:
+async def test_statistics_describe_each_phase(autojump_clock: MockClock) -> None:
     async with playing(
-        refusal(500), stream(event(6) + bookmark(7), 50.0), stream(None), policy=BackoffPolicy(initial=5, jitter=0)
+        rejection(500), stream(event(6) + bookmark(7), 50.0), stream(None), policy=BackoffPolicy(initial=5, jitter=0)
     ) as play:
         statistics = play.events.statistics()
         assert (statistics.phase, statistics.watches, statistics.resource_version) == ("not started", 0, "5")
@@ -705,8 +701,8 @@ async def test_statistics_say_how_it_does(autojump_clock: MockClock) -> None:
         assert statistics.retry_at == float("inf")
 
 
-async def test_a_watch_with_nothing_to_tell_is_a_success_after_a_second(autojump_clock: MockClock) -> None:
-    async with playing(refusal(500), stream(None)) as play, trio.open_nursery() as nursery:
+async def test_a_watch_without_events_is_a_success_after_a_second(autojump_clock: MockClock) -> None:
+    async with playing(rejection(500), stream(None)) as play, trio.open_nursery() as nursery:
         nursery.start_soon(play.events.receive_batch)
         await trio.sleep(1)
         statistics = play.events.statistics()
@@ -766,7 +762,7 @@ async def test_a_day_of_faults_loses_and_repeats_no_event(
 
 
 @pytest.mark.parametrize("as_status", [False, True])
-async def test_a_compacted_version_is_an_expired_one(
+async def test_a_compacted_version_is_an_expired_error(
     as_status: bool, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     server = APIServer(expired_as_status=as_status)

@@ -50,7 +50,7 @@ def ready(status: str = "True", **more: object) -> dict[str, object]:
 
 @attrs.define(eq=False)
 class Wait:
-    """A ``wait_for`` beside the test."""
+    """A ``wait_for`` in another task."""
 
     outcome: object = "waiting"
     at: float = 0.0
@@ -58,7 +58,7 @@ class Wait:
     async def run(self, waiting: Callable[[], object]) -> None:
         try:
             self.outcome = await waiting()  # type: ignore[misc]  # a coroutine
-        except Exception as error:  # noqa: BLE001  # the test looks at it
+        except Exception as error:  # noqa: BLE001  # the test examines it
             self.outcome = error
         self.at = trio.current_time()
 
@@ -70,18 +70,18 @@ def pods(client: Client) -> Api[Pod]:
 
 @pytest.fixture
 def start(nursery: trio.Nursery) -> Callable[..., Wait]:
-    """Begins a ``wait_for`` beside the test."""
+    """Start a ``wait_for`` in another task."""
 
-    def begin(api: Api[Pod], name: str, condition: object, **options: object) -> Wait:
+    def start_wait(api: Api[Pod], name: str, condition: object, **options: object) -> Wait:
         wait = Wait()
         options = {"backoff": POLICY, "on_retry": lambda _: None, **options}
         nursery.start_soon(wait.run, lambda: wait_for(api, name, condition, **options))  # type: ignore[call-overload]
         return wait
 
-    return begin
+    return start_wait
 
 
-# --- conditions by themselves ----------------------------------------------------------------------------------------
+# --- conditions ------------------------------------------------------------------------------------------------------
 
 
 def a_pod(**parts: object) -> Pod:
@@ -107,10 +107,10 @@ def with_conditions(*conditions: object, **status: object) -> Pod:
         (with_conditions({"type": "Ready", "status": "True", "observedGeneration": 3}), True),
         (with_conditions({"type": "Ready", "status": "True"}, observedGeneration=2), False),
         (with_conditions({"type": "Ready", "status": "True"}, observedGeneration=3), True),
-        # A condition's own comes first.
+        # The observedGeneration of the condition takes precedence.
         (with_conditions({"type": "Ready", "status": "True", "observedGeneration": 3}, observedGeneration=2), True),
         (with_conditions({"type": "Ready", "status": "True", "observedGeneration": 2}, observedGeneration=3), False),
-        # What a server may send that is none.
+        # Values that are not valid conditions.
         (a_pod(status=7), False),
         (a_pod(status={"conditions": "none"}), False),
         (with_conditions("Ready", None, {"type": "Ready", "status": True}), False),
@@ -120,7 +120,7 @@ def test_a_condition_is_met_by_an_entry_of_its_type_and_status_for_this_generati
     assert has_condition("Ready")(obj) is is_met
 
 
-def test_a_condition_may_be_waited_for_with_another_status() -> None:
+def test_a_condition_can_be_compared_with_another_status() -> None:
     obj = with_conditions({"type": "Ready", "status": "False"})
     assert has_condition("Ready", "False")(obj)
     assert not has_condition("Ready", "Unknown")(obj)
@@ -153,7 +153,7 @@ def test_a_field_is_found_by_attributes_and_keys() -> None:
         has_field("spec.nodeName", "n")(obj)
 
 
-def test_conditions_are_for_kinds_without_a_class_too() -> None:
+def test_conditions_work_for_kinds_without_a_class() -> None:
     widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
     status = {"phase": "Done", "sizeNow": 3, "conditions": [{"type": "Ready", "status": "True"}]}
     obj = widget.of({"metadata": {"name": "w"}, "status": status})
@@ -163,7 +163,7 @@ def test_conditions_are_for_kinds_without_a_class_too() -> None:
     assert not has_field("spec.size", 3)(obj)
 
 
-def test_conditions_say_what_they_are() -> None:
+def test_conditions_have_a_description() -> None:
     assert [str(one) for one in (created(), deleted(), deleted(uid="u"))] == [
         "creation",
         "deletion",
@@ -176,10 +176,12 @@ def test_conditions_say_what_they_are() -> None:
     assert isinstance(created(), Condition)
 
 
-# --- what is met at once ---------------------------------------------------------------------------------------------
+# --- conditions that are already met ---------------------------------------------------------------------------------
 
 
-async def test_what_is_met_already_needs_one_list_and_no_watch(api_server: APIServer, pods: Api[Pod]) -> None:
+async def test_a_condition_that_is_already_met_needs_one_list_and_no_watch(
+    api_server: APIServer, pods: Api[Pod]
+) -> None:
     """client-go: TestUntilWithSync"""
     api_server.create({**pod("web-0"), **ready()})
     api_server.create(pod("web-1"))
@@ -194,12 +196,12 @@ async def test_what_is_met_already_needs_one_list_and_no_watch(api_server: APISe
     ]
 
 
-async def test_an_object_that_is_another_one_already_is_deleted(api_server: APIServer, pods: Api[Pod]) -> None:
+async def test_an_object_with_another_uid_counts_as_deleted(api_server: APIServer, pods: Api[Pod]) -> None:
     api_server.create(pod("web-0"))
-    await wait_for(pods, "web-0", deleted(uid="of the one before it"))
+    await wait_for(pods, "web-0", deleted(uid="of an earlier object"))
 
 
-async def test_an_object_that_is_not_there_is_an_error(client: Client, pods: Api[Pod]) -> None:
+async def test_a_missing_object_is_an_error(client: Client, pods: Api[Pod]) -> None:
     with pytest.raises(NotFoundError) as caught:
         await wait_for(pods, "web-0", has_condition("Ready"))
     assert str(caught.value).startswith(
@@ -214,17 +216,17 @@ def has_no_taint(node: Node) -> bool:
     return not node.spec.taints
 
 
-async def test_what_cannot_name_one_object_is_refused(client: Client, pods: Api[Pod]) -> None:
+async def test_an_empty_name_and_a_missing_namespace_are_rejected(client: Client, pods: Api[Pod]) -> None:
     with pytest.raises(ValueError, match="not an empty string"):
         await wait_for(pods, "", created())
     with pytest.raises(ValueError, match=r"^wait_for needs an Api with a namespace, since pods are namespaced"):
         await wait_for(client.api(Pod), "web-0", created())
 
 
-# --- what comes later ------------------------------------------------------------------------------------------------
+# --- conditions that are met later -----------------------------------------------------------------------------------
 
 
-async def test_a_condition_is_waited_for(
+async def test_wait_for_returns_when_a_condition_is_met(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     """client-go: TestUntil, TestUntilWithSync"""
@@ -268,7 +270,7 @@ async def test_a_condition_of_an_old_generation_is_not_met(
     assert trio.current_time() == 9
 
 
-async def test_every_state_is_judged_and_none_twice(
+async def test_every_state_is_checked_once(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     """client-go: TestUntilMultipleConditions"""
@@ -289,7 +291,7 @@ async def test_every_state_is_judged_and_none_twice(
     assert seen == ["0", "1", "2", "3"]
 
 
-async def test_a_deletion_is_waited_for(
+async def test_wait_for_returns_when_an_object_is_deleted(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     made = pod("web-0")
@@ -305,10 +307,10 @@ async def test_a_deletion_is_waited_for(
     assert (wait.outcome, wait.at) == (None, 2)
 
 
-async def test_a_successor_means_that_the_first_one_was_deleted(
+async def test_a_new_object_of_the_same_name_means_that_the_old_one_was_deleted(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
-    """Nobody saw the deletion: only the list after it tells.
+    """No watch has seen the deletion, only the list after it shows it.
 
     client-go: TestInformerWatcherDeletedFinalStateUnknown
     """
@@ -325,7 +327,7 @@ async def test_a_successor_means_that_the_first_one_was_deleted(
     assert wait.outcome is None
 
 
-async def test_an_object_is_waited_for_until_there_is_one(
+async def test_wait_for_returns_when_an_object_is_created(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     there = start(pods, "web-0", created())
@@ -335,7 +337,7 @@ async def test_an_object_is_waited_for_until_there_is_one(
     await trio.sleep(1)
     assert isinstance(there.outcome, Pod)
     assert there.at == 1
-    # One that is deleted and comes again is waited for again.
+    # After a deletion the wait continues, until the object is created again.
     api_server.delete(Pod, "web-0")
     await trio.sleep(1)
     api_server.create({**pod("web-0"), **ready()})
@@ -344,7 +346,7 @@ async def test_an_object_is_waited_for_until_there_is_one(
     assert good.at == 3
 
 
-async def test_an_object_that_is_deleted_meanwhile_is_an_error(
+async def test_an_object_that_is_deleted_during_the_wait_is_an_error(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     made = api_server.create(from_dict(Pod, pod("web-0")))
@@ -357,7 +359,7 @@ async def test_an_object_that_is_deleted_meanwhile_is_an_error(
     assert wait.outcome.details.uid == made.uid
 
 
-async def test_an_object_that_was_replaced_is_an_error_too(
+async def test_an_object_that_is_replaced_during_the_wait_is_an_error(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
@@ -377,7 +379,7 @@ async def test_an_object_that_was_replaced_is_an_error_too(
 
 @pytest.mark.parametrize("how", ["clean", "reset", "stall"])
 @pytest.mark.parametrize("after", [0.0, 100.0])
-async def test_a_stream_that_ends_is_not_a_condition_that_is_met(
+async def test_the_end_of_a_watch_does_not_meet_a_condition(
     how: str,
     after: float,
     api_server: APIServer,
@@ -391,7 +393,7 @@ async def test_a_stream_that_ends_is_not_a_condition_that_is_met(
     await wait_all_tasks_blocked()
     for _ in range(3):
         await trio.sleep(after)
-        api_server.disconnect_watches(how=how)  # type: ignore[arg-type]  # one of them
+        api_server.disconnect_watches(how=how)  # type: ignore[arg-type]  # one of the values
         await trio.sleep(1_000)
         assert [wait.outcome for wait in waits] == ["waiting", "waiting"]
     api_server.patch(Pod, "web-0", ready())
@@ -401,12 +403,12 @@ async def test_a_stream_that_ends_is_not_a_condition_that_is_met(
     assert waits[1].outcome is None
 
 
-async def test_a_forgotten_version_is_listed_again(
+async def test_an_expired_version_is_followed_by_a_list(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
-    told: list[Exception] = []
-    wait = start(pods, "web-0", has_condition("Ready"), on_retry=told.append)
+    errors: list[Exception] = []
+    wait = start(pods, "web-0", has_condition("Ready"), on_retry=errors.append)
     await trio.sleep(40)
     api_server.disconnect_watches()
     api_server.patch(Pod, "web-0", ready())
@@ -414,10 +416,10 @@ async def test_a_forgotten_version_is_listed_again(
     await trio.sleep(10)
     assert isinstance(wait.outcome, Pod)
     assert wait.at == pytest.approx(40.8)
-    assert [type(error) for error in told] == [ExpiredError]
+    assert [type(error) for error in errors] == [ExpiredError]
 
 
-async def test_delays_begin_anew_after_a_watch_that_lived(
+async def test_delays_are_reset_after_a_healthy_watch(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
@@ -431,22 +433,22 @@ async def test_delays_begin_anew_after_a_watch_that_lived(
     assert wait.at == pytest.approx(40.8)
 
 
-async def test_watches_that_fail_are_tried_again(
+async def test_watches_that_fail_are_retried(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
     api_server.fail_next(3, verb="watch", status=500)
-    told: list[Exception] = []
-    wait = start(pods, "web-0", has_condition("Ready"), on_retry=told.append)
+    errors: list[Exception] = []
+    wait = start(pods, "web-0", has_condition("Ready"), on_retry=errors.append)
     await trio.sleep(1)
     api_server.patch(Pod, "web-0", ready())
     await trio.sleep(10)
     assert isinstance(wait.outcome, Pod)
     assert wait.at == pytest.approx(0.8 + 1.6 + 3.2)
-    assert [type(error) for error in told] == [InternalServerError] * 3
+    assert [type(error) for error in errors] == [InternalServerError] * 3
 
 
-async def test_a_server_that_forgets_everything_is_not_asked_in_a_tight_loop(
+async def test_a_server_whose_versions_all_expire_is_not_requested_in_a_tight_loop(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
@@ -457,27 +459,27 @@ async def test_a_server_that_forgets_everything_is_not_asked_in_a_tight_loop(
     assert len(api_server.requests) < 60
 
 
-async def test_lists_that_fail_are_tried_again(
+async def test_lists_that_fail_are_retried(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
-    """A server that cannot be asked yet has not said no.
+    """A failed list says nothing about the object.
 
     client-go: TestUntilWithSync
     """
     api_server.create({**pod("web-0"), **ready()})
     api_server.fail_next(2, verb="list", status=503)
     api_server.fail_next(verb="list", status=429, retry_after=50)
-    told: list[Exception] = []
-    wait = start(pods, "web-0", has_condition("Ready"), on_retry=told.append)
+    errors: list[Exception] = []
+    wait = start(pods, "web-0", has_condition("Ready"), on_retry=errors.append)
     await trio.sleep(100)
     assert isinstance(wait.outcome, Pod)
     assert 52.4 <= wait.at <= 57.4
-    assert len(told) == 3
+    assert len(errors) == 3
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, UnauthorizedError), (403, ForbiddenError)])
 @pytest.mark.parametrize("verb", ["list", "watch"])
-async def test_what_waiting_does_not_mend_is_raised_and_says_what_was_waited_for(
+async def test_a_permanent_error_is_raised_with_a_note_that_names_the_condition(
     verb: str, status: int, kind: type[Exception], api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
@@ -488,21 +490,21 @@ async def test_what_waiting_does_not_mend_is_raised_and_says_what_was_waited_for
     assert trio.current_time() == 0
 
 
-async def test_an_outage_is_waited_out(
+async def test_wait_for_continues_after_an_outage(
     api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
-    told: list[Exception] = []
+    errors: list[Exception] = []
     with api_server.unreachable():
-        wait = start(pods, "web-0", has_field("status.phase", "Running"), on_retry=told.append)
+        wait = start(pods, "web-0", has_field("status.phase", "Running"), on_retry=errors.append)
         await trio.sleep(300)
     api_server.patch(Pod, "web-0", ready())
     await trio.sleep(60)
     assert isinstance(wait.outcome, Pod)
-    assert {type(error) for error in told} == {ConnectionFailedError}
+    assert {type(error) for error in errors} == {ConnectionFailedError}
 
 
-async def test_failures_are_logged_when_nobody_is_told(
+async def test_failures_are_logged_without_a_callback(
     api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     api_server.create({**pod("web-0"), **ready()})
@@ -522,7 +524,7 @@ async def test_failures_are_logged_when_nobody_is_told(
     assert second.getMessage() == (f"{waiting} Other=True: the watch's resourceVersion has expired; listing again")
 
 
-async def test_a_server_that_does_not_select_by_name_misleads_nobody(autojump_clock: MockClock) -> None:
+async def test_other_objects_are_ignored_if_the_server_does_not_select_by_name(autojump_clock: MockClock) -> None:
     def metadata(name: str, version: int) -> dict[str, str]:
         return {"name": name, "namespace": "shop", "uid": name, "resourceVersion": str(version)}
 
@@ -532,16 +534,16 @@ async def test_a_server_that_does_not_select_by_name_misleads_nobody(autojump_cl
     items = [{"metadata": metadata("a", 1)}, {"metadata": metadata("web-0", 2)}]
     listing = json.dumps({"kind": "PodList", "metadata": {"resourceVersion": "5"}, "items": items})
     stream = answer(200, deletion("a", 6), 10.0, deletion("web-0", 7), None)
-    carrier = InMemory([answer(200, listing), stream])
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
+    server = InMemory([answer(200, listing), stream])
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client:
         await wait_for(client.api(Pod, "shop"), "web-0", deleted())
     assert trio.current_time() == 10
 
 
-# --- the caller's own ------------------------------------------------------------------------------------------------
+# --- the caller's deadline, condition and cancellation ---------------------------------------------------------------
 
 
-async def test_the_callers_deadline_ends_it_and_nothing_is_left(
+async def test_the_callers_deadline_ends_the_wait_and_closes_the_watch(
     api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
 ) -> None:
     """client-go: TestUntilTimeout, TestUntilMultipleConditionsFail, TestUntilWithSync"""
@@ -554,7 +556,7 @@ async def test_the_callers_deadline_ends_it_and_nothing_is_left(
 
 
 @pytest.mark.parametrize("state", ["listing", "after a list that failed", "watching", "after a watch that failed"])
-async def test_it_can_be_cancelled_wherever_it_is(
+async def test_a_wait_can_be_cancelled_in_every_phase(
     state: str, api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
 ) -> None:
     api_server.create(pod("web-0"))
@@ -572,10 +574,10 @@ async def test_it_can_be_cancelled_wherever_it_is(
 
 
 @pytest.mark.parametrize(
-    "mine",
+    "own_error",
     [
         KeyError("mine"),
-        # Even one that looks like the server's.
+        # Also errors of the types that requests raise.
         ExpiredError("mine", code=410),
         InternalServerError("mine", code=500),
         DecodeError("mine"),
@@ -583,8 +585,8 @@ async def test_it_can_be_cancelled_wherever_it_is(
     ids=repr,
 )
 @pytest.mark.parametrize("at", [0, 1])
-async def test_what_the_condition_raises_leaves_it(
-    at: int, mine: Exception, api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait]
+async def test_an_exception_of_the_condition_propagates_unchanged(
+    at: int, own_error: Exception, api_server: APIServer, pods: Api[Pod], start: Callable[..., Wait]
 ) -> None:
     """client-go: TestUntilErrorCondition"""
     calls = 0
@@ -593,7 +595,7 @@ async def test_what_the_condition_raises_leaves_it(
         nonlocal calls
         calls += 1
         if calls > at:
-            raise mine
+            raise own_error
         return False
 
     api_server.create(pod("web-0"))
@@ -601,11 +603,11 @@ async def test_what_the_condition_raises_leaves_it(
     await wait_all_tasks_blocked()
     api_server.patch(Pod, "web-0", ready())
     await wait_all_tasks_blocked()
-    assert wait.outcome is mine
+    assert wait.outcome is own_error
     assert api_server.statistics().open_watches == 0
 
 
-async def test_a_condition_that_is_async_is_refused_instead_of_met(api_server: APIServer, pods: Api[Pod]) -> None:
+async def test_an_async_condition_is_rejected(api_server: APIServer, pods: Api[Pod]) -> None:
     async def never(_: Pod) -> bool:
         await trio.sleep_forever()
         return False

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from tests.cache.reflector.test_reflector import Sink, play
-from tests.cache.reflector.test_watch_list import end, streaming
+from tests.cache.reflector.test_watch_list import end, watch_lists
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, Step, added, bookmark, listing, modified, pod
 from trioformer.cache import IndexFunc, ReflectorOptions, SharedInformer, field_index
 from trioformer.client import Undecodable
@@ -215,7 +215,7 @@ async def test_a_server_that_is_known_to_send_bookmarks_is_not_given_ten_minutes
 async def test_the_end_of_a_streamed_list_is_no_promise_of_further_bookmarks(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    source = streaming([end(5), None], [None])
+    source = watch_lists([end(5), None], [None])
     await play(source, Sink(), 700)
     assert 330 <= source.times[1] <= 630
 
@@ -223,9 +223,9 @@ async def test_the_end_of_a_streamed_list_is_no_promise_of_further_bookmarks(
 async def test_overload_does_not_mean_that_a_server_cannot_stream(autojump_clock: trio.testing.MockClock) -> None:
     overload = TooManyRequestsError("slow down", code=429)
     cut: list[Step] = [added(pod("a", 2)), overload]
-    source = streaming(list(cut), list(cut), list(cut), [end(5), None])
+    source = watch_lists(list(cut), list(cut), list(cut), [end(5), None])
     await play(source, Sink(), 60)
-    assert [what for what, *_ in source.asked] == ["stream"] * 4
+    assert [what for what, *_ in source.asked] == ["watch-list"] * 4
 
 
 async def test_an_object_of_a_foreign_namespace_is_left_out(

@@ -1,4 +1,4 @@
-"""What lists, what watches again, what backs off; against client-go's ``reflector_test.go``, in virtual time."""
+"""When a reflector lists, watches again and backs off; against client-go's ``reflector_test.go``, in virtual time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from trioformer.models.core_v1 import Pod
 
 @attrs.define(eq=False)
 class Sink:
-    """Writes down what a reflector writes."""
+    """Records what a reflector writes."""
 
     seen: list[str] = attrs.field(factory=list)
     room: trio.Event | None = None
@@ -81,13 +81,13 @@ BROKEN_SERVER = InternalServerError("etcd", code=500)
 
 async def play(source: ScriptedListWatch, sink: Sink, seconds: float, **options: object) -> Reflector[Pod]:
     """Run a reflector for some virtual seconds."""
-    told: list[Exception] = []
+    errors: list[Exception] = []
     reflector = Reflector(
-        source, sink, ReflectorOptions(watch_error_handler=told.append, **options), rng=random.Random(1)
+        source, sink, ReflectorOptions(watch_error_handler=errors.append, **options), rng=random.Random(1)
     )  # type: ignore[arg-type]  # options by name
     with trio.move_on_after(seconds):
         await reflector.run()
-    source.errors = told
+    source.errors = errors
     assert source.open_watches == 0
     return reflector
 
@@ -122,7 +122,9 @@ async def test_a_watch_that_ends_after_a_while_is_resumed_at_once(autojump_clock
     assert source.times == [0, 0, 100]
 
 
-async def test_the_version_is_that_of_the_last_event_bookmarks_included(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_version_is_that_of_the_last_event_including_bookmarks(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     """Of the last event, not the largest.
 
     client-go: TestReflectorWatchHandler
@@ -132,14 +134,14 @@ async def test_the_version_is_that_of_the_last_event_bookmarks_included(autojump
     assert source.asked[-1] == ("watch", "32")
 
 
-async def test_a_broken_stream_is_resumed_without_a_list(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_broken_watch_is_resumed_without_a_list(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 60.0, BROKEN]])
     await play(source, Sink(), 100)
     assert source.asked == [("list", "0", "500"), ("watch", "5"), ("watch", "6")]
     assert source.times[-1] == 60
 
 
-async def test_a_stream_that_breaks_early_is_resumed_after_a_pause(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_watch_that_breaks_early_is_resumed_after_a_pause(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), 5.0, BROKEN]])
     await play(source, Sink(), 100)
     assert source.asked[1:] == [("watch", "5"), ("watch", "6")]
@@ -147,7 +149,7 @@ async def test_a_stream_that_breaks_early_is_resumed_after_a_pause(autojump_cloc
 
 
 @pytest.mark.parametrize("error", [REFUSED, BROKEN])
-async def test_a_watch_that_cannot_connect_is_tried_again_with_growing_delays_and_no_list(
+async def test_a_watch_that_cannot_connect_backs_off_and_does_not_list(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestReflectorListAndWatchInitConnBackoff"""
@@ -158,18 +160,18 @@ async def test_a_watch_that_cannot_connect_is_tried_again_with_growing_delays_an
     bases = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
     assert all(base <= delay < 2 * base for base, delay in zip(bases, delays, strict=True))
     assert source.errors == [error] * 9
-    assert reflector.statistics().failures_in_a_row == 0, "the tenth has lived for a while"
+    assert reflector.statistics().failures_in_a_row == 0, "the tenth watch has lasted for more than a second"
 
 
 @pytest.mark.parametrize("script", [TOO_MANY, [added(pod("a", 6)), TOO_MANY]])
-async def test_429_waits_as_long_as_it_says_and_never_lists(
+async def test_429_waits_for_retry_after_and_does_not_list(
     script: object, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """As an answer and as an event.
+    """As a response and as an event.
 
     client-go: TestBackoffOnTooManyRequests, TestNoRelistOnTooManyRequests
     """
-    source = ScriptedListWatch([listing(version=5)], [script, script, script])  # type: ignore[list-item]  # both kinds of script
+    source = ScriptedListWatch([listing(version=5)], [script, script, script])  # type: ignore[list-item]  # a script of either type
     await play(source, Sink(), 60)
     assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 4
     assert all(after - before >= 7 for before, after in zip(source.times[1:], source.times[2:], strict=False))
@@ -177,11 +179,11 @@ async def test_429_waits_as_long_as_it_says_and_never_lists(
 
 @pytest.mark.parametrize("script", [EXPIRED, [added(pod("a", 6)), EXPIRED]])
 async def test_410_lists_again_from_the_last_version(script: object, autojump_clock: trio.testing.MockClock) -> None:
-    """As an answer and as an event, on one path.
+    """As a response and as an event, with the same result.
 
     client-go: TestReflectorResyncWithResourceVersion, TestReflectorNotPaginatingNotConsistentReads
     """
-    source = ScriptedListWatch([listing(version=5), listing(version=9)], [script])  # type: ignore[list-item]  # both kinds of script
+    source = ScriptedListWatch([listing(version=5), listing(version=9)], [script])  # type: ignore[list-item]  # a script of either type
     await play(source, Sink(), 60)
     last = "5" if script is EXPIRED else "6"
     assert source.asked == [("list", "0", "500"), ("watch", "5"), ("list", last, "None"), ("watch", "9")]
@@ -190,7 +192,7 @@ async def test_410_lists_again_from_the_last_version(script: object, autojump_cl
 
 @pytest.mark.parametrize("error", [FORBIDDEN, BROKEN_SERVER, DecodeError("not an event")])
 @pytest.mark.parametrize("as_event", [False, True])
-async def test_any_other_failure_of_a_watch_is_reported_and_lists_again(
+async def test_any_other_failure_of_a_watch_is_reported_and_followed_by_a_list(
     error: Exception, as_event: bool, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing(version=5), listing(version=9)], [[error] if as_event else error])
@@ -205,12 +207,12 @@ async def test_a_watch_that_ends_at_once_without_an_event_backs_off_and_lists_ag
     """client-go: TestReflectorHandleWatchResultChanClosedBefore"""
     source = ScriptedListWatch([listing(version=5)], [[] for _ in range(1_000)])
     await play(source, Sink(), 3_600)
-    assert len(source.asked) < 200, "asked in a tight loop"
+    assert len(source.asked) < 200, "requests are sent in a tight loop"
     assert [what for what, *_ in source.asked[:4]] == ["list", "watch", "list", "watch"]
     assert "ended a watch of Pod at once" in str(source.errors[0])
 
 
-async def test_short_watches_with_events_are_not_asked_for_in_a_tight_loop(
+async def test_short_watches_with_events_are_not_requested_in_a_tight_loop(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6))] for _ in range(10_000)])
@@ -218,7 +220,9 @@ async def test_short_watches_with_events_are_not_asked_for_in_a_tight_loop(
     assert len(source.asked) < 200
 
 
-async def test_the_backoff_starts_anew_only_after_a_watch_has_lived(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_backoff_is_reset_only_after_a_watch_of_thirty_seconds(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     source = ScriptedListWatch([listing(version=5)], [REFUSED] * 8 + [[31.0, BROKEN_SERVER]])
     await play(source, Sink(), 1_000)
     again = [time for time, (what, *_) in zip(source.times, source.asked, strict=True) if what == "list"][1]
@@ -243,7 +247,7 @@ async def test_the_backoff_starts_anew_only_after_a_watch_has_lived(autojump_clo
     ],
     ids=["expired", "too large: cause", "too large: cause message", "too large: message"],
 )
-async def test_a_list_that_cannot_be_had_at_its_version_is_taken_from_the_newest_state_at_once(
+async def test_a_list_at_an_unavailable_version_is_repeated_for_the_newest_state(
     error: StatusError, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfTooLarge"""
@@ -260,7 +264,7 @@ async def test_a_list_that_cannot_be_had_at_its_version_is_taken_from_the_newest
     assert source.errors == [BROKEN_SERVER]
 
 
-async def test_a_second_failure_of_the_newest_state_is_an_ordinary_one(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_list_of_the_newest_state_that_expires_too_backs_off(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([EXPIRED, EXPIRED, listing(version=3)])
     await play(source, Sink(), 10)
     assert [version for what, version, *_ in source.asked if what == "list"] == ["0", "", ""]
@@ -268,14 +272,14 @@ async def test_a_second_failure_of_the_newest_state_is_an_ordinary_one(autojump_
     assert source.times[2] >= 0.8
 
 
-async def test_a_server_without_watch_cache_keeps_getting_pages(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_server_without_watch_cache_is_always_listed_in_pages(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled"""
     source = ScriptedListWatch([listing(version=5, pages=3), listing(version=9)], [EXPIRED])
     await play(source, Sink(), 10)
     assert ("list", "5", "500") in source.asked
 
 
-async def test_a_silent_watch_is_broken_only_after_its_promised_end_and_a_grace(
+async def test_a_silent_watch_is_closed_only_after_its_timeout_and_a_grace_period(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(version=5)], [[None]])
@@ -283,7 +287,7 @@ async def test_a_silent_watch_is_broken_only_after_its_promised_end_and_a_grace(
     assert source.times[2] == source.timeouts[0] + 30
 
 
-async def test_a_watch_with_bookmarks_is_broken_after_ninety_silent_seconds(
+async def test_a_watch_with_bookmarks_is_closed_after_ninety_silent_seconds(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(version=5)], [[60.0, bookmark(7), None]])
@@ -292,13 +296,13 @@ async def test_a_watch_with_bookmarks_is_broken_after_ninety_silent_seconds(
     assert 149 <= source.times[2] <= 150
 
 
-async def test_a_watch_that_is_not_even_answered_is_given_up_after_ninety_seconds(
+async def test_a_watch_without_a_response_is_cancelled_after_ninety_seconds(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     class Mute(ScriptedListWatch):
         @asynccontextmanager
         async def watch(self, **asked: object) -> AsyncIterator[ScriptedWatch]:
-            async with super().watch(**asked) as source:  # type: ignore[arg-type]  # passed on as they are
+            async with super().watch(**asked) as source:  # type: ignore[arg-type]  # passed on unchanged
                 if len(self.timeouts) == 1:
                     await trio.sleep_forever()
                 yield source
@@ -310,7 +314,7 @@ async def test_a_watch_that_is_not_even_answered_is_given_up_after_ninety_second
     assert str(source.errors) == "[ConnectionFailedError('no response to a watch of Pod for 90 s')]"
 
 
-async def test_a_full_sink_is_not_taken_for_a_silent_server(
+async def test_a_full_sink_does_not_count_as_a_silent_server(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
     sink = Sink(room=trio.Event())
@@ -328,7 +332,7 @@ async def test_a_full_sink_is_not_taken_for_a_silent_server(
 # --- before the first sync ---
 
 
-async def test_a_hopeless_answer_is_raised_after_the_grace_period(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_permanent_error_is_raised_after_the_grace_period(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([FORBIDDEN])
     with pytest.raises(ForbiddenError) as caught:
         await play(source, Sink(), 1_000)
@@ -336,7 +340,7 @@ async def test_a_hopeless_answer_is_raised_after_the_grace_period(autojump_clock
     assert caught.value.__notes__ == ["informer of Pod: only permanent errors for 30 s"]
 
 
-async def test_a_hopeless_answer_is_raised_at_once_without_a_grace_period(
+async def test_a_permanent_error_is_raised_at_once_without_a_grace_period(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     with pytest.raises(UnauthorizedError):
@@ -344,13 +348,13 @@ async def test_a_hopeless_answer_is_raised_at_once_without_a_grace_period(
     assert trio.current_time() == 0
 
 
-async def test_a_certificate_that_does_not_verify_is_hopeless_too(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_certificate_that_does_not_verify_is_a_permanent_error(autojump_clock: trio.testing.MockClock) -> None:
     error = ConnectionFailedError("certificate verify failed", permanent=True)
     with pytest.raises(ConnectionFailedError):
         await play(ScriptedListWatch([error]), Sink(), 1, grace_period=0)
 
 
-async def test_any_other_answer_begins_the_grace_period_anew(autojump_clock: trio.testing.MockClock) -> None:
+async def test_any_other_response_restarts_the_grace_period(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([FORBIDDEN] * 4 + [BROKEN_SERVER] + [FORBIDDEN] * 50)
     with pytest.raises(ForbiddenError):
         await play(source, Sink(), 1_000)
@@ -362,7 +366,7 @@ async def test_retry_forever_never_raises(autojump_clock: trio.testing.MockClock
     await play(ScriptedListWatch([FORBIDDEN]), Sink(), 10_000, retry_forever=True)
 
 
-async def test_after_the_first_list_nothing_is_hopeless(autojump_clock: trio.testing.MockClock) -> None:
+async def test_after_the_first_list_permanent_errors_are_retried(autojump_clock: trio.testing.MockClock) -> None:
     reflector = await play(ScriptedListWatch([listing(), FORBIDDEN], [EXPIRED]), Sink(), 10_000, grace_period=0)
     statistics = reflector.statistics()
     assert statistics.phase == "backing off"
@@ -371,7 +375,7 @@ async def test_after_the_first_list_nothing_is_hopeless(autojump_clock: trio.tes
     assert statistics.retry_at > 9_900
 
 
-async def test_failures_are_logged_in_a_line_when_nobody_else_is_told(
+async def test_failures_are_logged_in_one_line_without_a_handler(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     reflector = Reflector(ScriptedListWatch([listing()], [BROKEN_SERVER, EXPIRED]), Sink())
@@ -390,7 +394,7 @@ async def test_a_success_after_failures_clears_them(autojump_clock: trio.testing
     assert reflector.statistics().last_error is None
 
 
-async def test_a_429_event_at_once_watches_again_even_when_it_does_not_say_when(
+async def test_a_429_event_without_retry_after_is_followed_by_another_watch(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(version=5)], [[TooManyRequestsError("slow down", code=429)]])
@@ -398,7 +402,7 @@ async def test_a_429_event_at_once_watches_again_even_when_it_does_not_say_when(
     assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
 
 
-async def test_a_stream_that_breaks_at_once_is_reported_once_and_not_listed_for(
+async def test_a_watch_that_breaks_at_once_is_reported_once_and_does_not_list(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(version=5)], [[BROKEN]])
@@ -417,14 +421,14 @@ async def test_a_proxy_that_cuts_watches_short_costs_a_tenth_of_the_time_at_most
     assert watches * life / 3_600 > 0.9
 
 
-async def test_a_server_cannot_put_us_off_for_days(autojump_clock: trio.testing.MockClock) -> None:
-    late = TooManyRequestsError("later", code=429, details=StatusDetails(retry_after_seconds=10_000_000))
-    source = ScriptedListWatch([listing(version=5)], [late])
+async def test_a_very_long_retry_after_is_shortened(autojump_clock: trio.testing.MockClock) -> None:
+    overload = TooManyRequestsError("later", code=429, details=StatusDetails(retry_after_seconds=10_000_000))
+    source = ScriptedListWatch([listing(version=5)], [overload])
     await play(source, Sink(), 400)
     assert 300 <= source.times[-1] <= 330
 
 
-async def test_a_watch_from_no_version_does_not_take_the_present_states_for_versions_in_order(
+async def test_a_watch_without_a_version_ignores_the_versions_of_its_initial_events(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(version="")], [[added(pod("a", 10)), added(pod("b", 7)), 40.0]])
@@ -436,12 +440,12 @@ async def test_a_watch_from_no_version_does_not_take_the_present_states_for_vers
 
 
 @pytest.mark.parametrize("wrong", [{"initial": 0}, {"factor": 0.5}, {"maximum": 0}, {"jitter": -1}])
-def test_a_backoff_that_would_be_none_is_refused(wrong: dict[str, float]) -> None:
+def test_an_invalid_backoff_is_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         BackoffPolicy(**wrong)
 
 
-async def test_after_a_lost_connection_the_server_is_asked_whether_it_knows_the_version(
+async def test_after_a_lost_connection_the_version_is_checked(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], REFUSED, [60.0], [60.0]])
@@ -450,7 +454,7 @@ async def test_after_a_lost_connection_the_server_is_asked_whether_it_knows_the_
     assert source.checked == ["5", "5"], "once for each failure, and not after a clean end"
 
 
-async def test_a_server_that_was_restored_from_a_backup_is_listed_anew(
+async def test_a_server_that_was_restored_from_a_backup_is_listed_again(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
@@ -463,7 +467,7 @@ async def test_a_server_that_was_restored_from_a_backup_is_listed_anew(
     assert sink.seen == ["=lost@50", "=a@9"]
 
 
-async def test_a_silent_watch_is_followed_by_the_question_too(autojump_clock: trio.testing.MockClock) -> None:
+async def test_after_a_silent_watch_the_version_is_checked(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([listing(version=5)], [[bookmark(6), None], [None]])
     await play(source, Sink(), 100)
     assert source.checked == ["6"]

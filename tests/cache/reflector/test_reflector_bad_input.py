@@ -1,10 +1,10 @@
-"""Servers and sources that send what no API server should: what becomes of it, and what the cache holds then.
+"""Servers and sources that send invalid objects, events and lists, and the contents of the cache afterwards.
 
-Three things can happen, and each test says which:
+There are three results, and each test says which it expects:
 
-- An object cannot be taken: it is reported and counted, what was known of it stays, and everything else goes on.
-- A whole answer cannot be taken: it is an error like any other, told to the ``watch_error_handler``, and tried again.
-- It means something after all: null items are none, a resourceVersion need not be a number.
+- An object is undecodable: it is reported and counted, its last state stays in the cache, and the watch continues.
+- A whole response is invalid: that is an error like any other, reported to ``watch_error_handler``, and retried.
+- The input is valid after all: null items are an empty list, a resourceVersion need not be a number.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ TABLE: JSON = {
 
 @attrs.define(eq=False)
 class BadServer(httpx.AsyncBaseTransport):
-    """Answers from two scripts of bodies; the last list repeats, watches beyond the script are silent."""
+    """Responds with bodies from two scripts; the last list is repeated, and watches after the script send nothing."""
 
     lists: list[bytes] = attrs.field(factory=list)
     watches: list[list[bytes | Exception | float | None]] = attrs.field(factory=list)
@@ -86,7 +86,7 @@ class BadServer(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         params = request.url.params
         is_watch = "watch" in params
-        # Before a watch is resumed over a new connection, one object is asked for, at the version.
+        # Before the reflector resumes a watch over a new connection, it lists one object, at the version.
         verb = "watch" if is_watch else "check" if params.get("limit") == "1" else "list"
         self.asked.append((verb, params.get("resourceVersion", "")))
         if is_watch:
@@ -98,11 +98,11 @@ class BadServer(httpx.AsyncBaseTransport):
 
 @attrs.define(eq=False)
 class Seen:
-    """What an informer of such a server has told."""
+    """What an informer of such a server has reported."""
 
     informer: SharedInformer[Pod]
-    told: list[str]
-    lost: list[Undecodable] = attrs.field(factory=list)
+    notifications: list[str]
+    undecodable: list[Undecodable] = attrs.field(factory=list)
     errors: list[Exception] = attrs.field(factory=list)
 
     @property
@@ -111,19 +111,19 @@ class Seen:
 
     @property
     def reasons(self) -> list[str]:
-        """Why things were left out, without the words that are the same each time."""
-        return [str(each.error).removeprefix("list pods: ").removeprefix("watch pods: ") for each in self.lost]
+        """The errors of the undecodable objects, without the prefix that is the same each time."""
+        return [str(each.error).removeprefix("list pods: ").removeprefix("watch pods: ") for each in self.undecodable]
 
 
 @asynccontextmanager
 async def following(
     source: BadServer | ScriptedListWatch, seconds: float = 60.0, *, watch_list: bool = False
 ) -> AsyncIterator[Seen]:
-    """Follow a server for some seconds, and look at what has become of it while the informer still runs."""
-    lost: list[Undecodable] = []
+    """Run an informer of a server, and yield its results after some seconds, while it still runs."""
+    undecodable: list[Undecodable] = []
     errors: list[Exception] = []
     options = ReflectorOptions(
-        watch_list=watch_list, undecodable_handler=lost.append, watch_error_handler=errors.append
+        watch_list=watch_list, undecodable_handler=undecodable.append, watch_error_handler=errors.append
     )
     async with open_client(CONFIG, http_transport=source if isinstance(source, BadServer) else None) as client:
         recorder = Recorder()
@@ -134,13 +134,13 @@ async def following(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(informer.run)
             await trio.sleep(seconds)
-            seen = Seen(informer, recorder.seen, lost, errors)
-            assert informer.statistics().reflector.undecodable == len(lost)
+            seen = Seen(informer, recorder.seen, undecodable, errors)
+            assert informer.statistics().reflector.undecodable == len(undecodable)
             yield seen
             nursery.cancel_scope.cancel()
 
 
-# --- objects in lists and events: left out, reported, counted ---
+# --- objects in lists and events: ignored, reported, counted ---
 
 BAD_OBJECTS = [
     ({"kind": "Pod"}, "", "missing required field `metadata`"),
@@ -160,66 +160,66 @@ BAD_OBJECTS = [
 
 
 @pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
-async def test_an_object_that_is_none_is_left_out_of_a_list_and_reported(
+async def test_an_undecodable_object_of_a_list_is_ignored_and_reported(
     bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     server = BadServer([a_list(a_pod("a", "1"), bad, a_pod("b", "2"))], [[event("ADDED", a_pod("c", "11")), None]])
     async with following(server) as seen:
         assert seen.cache == {"a": "1", "b": "2", "c": "11"}
         assert seen.informer.is_healthy
-        (lost,) = seen.lost
-        assert (lost.kind, lost.key, lost.event_type, json.loads(lost.raw)) == ("Pod", key, "", bad)
-        assert why in str(lost.error)
+        (found,) = seen.undecodable
+        assert (found.kind, found.key, found.event_type, json.loads(found.raw)) == ("Pod", key, "", bad)
+        assert why in str(found.error)
         assert seen.errors == []
 
 
 @pytest.mark.parametrize("bad", [None, 7, "text", [], True])
-async def test_an_item_that_is_no_object_is_left_out_of_a_list_and_reported(
+async def test_a_list_item_that_is_not_an_object_is_ignored_and_reported(
     bad: object, autojump_clock: trio.testing.MockClock
 ) -> None:
     server = BadServer([a_list(bad, a_pod("a", "1"), bad)])
     async with following(server) as seen:
         assert seen.cache == {"a": "1"}
-        assert [json.loads(each.raw) for each in seen.lost] == [bad, bad]
-        assert all("Expected `object`" in str(each.error) for each in seen.lost)
+        assert [json.loads(each.raw) for each in seen.undecodable] == [bad, bad]
+        assert all("Expected `object`" in str(each.error) for each in seen.undecodable)
 
 
 @pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
-async def test_an_object_that_is_none_is_left_out_of_a_watch_and_what_was_known_of_it_stays(
+async def test_an_undecodable_event_is_ignored_and_the_last_state_is_kept(
     kind: str, bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     frames = [event(kind, bad), event("ADDED", a_pod("c", "12")), None]
     server = BadServer([a_list(a_pod("a", "1"), a_pod("bad", "2"))], [list(frames)])
     async with following(server) as seen:
-        assert seen.told == ["+a@1*", "+bad@2*", "+c@12"]
-        (lost,) = seen.lost
-        assert (lost.key, lost.event_type) == (key, kind)
-        assert why in str(lost.error)
-        assert server.asked == [("list", "0"), ("watch", "10")], "the stream goes on"
+        assert seen.notifications == ["+a@1*", "+bad@2*", "+c@12"]
+        (found,) = seen.undecodable
+        assert (found.key, found.event_type) == (key, kind)
+        assert why in str(found.error)
+        assert server.asked == [("list", "0"), ("watch", "10")], "the watch continues"
 
 
 @pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
-async def test_an_object_that_is_none_is_left_out_of_a_streamed_list(
+async def test_an_undecodable_object_of_a_watch_list_is_ignored_and_reported(
     bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     frames = [event("ADDED", a_pod("a", "1")), event("ADDED", bad), event("BOOKMARK", END), None]
     server = BadServer([], [list(frames)])
     async with following(server, watch_list=True) as seen:
-        assert seen.told == ["+a@1*"]
-        assert [(lost.key, lost.event_type) for lost in seen.lost] == [(key, "ADDED")]
-        assert why in str(seen.lost[0].error)
+        assert seen.notifications == ["+a@1*"]
+        assert [(found.key, found.event_type) for found in seen.undecodable] == [(key, "ADDED")]
+        assert why in str(seen.undecodable[0].error)
         assert server.asked == [("watch", "")]
 
 
 @pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
-async def test_a_deletion_of_what_is_no_object_lists_again(
+async def test_an_undecodable_deletion_is_followed_by_a_list(
     bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     lists = [a_list(a_pod("a", "1"), a_pod("bad", "2")), a_list(a_pod("a", "1"), version="20")]
     server = BadServer(lists, [[event("DELETED", bad), None]])
     async with following(server) as seen:
-        assert seen.told == ["+a@1*", "+bad@2*", "-bad@2?"]
+        assert seen.notifications == ["+a@1*", "+bad@2*", "-bad@2?"]
         assert [str(error) for error in seen.errors] == [
             f"the DELETED event of {key or 'an unknown object'} is undecodable; listing again"
         ]
@@ -245,18 +245,18 @@ async def test_a_deletion_of_what_is_no_object_lists_again(
         (b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n', "ADDED", "can't decode byte 0xff"),
     ],
 )
-async def test_a_frame_that_is_no_event_is_left_out_and_the_stream_goes_on(
+async def test_a_frame_that_is_not_an_event_is_ignored_and_the_watch_continues(
     frame: bytes, kind: str, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     server = BadServer([a_list(a_pod("a", "1"))], [[frame, event("MODIFIED", a_pod("a", "12")), None]])
     async with following(server) as seen:
-        assert seen.told == ["+a@1*", "a@1→12"]
-        assert [lost.event_type for lost in seen.lost] == [kind]
-        assert why in str(seen.lost[0].error)
+        assert seen.notifications == ["+a@1*", "a@1→12"]
+        assert [found.event_type for found in seen.undecodable] == [kind]
+        assert why in str(seen.undecodable[0].error)
         assert server.asked == [("list", "0"), ("watch", "10")]
 
 
-async def test_half_a_frame_at_the_end_of_a_stream_is_a_broken_connection_and_the_watch_is_resumed_before_it(
+async def test_half_a_frame_at_the_end_of_a_watch_is_a_broken_connection(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     half = event("MODIFIED", a_pod("a", "12"))[:40]
@@ -265,7 +265,7 @@ async def test_half_a_frame_at_the_end_of_a_stream_is_a_broken_connection_and_th
         [[event("MODIFIED", a_pod("a", "11")), half], [event("MODIFIED", a_pod("a", "12")), None]],
     )
     async with following(server) as seen:
-        assert seen.told == ["+a@1*", "a@1→11", "a@11→12"]
+        assert seen.notifications == ["+a@1*", "a@1→11", "a@11→12"]
         (error,) = seen.errors
         assert isinstance(error, ConnectionFailedError)
         assert str(error) == "watch pods: the watch ended inside of an event; watch again"
@@ -273,10 +273,10 @@ async def test_half_a_frame_at_the_end_of_a_stream_is_a_broken_connection_and_th
             ("list", "0"),
             ("watch", "10"),
             ("watch", "11"),
-        ], "and nothing is listed for it"
+        ], "without a list"
 
 
-async def test_a_frame_of_seventeen_mebibytes_is_refused_before_it_is_whole_and_lists_again(
+async def test_a_frame_of_seventeen_mebibytes_is_rejected_and_followed_by_a_list(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     pieces = [b'{"type":"ADDED","object":{"metadata":{"name":"', *[b"x" * 1024 * 1024] * 17, None]
@@ -286,7 +286,7 @@ async def test_a_frame_of_seventeen_mebibytes_is_refused_before_it_is_whole_and_
         (error,) = seen.errors
         assert isinstance(error, DecodeError)
         assert str(error) == "watch pods: a watch event is longer than 16777216 bytes"
-        assert seen.lost == []
+        assert seen.undecodable == []
         assert server.asked == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
 
 
@@ -300,14 +300,14 @@ async def test_a_frame_of_seventeen_mebibytes_is_refused_before_it_is_whole_and_
         (None, DecodeError, "a watch event holds no object"),
     ],
 )
-async def test_an_error_event_is_never_overheard_whatever_it_holds(
+async def test_an_error_event_is_never_ignored_whatever_it_contains(
     obj: object, error: type[Exception], why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     server = BadServer([a_list(a_pod("a", "1")), a_list(version="20")], [[event("ERROR", obj), None]])
     async with following(server) as seen:
         assert [type(each) for each in seen.errors] == [error]
         assert why in str(seen.errors[0])
-        assert (seen.cache, seen.lost) == ({}, []), "listed again"
+        assert (seen.cache, seen.undecodable) == ({}, []), "the cache is that of the second list"
 
 
 # --- bookmarks ---
@@ -323,45 +323,41 @@ async def test_an_error_event_is_never_overheard_whatever_it_holds(
         {"annotations": None, "labels": None, "managedFields": "none"},
     ],
 )
-async def test_of_a_bookmark_only_the_version_counts_however_odd_the_rest_is(
-    odd: JSON, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_only_the_version_of_a_bookmark_is_used(odd: JSON, autojump_clock: trio.testing.MockClock) -> None:
     mark = {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "15", **odd}}
     server = BadServer([a_list(a_pod("a", "1"))], [[event("BOOKMARK", mark), 40.0], [None]])
     async with following(server) as seen:
-        assert (seen.told, seen.lost, seen.errors) == (["+a@1*"], [], [])
+        assert (seen.notifications, seen.undecodable, seen.errors) == (["+a@1*"], [], [])
         assert seen.informer.lister.resource_version == "15"
         assert server.asked[1:] == [("watch", "10"), ("watch", "15")]
 
 
 @pytest.mark.parametrize("metadata", [{}, {"resourceVersion": ""}])
-async def test_a_bookmark_without_a_version_says_nothing(
-    metadata: JSON, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_a_bookmark_without_a_version_is_ignored(metadata: JSON, autojump_clock: trio.testing.MockClock) -> None:
     mark = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata}
     server = BadServer([a_list(a_pod("a", "1"))], [[event("BOOKMARK", mark), 40.0], [None]])
     async with following(server) as seen:
-        assert (seen.lost, seen.errors) == ([], [])
+        assert (seen.undecodable, seen.errors) == ([], [])
         assert seen.informer.lister.resource_version == "10"
         assert server.asked[1:] == [("watch", "10"), ("watch", "10")]
 
 
-async def test_a_bookmark_that_does_not_decode_is_left_out(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_undecodable_bookmark_is_ignored_and_reported(autojump_clock: trio.testing.MockClock) -> None:
     server = BadServer([a_list(a_pod("a", "1"))], [[event("BOOKMARK", {"metadata": {"resourceVersion": 15}}), 40.0]])
     async with following(server) as seen:
-        assert [lost.event_type for lost in seen.lost] == ["BOOKMARK"]
+        assert [found.event_type for found in seen.undecodable] == ["BOOKMARK"]
         assert server.asked[1:] == [("watch", "10"), ("watch", "10")]
 
 
-async def test_an_end_bookmark_that_does_not_decode_means_plain_lists(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_undecodable_end_bookmark_is_followed_by_a_list(autojump_clock: trio.testing.MockClock) -> None:
     end = {**END, "metadata": {**END["metadata"], "resourceVersion": 10}}  # type: ignore[dict-item]  # is a dict
     server = BadServer([a_list(a_pod("a", "1"))], [[event("ADDED", a_pod("a", "1")), event("BOOKMARK", end), None]])
     async with following(server, watch_list=True) as seen:
-        assert seen.told == ["+a@1*"]
+        assert seen.notifications == ["+a@1*"]
         assert server.asked == [("watch", ""), ("list", "0"), ("watch", "10")]
 
 
-# --- whole answers ---
+# --- whole responses ---
 
 WRONG_LISTS = [
     (json.dumps(TABLE).encode(), "the server answered with a Table"),
@@ -384,7 +380,7 @@ WRONG_LISTS = [
 
 
 @pytest.mark.parametrize(("body", "why"), WRONG_LISTS)
-async def test_an_answer_that_is_no_list_is_an_error_and_asked_for_again(
+async def test_a_response_that_is_not_a_list_is_an_error_and_is_retried(
     body: bytes, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     server = BadServer([body, a_list(a_pod("a", "1"))])
@@ -397,55 +393,55 @@ async def test_an_answer_that_is_no_list_is_an_error_and_asked_for_again(
 
 
 @pytest.mark.parametrize(("body", "why"), WRONG_LISTS)
-async def test_an_answer_that_is_no_list_leaves_the_cache_as_it_was(
+async def test_a_response_that_is_not_a_list_does_not_change_the_cache(
     body: bytes, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     expired = event("ERROR", {"code": 410, "reason": "Expired"})
     server = BadServer([a_list(a_pod("a", "1")), body], [[expired]])
     async with following(server, 300) as seen:
-        assert seen.told == ["+a@1*"]
+        assert seen.notifications == ["+a@1*"]
         assert seen.cache == {"a": "1"}
         assert all(why in str(error) for error in seen.errors[1:])
-        assert 5 < len(seen.errors) < 20, "tried again and again, and not in a tight loop"
+        assert 5 < len(seen.errors) < 20, "retried, and not in a tight loop"
         assert not seen.informer.has_synced
         assert str(seen.informer.state).startswith("backing off after list pods: ")
 
 
 @pytest.mark.parametrize("items", [b'"items":null', b'"items":[]'])
-async def test_null_items_are_none_as_go_writes_an_empty_list(
-    items: bytes, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_null_items_are_an_empty_list(items: bytes, autojump_clock: trio.testing.MockClock) -> None:
     body = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"10"},' + items + b"}"
     async with following(BadServer([body], [[event("ADDED", a_pod("a", "11")), None]])) as seen:
-        assert seen.told == ["+a@11"]
-        assert (seen.lost, seen.errors) == ([], [])
+        assert seen.notifications == ["+a@11"]
+        assert (seen.undecodable, seen.errors) == ([], [])
 
 
 # --- keys and versions ---
 
 
-async def test_of_duplicates_in_a_list_the_last_counts_and_in_a_stream_the_last_too(
+async def test_the_last_of_several_objects_with_one_key_is_stored(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     twice = [a_pod("a", "1"), a_pod("b", "2"), a_pod("a", "3")]
     async with following(BadServer([a_list(*twice)])) as seen:
-        assert seen.told == ["+a@3*", "+b@2*"]
+        assert seen.notifications == ["+a@3*", "+b@2*"]
     frames = [*(event("ADDED", each) for each in twice), event("BOOKMARK", END), None]
     async with following(BadServer([], [frames]), watch_list=True) as seen:
-        assert seen.told == ["+a@3*", "+b@2*"]
+        assert seen.notifications == ["+a@3*", "+b@2*"]
 
 
-async def test_events_that_do_not_fit_what_is_known_are_made_to_fit(autojump_clock: trio.testing.MockClock) -> None:
+async def test_events_that_contradict_the_cache_become_consistent_notifications(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     events = [
-        *added(pod("a", 2)),  # known: an update
-        *added(pod("a", 2)),  # the same again: nothing
-        *deleted(pod("q", 3)),  # unknown: nothing
-        *modified(pod("m", 4)),  # unknown: an addition
+        *added(pod("a", 2)),  # in the cache: an update
+        *added(pod("a", 2)),  # the same version: no notification
+        *deleted(pod("q", 3)),  # not in the cache: no notification
+        *modified(pod("m", 4)),  # not in the cache: an addition
         *deleted(pod("a", 5)),
-        *deleted(pod("a", 5)),  # gone already: nothing
+        *deleted(pod("a", 5)),  # no longer in the cache: no notification
     ]
     async with following(ScriptedListWatch([listing(pod("a", 1), version=1)], [[events, None]])) as seen:
-        assert sorted(seen.told) == ["+a@1*", "+m@4", "-a@5", "a@1→2"], "in order for each object"
+        assert sorted(seen.notifications) == ["+a@1*", "+m@4", "-a@5", "a@1→2"], "in order for each object"
         assert seen.cache == {"m": "4"}
 
 
@@ -454,67 +450,65 @@ async def test_a_version_need_not_be_a_number(version: str, autojump_clock: trio
     changed = event("MODIFIED", a_pod("a", f"{version}.2"))
     server = BadServer([a_list(a_pod("a", version), version=f"{version}.1")], [[changed, 40.0], [None]])
     async with following(server) as seen:
-        assert seen.told == [f"+a@{version}*", f"a@{version}→{version}.2"]
+        assert seen.notifications == [f"+a@{version}*", f"a@{version}→{version}.2"]
         assert server.asked == [("list", "0"), ("watch", f"{version}.1"), ("watch", f"{version}.2")]
         with pytest.raises(ValueError, match="is no number"):
             await seen.informer.wait_until_at_least("5")
 
 
 @pytest.mark.parametrize("version", ["", None, 10, {}])
-async def test_without_versions_everything_is_news_and_a_watch_begins_with_the_present(
+async def test_without_versions_each_event_is_an_update(
     version: object, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A list's version that is no string is none; and so what happens between the list and the watch may be missed."""
+    """A resourceVersion that is not a string is ignored, so changes between the list and the watch may be missed."""
     server = BadServer(
         [a_list(a_pod("a", ""), version=version)],
         [[event("MODIFIED", a_pod("a", "")), event("MODIFIED", a_pod("a", "")), 40.0], [None]],
     )
     async with following(server) as seen:
-        assert seen.told == ["+a@*", "a@→", "a@→"]
+        assert seen.notifications == ["+a@*", "a@→", "a@→"]
         assert server.asked == [("list", "0"), ("watch", ""), ("watch", "")]
         assert seen.informer.lister.resource_version == ""
 
 
-async def test_a_version_that_goes_back_is_taken_as_it_comes(autojump_clock: trio.testing.MockClock) -> None:
-    """The newest word of the server counts: a server that was restored from a backup begins at lower versions."""
+async def test_an_event_with_a_lower_version_is_accepted(autojump_clock: trio.testing.MockClock) -> None:
+    """The last event counts: a server that was restored from a backup begins at lower versions."""
     source = ScriptedListWatch([listing(pod("a", 9), version=9)], [[modified(pod("a", 5)) + bookmark(4), 40.0]])
     async with following(source) as seen:
-        assert seen.told == ["+a@9*", "a@9→5"]
+        assert seen.notifications == ["+a@9*", "a@9→5"]
         assert source.asked[-1] == ("watch", "4")
 
 
-# --- a source of one's own ---
+# --- custom sources ---
 
 
-async def test_items_that_are_no_models_are_left_out_and_reported(autojump_clock: trio.testing.MockClock) -> None:
-    strangers: Iterable[object] = (None, {"metadata": {"name": "a"}}, "pod", Pod)
-    source = ScriptedListWatch([listing(pod("a"), *strangers, version=3)])  # type: ignore[arg-type]  # wrong on purpose
+async def test_items_that_are_not_models_are_ignored_and_reported(autojump_clock: trio.testing.MockClock) -> None:
+    not_models: Iterable[object] = (None, {"metadata": {"name": "a"}}, "pod", Pod)
+    source = ScriptedListWatch([listing(pod("a"), *not_models, version=3)])  # type: ignore[arg-type]  # wrong on purpose
     async with following(source) as seen:
         assert seen.cache == {"a": "1"}
         assert seen.reasons == [f"expected a Pod, received a {name}" for name in ("NoneType", "dict", "str", "type")]
 
 
-@pytest.mark.parametrize("stranger", [None, {"metadata": {"name": "a", "resourceVersion": "4"}}, "pod"])
-async def test_events_whose_objects_are_no_models_are_left_out_and_reported(
-    stranger: object, autojump_clock: trio.testing.MockClock
+@pytest.mark.parametrize("not_model", [None, {"metadata": {"name": "a", "resourceVersion": "4"}}, "pod"])
+async def test_events_whose_objects_are_not_models_are_ignored_and_reported(
+    not_model: object, autojump_clock: trio.testing.MockClock
 ) -> None:
-    events = [WatchEvent("MODIFIED", stranger), *added(pod("b", 5))]
-    source = ScriptedListWatch([listing(pod("a"), version=3)], [[events, None]])  # type: ignore[list-item]  # likewise
+    events = [WatchEvent("MODIFIED", not_model), *added(pod("b", 5))]
+    source = ScriptedListWatch([listing(pod("a"), version=3)], [[events, None]])  # type: ignore[list-item]  # wrong on purpose
     async with following(source) as seen:
-        assert seen.told == ["+a@1*", "+b@5"]
-        assert len(seen.lost) == 1
+        assert seen.notifications == ["+a@1*", "+b@5"]
+        assert len(seen.undecodable) == 1
 
 
 @pytest.mark.parametrize("kind", ["REPLACED", "ERROR", "deleted"])
-async def test_an_event_of_a_type_that_there_is_not_deletes_nothing(
-    kind: str, autojump_clock: trio.testing.MockClock
-) -> None:
-    events = [WatchEvent(kind, pod("a", 4)), *added(pod("b", 5))]  # type: ignore[arg-type]  # likewise
+async def test_an_event_of_an_unknown_type_deletes_nothing(kind: str, autojump_clock: trio.testing.MockClock) -> None:
+    events = [WatchEvent(kind, pod("a", 4)), *added(pod("b", 5))]  # type: ignore[arg-type]  # wrong on purpose
     async with following(ScriptedListWatch([listing(pod("a"), version=3)], [[events, None]])) as seen:
         assert seen.cache == {"a": "1", "b": "5"}
 
 
-async def test_what_was_deleted_during_a_stream_is_gone_though_its_state_before_did_not_decode(
+async def test_a_deletion_in_a_watch_list_removes_an_object_that_was_undecodable(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     expired = event("ERROR", {"code": 410, "reason": "Expired"})
@@ -525,7 +519,7 @@ async def test_what_was_deleted_during_a_stream_is_gone_though_its_state_before_
         assert seen.cache == {"a": "3"}
 
 
-async def test_the_deletion_of_a_successor_that_was_never_seen_is_told_of_the_object_that_is_known(
+async def test_the_deletion_of_an_unknown_successor_deletes_the_known_object(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
     source = ScriptedListWatch(
@@ -534,7 +528,7 @@ async def test_the_deletion_of_a_successor_that_was_never_seen_is_told_of_the_ob
     informer = SharedInformer(source)
     await nursery.start(informer.run)
     with informer.subscribe() as notifications:
-        known = await anext(notifications)
-        told = await anext(notifications)
-    assert isinstance(known, Added)
-    assert told == Deleted(known.object, is_stale=True)
+        first = await anext(notifications)
+        second = await anext(notifications)
+    assert isinstance(first, Added)
+    assert second == Deleted(first.object, is_stale=True)

@@ -1,4 +1,4 @@
-"""Objects that do not decode, as they come from a server: in lists, in pages, in streams, and when they are deleted."""
+"""Undecodable objects from a server: in lists, in pages, in watch-lists, and when they are deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
 
 BROKEN_UID = 7
-"""A uid that is no string: the metadata says which object it is, and yet does not decode."""
+"""A uid that is not a string: the metadata contains the key of the object, and is undecodable."""
 
 
 def item(name: str, version: int, uid: object = "uid") -> dict[str, object]:
@@ -47,13 +47,13 @@ BAD_DELETION = event("DELETED", "a", 8, BROKEN_UID)
 
 @asynccontextmanager
 async def informing(
-    answers: list[httpx.Response], lost: list[Undecodable], *, watch_list: bool = True
+    responses: list[httpx.Response], undecodable: list[Undecodable], *, watch_list: bool = True
 ) -> AsyncIterator[SharedInformer[Pod]]:
     options = ReflectorOptions(
-        watch_list=watch_list, undecodable_handler=lost.append, watch_error_handler=lambda error: None
+        watch_list=watch_list, undecodable_handler=undecodable.append, watch_error_handler=lambda error: None
     )
     async with (
-        open_client(ClusterConfig(server="https://api.test"), http_transport=InMemory(answers)) as client,
+        open_client(ClusterConfig(server="https://api.test"), http_transport=InMemory(responses)) as client,
         trio.open_nursery() as nursery,
     ):
         informer = SharedInformer(ApiListWatch(client.api(Pod)), options=options)
@@ -70,31 +70,31 @@ async def informing(
         ([event("ADDED", "a", 5), event("ADDED", "b", 6), END + BAD_DELETION], [event("ADDED", "b", 6), END]),
         ([event("ADDED", "a", 5), END, 1.0, BAD_DELETION], [event("ADDED", "b", 6), END]),
     ],
-    ids=["before the end of a streamed list", "with its end", "alone in a running watch"],
+    ids=["before the end of a watch-list", "with its end", "alone in an open watch"],
 )
-async def test_a_deletion_that_does_not_decode_leads_to_another_list(
+async def test_an_undecodable_deletion_anywhere_in_a_watch_is_followed_by_a_list(
     pieces: list[bytes | float], again: list[bytes], autojump_clock: trio.testing.MockClock
 ) -> None:
-    lost: list[Undecodable] = []
+    undecodable: list[Undecodable] = []
     end = [] if again[0].startswith(b'{"kind"') else [None]
-    answers = [answer(200, *pieces, None), answer(200, *again, *end), answer(200, None)]
-    async with informing(answers, lost) as informer:
+    responses = [answer(200, *pieces, None), answer(200, *again, *end), answer(200, None)]
+    async with informing(responses, undecodable) as informer:
         assert [obj.name for obj in informer.lister] == ["b"]
-    assert [(each.event_type, each.key) for each in lost] == [("DELETED", "default/a")]
+    assert [(each.event_type, each.key) for each in undecodable] == [("DELETED", "default/a")]
 
 
-async def test_what_does_not_decode_in_a_streamed_list_keeps_its_last_state(
+async def test_an_undecodable_object_of_a_watch_list_keeps_its_last_state(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    lost: list[Undecodable] = []
+    undecodable: list[Undecodable] = []
     first = [event("ADDED", "a", 5), event("ADDED", "b", 6), END, 1.0, EXPIRED]
     second = [event("ADDED", "a", 8, BROKEN_UID), event("ADDED", "c", 7), END]
-    async with informing([answer(200, *first), answer(200, *second, None)], lost) as informer:
+    async with informing([answer(200, *first), answer(200, *second, None)], undecodable) as informer:
         assert [f"{obj.name}@{obj.resource_version}" for obj in informer.lister] == ["a@5", "c@7"]
-    assert [each.key for each in lost] == ["default/a"]
+    assert [each.key for each in undecodable] == ["default/a"]
 
 
-async def test_an_object_that_was_unreadable_and_is_deleted_within_a_streamed_list_is_gone(
+async def test_an_undecodable_object_that_is_deleted_in_a_watch_list_is_gone(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     first = [event("ADDED", "a", 5), event("ADDED", "x", 6), END, 1.0, EXPIRED]
@@ -103,20 +103,20 @@ async def test_an_object_that_was_unreadable_and_is_deleted_within_a_streamed_li
         assert [obj.name for obj in informer.lister] == ["a"]
 
 
-async def test_an_object_that_becomes_readable_again_is_an_update(autojump_clock: trio.testing.MockClock) -> None:
-    lost: list[Undecodable] = []
+async def test_an_object_that_becomes_decodable_again_is_an_update(autojump_clock: trio.testing.MockClock) -> None:
+    undecodable: list[Undecodable] = []
     changes = [event("MODIFIED", "a", 10, BROKEN_UID), 1.0, event("MODIFIED", "a", 11)]
-    async with informing([answer(200, event("ADDED", "a", 5), END, 1.0, *changes, None)], lost) as informer:
+    async with informing([answer(200, event("ADDED", "a", 5), END, 1.0, *changes, None)], undecodable) as informer:
         assert informer.lister["default/a"].resource_version == "11"
-    assert [each.event_type for each in lost] == ["MODIFIED"]
+    assert [each.event_type for each in undecodable] == ["MODIFIED"]
 
 
-async def test_an_unreadable_object_of_a_page_that_is_thrown_away_does_not_count(
+async def test_an_undecodable_object_of_a_discarded_page_is_not_reported(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    lost: list[Undecodable] = []
-    answers = [
-        answer(200, page(item("b", 1), version=5, token="x")),  # in pages, so that later lists are too
+    undecodable: list[Undecodable] = []
+    responses = [
+        answer(200, page(item("b", 1), version=5, token="x")),  # two pages, so that later lists have pages too
         answer(200, page(item("a", 1), version=5)),
         answer(200, EXPIRED),
         answer(200, page(item("a", 1, BROKEN_UID), version=6, token="y")),
@@ -124,6 +124,6 @@ async def test_an_unreadable_object_of_a_page_that_is_thrown_away_does_not_count
         answer(200, page(item("b", 1), version=9)),
         answer(200, None),
     ]
-    async with informing(answers, lost, watch_list=False) as informer:
+    async with informing(responses, undecodable, watch_list=False) as informer:
         assert [obj.name for obj in informer.lister] == ["b"]
-    assert lost == []
+    assert undecodable == []

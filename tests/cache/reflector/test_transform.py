@@ -1,4 +1,4 @@
-"""What comes in: transforms, objects that cannot be taken, reading one's own writes, silence and internal errors."""
+"""Transforms, undecodable objects, waiting for versions, silence and internal errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from trioformer.models.core_v1 import Pod
 
 @attrs.define(eq=False)
 class Labeller:
-    """Marks each object with how many it has seen, so that a second application would show."""
+    """Counts in a label how often it was applied to an object."""
 
     seen: list[str] = attrs.field(factory=list)
 
@@ -50,39 +50,41 @@ class Labeller:
         return attrs.evolve(obj, metadata=attrs.evolve(obj.metadata, labels=labels))
 
 
-@pytest.mark.parametrize("streams", [False, True])
-async def test_a_transform_is_applied_exactly_once_to_everything_that_comes(
-    streams: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+@pytest.mark.parametrize("uses_watch_list", [False, True])
+async def test_a_transform_is_applied_exactly_once_to_each_object(
+    uses_watch_list: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestSharedInformerTransformer, TestReflectorRespectStoreTransformer, TestTransformingInformer"""
     from tests.cache.reflector.test_watch_list import end
 
-    first: list[Step] = [added(pod("a", 1)) + added(pod("b", 2)), end(3)] if streams else []
+    first: list[Step] = [added(pod("a", 1)) + added(pod("b", 2)), end(3)] if uses_watch_list else []
     script = [*first, 1.0, modified(pod("a", 4)), deleted(pod("b", 5)), None]
-    source = ScriptedListWatch([listing(pod("a", 1), pod("b", 2), version=3)], [script], supports_watch_list=streams)
+    source = ScriptedListWatch(
+        [listing(pod("a", 1), pod("b", 2), version=3)], [script], supports_watch_list=uses_watch_list
+    )
     transform = Labeller()
     informer = SharedInformer(source, transform=transform, resync_period=10)
-    told: list[tuple[str, ...]] = []
+    calls: list[tuple[str, ...]] = []
 
     class Handler(Recorder):
         async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-            told.append((obj.name, obj.metadata.labels["applied"]))
+            calls.append((obj.name, obj.metadata.labels["applied"]))
 
         async def on_update(self, old: Pod, new: Pod) -> None:
-            told.append((new.name, old.metadata.labels["applied"], new.metadata.labels["applied"]))
+            calls.append((new.name, old.metadata.labels["applied"], new.metadata.labels["applied"]))
 
         async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
-            told.append((obj.name, obj.metadata.labels["applied"]))
+            calls.append((obj.name, obj.metadata.labels["applied"]))
 
     informer.add_event_handler(Handler())
     await nursery.start(informer.run)
     await trio.sleep(15)
     assert transform.seen == ["a@1", "b@2", "a@4", "b@5"]
-    assert told == [("a", "1"), ("b", "1"), ("a", "1", "1"), ("b", "1"), ("a", "1", "1")]
+    assert calls == [("a", "1"), ("b", "1"), ("a", "1", "1"), ("b", "1"), ("a", "1", "1")]
     assert informer.lister["default/a"].metadata.labels == {"applied": "1"}
 
 
-async def test_what_a_transform_leaves_out_takes_no_memory(
+async def test_fields_that_a_transform_removes_take_no_memory(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     def big(number: int) -> Pod:
@@ -108,11 +110,11 @@ async def test_what_a_transform_leaves_out_takes_no_memory(
     finally:
         tracemalloc.stop()
     kept = to_dict(informer.lister["default/pod-7"])
-    assert kept["spec"] == {"nodeName": "a", "futureField": 1}, "what the class does not know is kept"
+    assert kept["spec"] == {"nodeName": "a", "futureField": 1}, "unknown fields are kept"
     assert "annotations" not in kept["metadata"]
 
 
-async def test_a_transform_that_fails_on_a_change_is_reported_and_nothing_is_lost(
+async def test_a_transform_that_fails_on_a_change_is_reported_and_retried(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestRealFIFO_transformer"""
@@ -136,9 +138,9 @@ async def test_a_transform_that_fails_on_a_change_is_reported_and_nothing_is_los
     assert all(isinstance(error, TransformError) for error in errors)
     assert str(errors[0]) == "the transform of Pod failed on default/bad: KeyError"
     assert [what for what, *_ in source.asked].count("list") == len(errors) > 2
-    assert recorder.seen == ["+a@1*", "+b@2", "+c@4"], "of a list, too, everything else is taken"
+    assert recorder.seen == ["+a@1*", "+b@2", "+c@4"], "the other objects of the list are stored too"
     await trio.sleep(120)
-    assert not informer.has_synced, "the cache has not been in step for two minutes"
+    assert not informer.has_synced, "the cache has not been up to date for two minutes"
     broken = False
     await trio.sleep(100)
     assert recorder.seen[3:] == ["+bad@3"]
@@ -149,7 +151,7 @@ async def test_a_transform_that_fails_on_a_change_is_reported_and_nothing_is_los
 async def test_a_transform_that_fails_on_the_first_list_ends_the_informer(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # fails
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # raises
     with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match="the transform of Pod failed on default/a")):
         await informer.run()
 
@@ -170,14 +172,14 @@ async def test_a_transform_must_return_the_same_object(
         await informer.run()
 
 
-# --- what cannot be taken ---
+# --- undecodable objects ---
 
 
 @attrs.define(eq=False)
-class Quarantining(ScriptedListWatch):
-    """Reports, with its second list and its first watch, that something does not decode."""
+class UndecodableListWatch(ScriptedListWatch):
+    """Reports an undecodable object with its second list and with its first watch."""
 
-    lost: list[Undecodable] = attrs.field(factory=list)
+    undecodable: list[Undecodable] = attrs.field(factory=list)
 
     async def list(
         self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
@@ -185,8 +187,8 @@ class Quarantining(ScriptedListWatch):
         listed = await super().list(
             resource_version=resource_version, page_size=page_size, on_undecodable=on_undecodable
         )
-        if self.lost and resource_version != "0":
-            on_undecodable(self.lost[0])
+        if self.undecodable and resource_version != "0":
+            on_undecodable(self.undecodable[0])
         return listed
 
     @asynccontextmanager
@@ -204,24 +206,24 @@ class Quarantining(ScriptedListWatch):
             send_initial_events=send_initial_events,
             on_undecodable=on_undecodable,
         ) as source:
-            if self.lost and len(self.timeouts) == 1:
-                on_undecodable(self.lost[0])
+            if self.undecodable and len(self.timeouts) == 1:
+                on_undecodable(self.undecodable[0])
             yield source
 
 
-def lost(event_type: str) -> Undecodable:
+def undecodable_event(event_type: str) -> Undecodable:
     return Undecodable(
         kind="Pod", key="default/b", raw=b'{"data":"secret"}', event_type=event_type, error=DecodeError("no")
     )
 
 
-async def test_what_does_not_decode_is_reported_and_its_last_state_is_kept(
+async def test_an_undecodable_object_is_reported_and_its_last_state_is_kept(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    source = Quarantining(
+    source = UndecodableListWatch(
         [listing(pod("a"), pod("b")), listing(pod("a"), version=5)],
         [[added(pod("c", 2)), 40.0, StatusError("old", code=410, reason="Expired")]],
-        lost=[lost("MODIFIED")],
+        undecodable=[undecodable_event("MODIFIED")],
     )
     source.watches = [[added(pod("c", 2)), 40.0, StatusError.from_status({"code": 410, "reason": "Expired"})]]
     recorder = Recorder()
@@ -230,59 +232,59 @@ async def test_what_does_not_decode_is_reported_and_its_last_state_is_kept(
     with caplog.at_level(logging.WARNING):
         await nursery.start(informer.run)
         await trio.sleep(60)
-    assert recorder.seen == ["+a@1*", "+b@1*", "+c@2", "-c@2?"], "b is there, and only its newest state is unknown"
+    assert recorder.seen == ["+a@1*", "+b@1*", "+c@2", "-c@2?"], "b still exists, only its newest state is unknown"
     assert informer.statistics().reflector.undecodable == 2
     assert "undecodable Pod default/b is ignored: no" in caplog.text
     assert "secret" not in caplog.text
 
 
-async def test_a_deletion_that_does_not_decode_lists_again(
+async def test_an_undecodable_deletion_from_a_source_is_followed_by_a_list(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    told: list[Undecodable] = []
-    source = Quarantining(
+    undecodable: list[Undecodable] = []
+    source = UndecodableListWatch(
         [listing(pod("a"), pod("b")), listing(pod("a"), version=5)],
         [[added(pod("c", 2)), None]],
-        lost=[lost("DELETED")],
+        undecodable=[undecodable_event("DELETED")],
     )
     source.lists[1:] = [listing(pod("a"), pod("c", 2), version=5)]
     recorder = Recorder()
     informer = SharedInformer(
-        source, options=ReflectorOptions(undecodable_handler=told.append, watch_error_handler=lambda _: None)
+        source, options=ReflectorOptions(undecodable_handler=undecodable.append, watch_error_handler=lambda _: None)
     )
     informer.add_event_handler(recorder)
     await nursery.start(informer.run)
-    source.lost.clear()
+    source.undecodable.clear()
     await trio.sleep(10)
     assert recorder.seen == ["+a@1*", "+b@1*", "-b@1?", "+c@2"]
-    assert [each.raw for each in told] == [b'{"data":"secret"}']
+    assert [each.raw for each in undecodable] == [b'{"data":"secret"}']
 
 
-async def test_objects_without_a_name_or_of_another_kind_are_left_out_and_reported(
+async def test_objects_without_a_name_or_of_another_kind_are_ignored_and_reported(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestReflectorWatchHandler, TestRealFIFO_PopBrokenItemsInBatch"""
-    stranger = from_dict(Deployment, {"metadata": {"name": "d", "namespace": "default"}})
-    bare = from_dict(Pod, {"spec": {}})
-    told: list[Undecodable] = []
+    deployment = from_dict(Deployment, {"metadata": {"name": "d", "namespace": "default"}})
+    nameless = from_dict(Pod, {"spec": {}})
+    undecodable: list[Undecodable] = []
     source = ScriptedListWatch(
-        [listing(pod("a"), bare, stranger, version=3)],  # type: ignore[arg-type]  # wrong on purpose
-        [[1.0, added(pod("b", 4)) + added(stranger) + modified(bare) + added(pod("c", 5)), None]],  # type: ignore[arg-type]
+        [listing(pod("a"), nameless, deployment, version=3)],  # type: ignore[arg-type]  # wrong on purpose
+        [[1.0, added(pod("b", 4)) + added(deployment) + modified(nameless) + added(pod("c", 5)), None]],  # type: ignore[arg-type]
     )
-    informer = SharedInformer(source, options=ReflectorOptions(undecodable_handler=told.append))
+    informer = SharedInformer(source, options=ReflectorOptions(undecodable_handler=undecodable.append))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     await nursery.start(informer.run)
     await trio.sleep(2)
     assert recorder.seen == ["+a@1*", "+b@4", "+c@5"]
-    assert [str(each.error) for each in told[:2]] == [
+    assert [str(each.error) for each in undecodable[:2]] == [
         "received a Pod without a name",
         "expected a Pod, received a Deployment",
     ]
-    assert len(told) == informer.statistics().reflector.undecodable == 4
+    assert len(undecodable) == informer.statistics().reflector.undecodable == 4
 
 
-async def test_of_two_listed_objects_with_one_key_the_later_counts(
+async def test_the_later_of_two_listed_objects_with_one_key_is_stored(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing(pod("a", 1), pod("b", 2), pod("a", 3), version=3)])
@@ -297,7 +299,7 @@ async def test_of_two_listed_objects_with_one_key_the_later_counts(
 # --- versions ---
 
 
-async def test_whoever_waits_for_a_version_goes_on_when_the_cache_has_it(
+async def test_waiting_for_a_version_returns_when_the_cache_has_it(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestStoreResourceVersion, TestReflectorResourceVersionUpdate"""
@@ -319,7 +321,7 @@ async def test_whoever_waits_for_a_version_goes_on_when_the_cache_has_it(
     assert trio.current_time() < 45
 
 
-async def test_waiting_for_a_version_ends_with_the_informer_and_refuses_what_has_no_order(
+async def test_waiting_for_a_version_fails_without_an_order_or_when_the_informer_stops(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(version="v-ä")]))
@@ -343,7 +345,7 @@ async def test_waiting_for_a_version_ends_with_the_informer_and_refuses_what_has
             await other.run()
 
 
-async def test_versions_that_are_no_numbers_are_kept_as_they_are_and_passed_on(
+async def test_versions_that_are_not_numbers_are_passed_on_unchanged(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = ScriptedListWatch([listing(pod("a", "x1"), version="x2")], [[modified(pod("a", "x0")), 40.0], [None]])
@@ -356,7 +358,7 @@ async def test_versions_that_are_no_numbers_are_kept_as_they_are_and_passed_on(
 # --- silence, internal errors, staleness ---
 
 
-async def test_a_shorter_silence_makes_watches_shorter_than_it(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_smaller_max_silence_makes_watches_shorter(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([listing(version=3)], [[None] for _ in range(5)])
     await play(source, Sink(), 46 * 4 + 10, max_silence=46)
     assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 5
@@ -367,12 +369,12 @@ async def test_a_shorter_silence_makes_watches_shorter_than_it(autojump_clock: t
 
 
 @pytest.mark.parametrize("wrong", [10.0, 91.0, math.inf])
-def test_a_silence_that_makes_no_sense_is_refused(wrong: float) -> None:
+def test_an_invalid_max_silence_is_rejected(wrong: float) -> None:
     with pytest.raises(ValueError, match="max_silence"):
         ReflectorOptions(max_silence=wrong)
 
 
-async def test_internal_errors_are_watched_through_for_as_long_as_the_window_lasts(
+async def test_internal_errors_are_followed_by_watches_while_the_window_lasts(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestRetryInternalError"""
@@ -389,12 +391,12 @@ async def test_internal_errors_are_watched_through_for_as_long_as_the_window_las
     await play(on, Sink(), 100, internal_error_retry=30)
     kinds = [what for what, *_ in on.asked]
     first_relist = kinds.index("list", 1)
-    # A watch lives for 1.5 s, and a tenth of that is the pause after it; the first failure opens the window.
+    # A watch lasts for 1.5 s, and the pause after it is a tenth of that; the first failure opens the window.
     assert first_relist - 1 == 1 + int(30 / 1.65) + 1
     assert 30 <= on.times[first_relist - 1] - on.times[0] <= 33
 
 
-def test_a_window_of_thirty_seconds_allows_thirty_one_failures_a_second_apart_and_opens_anew_after_a_minute() -> None:
+def test_a_retry_window_allows_failures_for_its_length_and_reopens_after_a_minute() -> None:
     """client-go: TestRetryWithDeadline"""
     window = RetryWindow(30)
     allowed = [window.allows(float(second)) for second in range(32)]
@@ -408,20 +410,20 @@ def test_a_window_of_thirty_seconds_allows_thirty_one_failures_a_second_apart_an
     assert not RetryWindow(0).allows(1.0)
 
 
-async def test_an_object_that_the_server_cannot_read_is_listed_for_even_inside_the_window(
+async def test_a_storage_read_error_is_followed_by_a_list_even_inside_the_window(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestReflectorReplacesStoreOnUnsafeDelete"""
-    undecodable = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
+    unreadable = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
     source = ScriptedListWatch(
-        [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, undecodable]]
+        [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, unreadable]]
     )
     sink = Sink()
     await play(source, sink, 20, internal_error_retry=30)
     assert sink.seen == ["=a,bad@3", "=a@9"]
 
 
-async def test_an_informer_without_a_watch_is_not_healthy_any_more_until_it_has_one_again(
+async def test_an_informer_without_a_watch_becomes_unhealthy_until_it_has_one_again(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     refused: list[list[Step] | Exception] = [ConnectionFailedError("refused", refused=True)] * 12
@@ -433,7 +435,7 @@ async def test_an_informer_without_a_watch_is_not_healthy_any_more_until_it_has_
     await trio.sleep(5)
     assert (informer.is_healthy, informer.has_synced, informer.state.age) == (True, True, 0)
     await trio.sleep(60)
-    assert (informer.is_healthy, informer.has_synced) == (True, True), "a minute without a watch is no news yet"
+    assert (informer.is_healthy, informer.has_synced) == (True, True), "a minute without a watch is not too long"
     assert informer.state.until > trio.current_time()
     await trio.sleep(80)
     assert (informer.is_healthy, informer.has_synced) == (False, False)

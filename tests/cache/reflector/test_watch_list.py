@@ -1,4 +1,4 @@
-"""Lists that come as a stream: what is asked for, what ends them, and what sends the reflector back to plain lists."""
+"""Watch-lists: what is requested, what ends them, and when the reflector falls back to lists."""
 
 from __future__ import annotations
 
@@ -36,205 +36,205 @@ def end(version: int | str, value: str = "true") -> list[WatchEvent[Pod]]:
     ]
 
 
-def streaming(*watches: list[Step] | Exception, lists: tuple[object, ...] = ()) -> ScriptedListWatch:
+def watch_lists(*watches: list[Step] | Exception, lists: tuple[object, ...] = ()) -> ScriptedListWatch:
     return ScriptedListWatch(list(lists), list(watches), supports_watch_list=True)  # type: ignore[arg-type]
 
 
-async def test_one_request_brings_the_list_and_goes_on_as_the_watch(autojump_clock: trio.testing.MockClock) -> None:
+async def test_one_request_is_both_the_list_and_the_watch(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestReflectorListAndWatch, TestWatchListResourceVersion"""
-    source = streaming([added(pod("b", 4)) + added(pod("a", 2)), end(5), modified(pod("a", 6)), bookmark(7), None])
+    source = watch_lists([added(pod("b", 4)) + added(pod("a", 2)), end(5), modified(pod("a", 6)), bookmark(7), None])
     sink = Sink()
     reflector = await play(source, sink, 10)
-    assert source.asked == [("stream", "")]
+    assert source.asked == [("watch-list", "")]
     assert sink.seen == ["=b,a@5", "~a", "@7"]
     statistics = reflector.statistics()
     assert (statistics.lists, statistics.watches, statistics.resource_version) == (1, 1, "7")
 
 
-async def test_what_arrives_together_with_the_end_belongs_after_the_list(
+async def test_events_received_with_the_end_bookmark_are_written_after_the_list(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    source = streaming([added(pod("a", 2)) + end(5) + deleted(pod("a", 6)) + added(pod("b", 7)), None])
+    source = watch_lists([added(pod("a", 2)) + end(5) + deleted(pod("a", 6)) + added(pod("b", 7)), None])
     sink = Sink()
     reflector = await play(source, sink, 10)
     assert sink.seen == ["=a@5", "-a", "+b"]
     assert reflector.statistics().resource_version == "7"
 
 
-async def test_changes_during_the_stream_are_part_of_the_list(autojump_clock: trio.testing.MockClock) -> None:
+async def test_changes_during_a_watch_list_are_part_of_the_list(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestWatchList/"Updates and Deletes events are propagated during streaming" """
     events = added(pod("a", 1)) + added(pod("b", 2)) + modified(pod("a", 3)) + deleted(pod("b", 4))
-    source = streaming([events, end(4), None])
+    source = watch_lists([events, end(4), None])
     sink = Sink()
     await play(source, sink, 10)
     assert sink.seen == ["=a@4"]
 
 
-async def test_nothing_is_told_before_the_end_bookmark(autojump_clock: trio.testing.MockClock) -> None:
+async def test_nothing_is_written_before_the_end_bookmark(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestWatchList/"the reflector won't be synced if the bookmark event has been received" """
-    source = streaming([added(pod("a", 1)), 5.0, bookmark(3), 5.0, end(3, "false"), None])
+    source = watch_lists([added(pod("a", 1)), 5.0, bookmark(3), 5.0, end(3, "false"), None])
     sink = Sink()
     reflector = await play(source, sink, 11)
     assert sink.seen == []
     assert reflector.statistics().lists == 0
-    assert reflector.statistics().resource_version == "", "a version is taken from the end bookmark alone"
+    assert reflector.statistics().resource_version == "", "only the end bookmark sets the version"
 
 
 async def test_only_the_value_true_marks_the_end(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestWatchList/"…checking the value of the initialEventsEnd annotation" """
-    source = streaming([added(pod("a", 1)), end(2, "false"), added(pod("b", 3)), end(4), None])
+    source = watch_lists([added(pod("a", 1)), end(2, "false"), added(pod("b", 3)), end(4), None])
     sink = Sink()
     await play(source, sink, 5)
     assert sink.seen == ["=a,b@4"]
 
 
-async def test_every_event_moves_the_deadline_and_its_passing_means_plain_lists_for_good(
+async def test_every_event_moves_the_deadline_after_which_lists_are_used(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """client-go: TestInitialEventsEndBookmarkTicker"""
     steps: list[Step] = [each for version in range(1, 9) for each in (added(pod(f"a{version}", version)), 9.0)]
-    source = streaming([20.0, *steps, None], [60.0], lists=(listing(pod("a", 8), version=8),))
+    source = watch_lists([20.0, *steps, None], [60.0], lists=(listing(pod("a", 8), version=8),))
     sink = Sink()
     with caplog.at_level(logging.WARNING):
         await play(source, sink, 20 + 8 * 9 + 10 + 1 + 60)
-    assert source.asked == [("stream", ""), ("list", "0", "500"), ("watch", "8"), ("watch", "8")]
+    assert source.asked == [("watch-list", ""), ("list", "0", "500"), ("watch", "8"), ("watch", "8")]
     assert source.times[1] == 20 + 7 * 9 + 10, "ten seconds after the last event"
     assert sink.seen == ["=a@8"]
     assert "a watch-list was incomplete after 93 s; using lists from now on" in caplog.text
 
 
-async def test_a_stream_that_never_begins_is_given_up_after_thirty_seconds(
+async def test_a_watch_list_without_events_is_cancelled_after_thirty_seconds(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    source = streaming([None], lists=(listing(version=8),))
+    source = watch_lists([None], lists=(listing(version=8),))
     await play(source, Sink(), 40)
-    assert source.asked == [("stream", ""), ("list", "0", "500"), ("watch", "8")]
+    assert source.asked == [("watch-list", ""), ("list", "0", "500"), ("watch", "8")]
     assert source.times[1] == 30
 
 
 @pytest.mark.parametrize("error", [BadRequestError("what?", code=400), InvalidError("forbidden field", code=422)])
-async def test_a_server_without_streamed_lists_is_listed_plainly_at_once_and_never_asked_again(
+async def test_a_server_without_watch_list_is_listed_at_once_and_from_then_on(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestWatchList/"…when a server doesn't support streaming" """
     expired = ExpiredError("old", code=410)
-    source = streaming(error, [40.0, expired], lists=(listing(version=8),))
+    source = watch_lists(error, [40.0, expired], lists=(listing(version=8),))
     await play(source, Sink(), 60)
-    assert [what for what, *_ in source.asked] == ["stream", "list", "watch", "list", "watch"]
+    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch", "list", "watch"]
     assert source.times[:3] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("error", [InternalServerError("no", code=500), UnexpectedResponseError("html", code=200)])
-async def test_another_failure_backs_off_and_lists_plainly_once(
+async def test_any_other_failure_of_a_watch_list_backs_off_and_lists_once(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestWatchList/"returning any other error than apierrors.NewInvalid forces fallback" """
-    source = streaming(error, [40.0, ExpiredError("old", code=410)], lists=(listing(version=8),))
+    source = watch_lists(error, [40.0, ExpiredError("old", code=410)], lists=(listing(version=8),))
     await play(source, Sink(), 60)
-    assert [what for what, *_ in source.asked] == ["stream", "list", "watch", "stream"]
+    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch", "watch-list"]
     assert source.times[1] >= 0.8
     assert source.errors[0] is error
 
 
 @pytest.mark.parametrize("error", [REFUSED, TOO_MANY])
-async def test_overload_and_refusal_are_waited_out_and_streamed_again(
+async def test_a_watch_list_is_requested_again_after_429_or_a_refused_connection(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestWatchList/"checks if the reflector retries 429" """
-    source = streaming(error, error, [added(pod("a", 2)), end(5), None])
+    source = watch_lists(error, error, [added(pod("a", 2)), end(5), None])
     sink = Sink()
     await play(source, sink, 60)
-    assert [what for what, *_ in source.asked] == ["stream", "stream", "stream"]
+    assert [what for what, *_ in source.asked] == ["watch-list", "watch-list", "watch-list"]
     assert sink.seen == ["=a@5"]
 
 
 @pytest.mark.parametrize("error", [ExpiredError("old", code=410), TOO_LARGE])
-async def test_a_version_that_cannot_be_had_is_streamed_again_at_once_from_the_newest(
+async def test_a_watch_list_at_an_unavailable_version_is_repeated_for_the_newest_state(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
     expired = ExpiredError("old", code=410)
-    source = streaming([end(5), 40.0, expired], error, [end(9), None])
+    source = watch_lists([end(5), 40.0, expired], error, [end(9), None])
     sink = Sink()
     await play(source, sink, 60)
-    assert source.asked == [("stream", ""), ("stream", "5"), ("stream", "")]
+    assert source.asked == [("watch-list", ""), ("watch-list", "5"), ("watch-list", "")]
     assert source.times[2] == source.times[1]
     assert sink.seen == ["=@5", "=@9"]
 
 
-async def test_a_stream_that_is_cut_is_asked_for_anew_and_its_part_is_dropped(
+async def test_a_watch_list_that_is_cut_short_is_discarded_and_requested_again(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestWatchList/"stopping a watcher before sync…" """
-    source = streaming([added(pod("gone", 2)), 3.0], [added(pod("a", 2)), end(5), None])
+    source = watch_lists([added(pod("gone", 2)), 3.0], [added(pod("a", 2)), end(5), None])
     sink = Sink()
     await play(source, sink, 20)
-    assert source.asked == [("stream", ""), ("stream", "")]
+    assert source.asked == [("watch-list", ""), ("watch-list", "")]
     assert sink.seen == ["=a@5"]
 
 
 @pytest.mark.parametrize("cut", [[added(pod("a", 2)), 3.0], [added(pod("a", 2)), BROKEN], [2.0, BROKEN], []])
-async def test_a_stream_that_is_cut_twice_means_plain_lists_for_good(
+async def test_after_two_watch_lists_that_are_cut_short_lists_are_used(
     cut: list[Step], autojump_clock: trio.testing.MockClock
 ) -> None:
-    source = streaming(list(cut), list(cut), [50.0], lists=(listing(version=8),))
+    source = watch_lists(list(cut), list(cut), [50.0], lists=(listing(version=8),))
     await play(source, Sink(), 30)
-    assert [what for what, *_ in source.asked] == ["stream", "stream", "list", "watch"]
+    assert [what for what, *_ in source.asked] == ["watch-list", "watch-list", "list", "watch"]
     assert source.times[1] > source.times[0]
 
 
-async def test_a_busy_server_that_ignores_the_question_is_found_out_a_minute_after_the_first_change(
+async def test_a_busy_server_without_watch_list_is_listed_a_minute_after_a_change(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     first: list[Step] = [each for number in range(5) for each in (added(pod(f"a{number}", number)), 5.0)]
     steps: list[Step] = [each for version in range(9, 90) for each in (modified(pod("a1", version)), 5.0)]
-    source = streaming([*first, *steps], lists=(listing(version=80),))
+    source = watch_lists([*first, *steps], lists=(listing(version=80),))
     await play(source, Sink(), 100)
-    assert [what for what, *_ in source.asked] == ["stream", "list", "watch"]
+    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch"]
     assert source.times[1] == 25 + 60
 
 
-async def test_a_stream_of_new_objects_that_outlives_its_watch_is_listed_plainly(
+async def test_a_watch_that_ends_without_an_end_bookmark_is_followed_by_a_list(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     steps: list[Step] = [each for number in range(60) for each in (added(pod(f"a{number}", number)), 5.0)]
-    source = streaming(steps, lists=(listing(version=80),))
+    source = watch_lists(steps, lists=(listing(version=80),))
     await play(source, Sink(), 400)
-    assert [what for what, *_ in source.asked] == ["stream", "list", "watch"]
+    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch"]
 
 
-async def test_after_the_end_bookmark_a_watch_that_ends_is_resumed_plainly(
+async def test_after_the_end_bookmark_a_watch_that_ends_is_resumed(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestWatchList/"stopping a watcher after synchronization…" """
-    source = streaming([added(pod("a", 2)), end(5), 40.0], [None])
+    source = watch_lists([added(pod("a", 2)), end(5), 40.0], [None])
     await play(source, Sink(), 50)
-    assert source.asked == [("stream", ""), ("watch", "5")]
+    assert source.asked == [("watch-list", ""), ("watch", "5")]
 
 
-async def test_a_forbidden_watch_is_raised_and_not_hidden_behind_a_list(
+async def test_a_forbidden_watch_list_is_raised_and_not_followed_by_a_list(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    source = streaming(FORBIDDEN, lists=(listing(version=8),))
+    source = watch_lists(FORBIDDEN, lists=(listing(version=8),))
     with pytest.raises(type(FORBIDDEN)):
         await play(source, Sink(), 10, grace_period=0)
-    assert source.asked == [("stream", "")]
+    assert source.asked == [("watch-list", "")]
 
 
-async def test_streams_can_be_turned_off_by_the_option_and_by_the_source(
+async def test_watch_lists_can_be_disabled_by_the_option_and_by_the_source(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestNewReflectorWithDisablementWatchList"""
-    off = streaming(lists=(listing(version=8),))
+    off = watch_lists(lists=(listing(version=8),))
     await play(off, Sink(), 10, watch_list=False)
     unable = ScriptedListWatch([listing(version=8)])
     await play(unable, Sink(), 10)
     assert off.asked == unable.asked == [("list", "0", "500"), ("watch", "8")]
 
 
-async def test_the_state_tells_streaming_from_waiting_for_the_bookmark(
+async def test_the_phase_distinguishes_reading_from_waiting_for_the_bookmark(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    informer = SharedInformer(streaming([5.0, added(pod("a", 2)), 5.0, end(5), None]))
+    informer = SharedInformer(watch_lists([5.0, added(pod("a", 2)), 5.0, end(5), None]))
     nursery.start_soon(informer.run)
     await trio.sleep(4)
     assert informer.state.phase == "waiting for bookmark"
@@ -249,7 +249,7 @@ async def test_the_state_tells_streaming_from_waiting_for_the_bookmark(
     assert informer.has_synced
 
 
-async def test_an_informer_uses_a_streamed_list_of_the_embedded_server(
+async def test_an_informer_uses_a_watch_list_of_the_embedded_server(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     """client-go: TestWatchListSemanticsSimple"""
@@ -263,11 +263,11 @@ async def test_an_informer_uses_a_streamed_list_of_the_embedded_server(
     assert informer.statistics().reflector.resource_version == (await client.api(Pod).list()).resource_version
 
 
-async def test_a_server_that_ignores_the_question_is_listed_plainly(
+async def test_a_server_that_ignores_send_initial_events_is_listed(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
     """client-go: TestUnSupportWatchListSemantics"""
-    source = streaming([added(pod("a", 2)), None], lists=(listing(pod("a", 2), version=2),))
+    source = watch_lists([added(pod("a", 2)), None], lists=(listing(pod("a", 2), version=2),))
     informer = SharedInformer(source, options=ReflectorOptions())
     await nursery.start(informer.run)
     assert trio.current_time() == 10
