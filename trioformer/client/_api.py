@@ -27,10 +27,10 @@ from ..transport import Response, Scan, Transport
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, explaining_patch, patch_content
-from ._responses import JSON, check, kind_in, object_in, streamed_status_error
+from ._responses import check, object_in, streamed_status_error
 from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
-from ._wire_format import WireFormat
+from ._wire_format import JSON, WireFormat, kind_in
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import trio
 
 from ..errors import DecodeError, StatusError, TrioformerError, UnexpectedResponseError
-from ..models import KubernetesObject, decode, level_decoder, make_object
+from ..models import KubernetesObject, decode, make_object
 from ..transport import ByteStream, Response, excerpt
-
-if TYPE_CHECKING:
-    from ._wire_format import WireFormat
+from ._wire_format import WireFormat, kind_in
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -20,9 +18,6 @@ LONGEST_REFUSAL: Final = 64 * 1024
 """Bytes of a streamed status_error that are read; a Status is much shorter."""
 REFUSAL_PATIENCE: Final = 5.0
 """Seconds that a streamed status_error may take to arrive."""
-
-JSON: Final = "application/json"
-"""What every API server understands and answers."""
 
 HINT: Final = "check that the configured address is an API server's"
 """What to do about an answer that is none."""
@@ -42,8 +37,6 @@ _REASONS: Final[Mapping[int, str]] = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
-
-_kind_of: Final = level_decoder(("kind",))
 
 
 def check(answer: Response, *, method: str, where: str) -> None:
@@ -73,17 +66,6 @@ def object_in(answer: Response, wire_format: WireFormat[T], *, method: str, wher
     if found not in ("", *wire_format.names):
         raise _unexpected(answer, where, f"holds a {found}, not a {wire_format.name}")
     return make_object(wire_format.kind, kept, head)
-
-
-def kind_in(body: bytes) -> str:
-    """The ``kind`` of a JSON object; empty when it has none.
-
-    Raises:
-        ValueError: It is not a JSON object.
-    """
-    (raw,) = _kind_of(body)
-    kind: object = decode(raw) if bytes(raw) else ""
-    return kind if isinstance(kind, str) else ""
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:

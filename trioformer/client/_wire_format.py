@@ -18,7 +18,9 @@ from ..models import (
     KubernetesObject,
     PartialObjectMetadata,
     builtin_resources,
+    decode,
     dumps,
+    level_decoder,
     make_object,
     metadata_only,
     resource_of,
@@ -26,9 +28,13 @@ from ..models import (
     scan_without_managed_fields,
 )
 from ..transport import ListHead, Scan, excerpt
-from ._responses import JSON, kind_in
 
 T = TypeVar("T", bound=KubernetesObject)
+
+JSON: Final = "application/json"
+"""The media type of objects, lists and Status responses."""
+
+_kind_of: Final = level_decoder(("kind",))
 
 _PARTIAL: Final = "PartialObjectMetadata"
 # As client-go's metadata client: a server that cannot leave the rest out sends whole objects.
@@ -160,6 +166,17 @@ class WireFormat(Generic[T]):
 
 def _cut_down(scan: Scan) -> Scan:
     return lambda data: scan(metadata_only(data))
+
+
+def kind_in(body: bytes) -> str:
+    """The ``kind`` of a JSON object; empty when it has none.
+
+    Raises:
+        ValueError: It is not a JSON object.
+    """
+    (raw,) = _kind_of(body)
+    kind: object = decode(raw) if bytes(raw) else ""
+    return kind if isinstance(kind, str) else ""
 
 
 def nameless(kind: str) -> DecodeError:

@@ -50,14 +50,9 @@ from ._selectors import LabelOperator as LabelOperator
 from ._selectors import LabelRequirement as LabelRequirement
 from ._selectors import LabelSelector as LabelSelector
 from ._selectors import SelectableFields as SelectableFields
-from ._serde import EMPTY_MAP as EMPTY_MAP
-from ._serde import JSON as JSON
-from ._serde import FrozenMap as FrozenMap
 from ._serde import Head as Head
 from ._serde import MetadataHead as MetadataHead
-from ._serde import MicroTime as MicroTime
 from ._serde import Raw as Raw
-from ._serde import Time as Time
 from ._serde import decode as decode
 from ._serde import dumps as dumps
 from ._serde import level_decoder as level_decoder
@@ -69,6 +64,11 @@ from ._serde import scan_whole as scan_whole
 from ._serde import scan_without_managed_fields as scan_without_managed_fields
 from ._unstructured import Unstructured as Unstructured
 from ._unstructured import unstructured_kind as unstructured_kind
+from ._values import EMPTY_MAP as EMPTY_MAP
+from ._values import JSON as JSON
+from ._values import FrozenMap as FrozenMap
+from ._values import MicroTime as MicroTime
+from ._values import Time as Time
 
 __all__ = [
     "EMPTY_MAP",

@@ -6,7 +6,7 @@ kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -17,7 +17,7 @@ import msgspec
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from ._quantity import Quantity
-from ._serde import JSON, FrozenMap, MicroTime, Time, camel_case, freeze, taught
+from ._values import JSON, FrozenMap, MicroTime, Time, camel_case, freeze
 
 
 def _utc(value: datetime) -> datetime:
@@ -67,7 +67,9 @@ def _renames(cls: type[Any]) -> dict[str, Any]:
     }
 
 
-def make_converter() -> cattrs.Converter:
+def make_converter(
+    hooks: Iterable[tuple[type[Any], Callable[[Any, type[Any]], Any], Callable[[Any], Any]]],
+) -> cattrs.Converter:
     """Make the converter, with all that it has been taught."""
     made = cattrs.Converter(forbid_extra_keys=False)
 
@@ -101,12 +103,12 @@ def make_converter() -> cattrs.Converter:
         lambda type_: get_origin(type_) in _MAPPINGS,
         lambda value, type_: FrozenMap({k: made.structure(v, get_args(type_)[1]) for k, v in value.items()}),
     )
-    for cls, read, write in taught():
-        _teach(made, cls, read, write)
+    for cls, read, write in hooks:
+        _register(made, cls, read, write)
     return made
 
 
-def _teach(
+def _register(
     made: cattrs.Converter, cls: type[Any], read: Callable[[Any, type[Any]], Any], write: Callable[[Any], Any]
 ) -> None:
     def is_known(type_: Any) -> bool:

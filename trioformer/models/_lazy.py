@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, 
 import attrs
 
 from . import _serde
-from ._serde import EMPTY_MAP, FrozenMap, Raw
+from ._serde import Raw
+from ._values import EMPTY_MAP, FrozenMap, camel_case, freeze
 
 __all__ = ["Changed", "Model", "encode", "field_names", "from_dict", "from_json", "make", "to_dict"]
 
@@ -81,7 +82,7 @@ class Model(_Slots):
         for attribute in attrs.fields(type(self)):
             value = getattr(self, attribute.name)
             if type(value) not in _IMMUTABLE and isinstance(value, list | Mapping):
-                object.__setattr__(self, attribute.name, _serde.freeze(value))
+                object.__setattr__(self, attribute.name, freeze(value))
 
     if not TYPE_CHECKING:  # a visible __getattr__ would make type checkers accept every name
 
@@ -177,7 +178,7 @@ class _Field:
 
     def __init__(self, cls: type[Model], attribute: attrs.Attribute[Any], hint: Any) -> None:
         self.name = attribute.name
-        self.json = cls._json_names.get(self.name) or attribute.metadata.get("json") or _serde.camel_case(self.name)
+        self.json = cls._json_names.get(self.name) or attribute.metadata.get("json") or camel_case(self.name)
         self.key = _serde.dumps(self.json) + b":"
         self.default: Any = _default_of(cls, attribute)
         self.set: Callable[[Model, Any], None] = _slot(cls, self.name)
@@ -379,4 +380,4 @@ def _merged(model: Model, raw: bytes | Raw) -> bytes:
 
 
 # A user's own attrs class may have a model as a part, such as a PodTemplateSpec.
-_serde.teach(Model, lambda value, cls: make(cls, _serde.dumps(value)), lambda model: Raw(encode(model)))
+_serde.register_hooks(Model, lambda value, cls: make(cls, _serde.dumps(value)), lambda model: Raw(encode(model)))

@@ -14,7 +14,8 @@ import attrs
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._lazy import Model
-from ._serde import EMPTY_MAP, JSON, Head, Raw, Time
+from ._serde import Head, Raw
+from ._values import EMPTY_MAP, JSON, Time
 
 __all__ = [
     "GroupVersionKind",

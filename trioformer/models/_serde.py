@@ -7,32 +7,25 @@ Nothing here knows a Kubernetes kind, and nothing here is structured before :mod
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias, TypeVar, final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import msgspec
 
 from ..errors import DecodeError
+from ._values import freeze
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
 __all__ = [
-    "EMPTY_MAP",
     "FAULTS",
-    "JSON",
-    "FrozenMap",
     "Head",
-    "MicroTime",
     "Raw",
-    "Time",
-    "camel_case",
     "check_object",
     "decode",
     "decode_error",
     "dumps",
-    "freeze",
     "level_decoder",
     "list_items",
     "loads",
@@ -40,72 +33,18 @@ __all__ = [
     "map_items",
     "plain",
     "plain_decoder",
+    "register_hooks",
     "scan_head",
     "scan_whole",
     "scan_without_managed_fields",
     "structure",
-    "teach",
     "unstructure",
 ]
-
-V = TypeVar("V")
 
 Raw = msgspec.Raw
 """A slice of somebody's bytes that has been skipped over, not decoded; it keeps those bytes alive."""
 
 ABSENT = Raw(b"")
-
-if TYPE_CHECKING:
-    JSON: TypeAlias = bool | int | float | str | tuple["JSON", ...] | Mapping[str, "JSON"] | None
-else:
-    JSON = Annotated[object, "JSON"]
-
-Time: TypeAlias = Annotated[datetime, "Time"]
-"""``metav1.Time``: whole seconds on the wire."""
-MicroTime: TypeAlias = Annotated[datetime, "MicroTime"]
-"""``metav1.MicroTime``: exactly six digits of a second on the wire."""
-
-
-class FrozenMap(dict[str, V]):
-    """A read-only mapping: a dict whose changing methods raise, so that it pickles, copies and encodes like one.
-
-    It is hashable by its keys alone, since its values may be nested maps.
-    """
-
-    __slots__ = ()
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("this mapping is part of a frozen object; build a new one with {**old, …} and attrs.evolve")
-
-    if not TYPE_CHECKING:  # checkers go by dict's own signatures
-        __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
-
-    def __hash__(self) -> int:  # type: ignore[override]  # dict is unhashable
-        return hash(frozenset(self))
-
-    def __copy__(self) -> FrozenMap[V]:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> FrozenMap[V]:
-        return self
-
-    def __reduce__(self) -> tuple[type[FrozenMap[V]], tuple[dict[str, V]]]:
-        return FrozenMap, (dict(self),)
-
-
-EMPTY_MAP: FrozenMap[Any] = FrozenMap()
-"""What an absent map reads as."""
-
-
-def freeze(value: object) -> Any:
-    """Turn lists into tuples and dicts into read-only maps, in depth."""
-    if isinstance(value, dict):
-        return value if type(value) is FrozenMap else FrozenMap({k: freeze(v) for k, v in value.items()})
-    if isinstance(value, Mapping):
-        return FrozenMap({str(k): freeze(v) for k, v in value.items()})
-    if isinstance(value, list | tuple):
-        return tuple(map(freeze, value))
-    return value
 
 
 def decode_error(error: Exception, what: str) -> DecodeError:
@@ -372,10 +311,10 @@ def loads(data: bytes | bytearray | memoryview | Raw) -> Any:
 # --- the converter ---------------------------------------------------------------------------------------------------
 
 
-def camel_case(name: str) -> str:
-    """The API's spelling of a snake_case name, where no exception is listed: ``node_name`` → ``nodeName``."""
-    head, *rest = name.strip("_").split("_")
-    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+Structure: TypeAlias = Callable[[Any, type[Any]], Any]
+Unstructure: TypeAlias = Callable[[Any], Any]
+
+_hooks: list[tuple[type[Any], Structure, Unstructure]] = []
 
 
 @functools.cache
@@ -383,20 +322,12 @@ def _converter() -> Converter:
     # cattrs is a fifth of this library's import time, and most programs read no field that needs it at once.
     from ._converter import make_converter  # noqa: PLC0415
 
-    return make_converter()
+    return make_converter(_hooks)
 
 
-_taught: list[tuple[type[Any], Callable[[Any, type[Any]], Any], Callable[[Any], Any]]] = []
-
-
-def taught() -> Iterable[tuple[type[Any], Callable[[Any, type[Any]], Any], Callable[[Any], Any]]]:
-    """What :func:`teach` was told: classes, how they are read, and how they are written."""
-    return _taught
-
-
-def teach(cls: type[Any], read: Callable[[Any, type[Any]], Any], write: Callable[[Any], Any]) -> None:
-    """Tell the converter, before it is first used, how a class and its subclasses are read and written."""
-    _taught.append((cls, read, write))
+def register_hooks(cls: type[Any], structure: Structure, unstructure: Unstructure) -> None:
+    """Register how the converter reads and writes a class and its subclasses; only before its first use."""
+    _hooks.append((cls, structure, unstructure))
 
 
 def structure(data: bytes | Raw, type_: Any) -> Any:

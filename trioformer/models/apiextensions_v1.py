@@ -10,7 +10,7 @@ import attrs
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
-from ._serde import EMPTY_MAP, JSON, Time
+from ._values import EMPTY_MAP, JSON, Time
 
 __all__ = [
     "CustomResourceColumnDefinition",

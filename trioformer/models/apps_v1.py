@@ -11,7 +11,7 @@ import attrs
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
-from ._serde import JSON, Time
+from ._values import JSON, Time
 from .core_v1 import PersistentVolumeClaim, PodTemplateSpec
 from .meta_v1 import LabelSelector
 

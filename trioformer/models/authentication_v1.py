@@ -12,7 +12,7 @@ import attrs
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
-from ._serde import EMPTY_MAP, Time
+from ._values import EMPTY_MAP, Time
 
 __all__ = [
     "BoundObjectReference",

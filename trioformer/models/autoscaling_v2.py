@@ -10,7 +10,7 @@ from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
 from ._quantity import Quantity
-from ._serde import Time
+from ._values import Time
 from .meta_v1 import LabelSelector
 
 __all__ = [

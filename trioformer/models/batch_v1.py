@@ -11,7 +11,7 @@ import attrs
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
-from ._serde import Time
+from ._values import Time
 from .core_v1 import ObjectReference, PodTemplateSpec
 from .meta_v1 import LabelSelector
 

@@ -9,7 +9,7 @@ import attrs
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
-from ._serde import MicroTime
+from ._values import MicroTime
 
 __all__ = ["Lease", "LeaseSpec"]
 

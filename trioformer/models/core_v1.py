@@ -13,7 +13,7 @@ from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
 from ._quantity import Quantity
-from ._serde import EMPTY_MAP, MicroTime, Time
+from ._values import EMPTY_MAP, MicroTime, Time
 from .meta_v1 import Condition, LabelSelector
 
 __all__ = [

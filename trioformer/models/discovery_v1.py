@@ -10,7 +10,7 @@ import attrs
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
-from ._serde import EMPTY_MAP
+from ._values import EMPTY_MAP
 from .core_v1 import ObjectReference
 
 __all__ = ["Endpoint", "EndpointConditions", "EndpointHints", "EndpointPort", "EndpointSlice", "ForNode", "ForZone"]

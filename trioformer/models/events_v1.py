@@ -11,7 +11,7 @@ import attrs
 from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
-from ._serde import MicroTime, Time
+from ._values import MicroTime, Time
 from .core_v1 import EventSource, ObjectReference
 
 __all__ = ["Event", "EventSeries"]

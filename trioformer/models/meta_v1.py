@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from ._lazy import Model
-from ._serde import EMPTY_MAP, Time
+from ._values import EMPTY_MAP, Time
 
 __all__ = [
     "Condition",

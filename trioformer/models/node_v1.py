@@ -11,7 +11,7 @@ from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
 from ._quantity import Quantity
-from ._serde import EMPTY_MAP
+from ._values import EMPTY_MAP
 from .core_v1 import Toleration
 
 __all__ = ["Overhead", "RuntimeClass", "Scheduling"]

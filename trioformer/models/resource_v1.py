@@ -13,7 +13,7 @@ from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
 from ._quantity import Quantity
-from ._serde import EMPTY_MAP, JSON, Time
+from ._values import EMPTY_MAP, JSON, Time
 from .core_v1 import NodeSelector
 from .meta_v1 import Condition
 

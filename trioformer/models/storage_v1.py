@@ -11,7 +11,7 @@ from ._kinds import builtin
 from ._lazy import Model
 from ._meta import KubernetesObject, ResourceInfo
 from ._quantity import Quantity
-from ._serde import EMPTY_MAP, Time
+from ._values import EMPTY_MAP, Time
 from .core_v1 import PersistentVolumeSpec, TopologySelectorTerm
 from .meta_v1 import LabelSelector
 

@@ -29,7 +29,7 @@ _TYPE_META = ("apiVersion", "kind", "metadata")
 _OF_KUBERNETES_OBJECT = frozenset({"name", "namespace", "uid", "resource_version"})
 _STORED_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
-_SERDE_NAMES = ("EMPTY_MAP", "JSON", "MicroTime", "Time")
+_VALUE_NAMES = ("EMPTY_MAP", "JSON", "MicroTime", "Time")
 
 
 def emit(schema: Schema) -> dict[str, str]:
@@ -164,7 +164,7 @@ class _Module:
             members["_lazy"].add("Model")
         if "Quantity" in used:
             members["_quantity"].add("Quantity")
-        members["_serde"] |= used & {*_SERDE_NAMES}
+        members["_values"] |= used & {*_VALUE_NAMES}
         for types in self.fields.values():
             for type_ in types.values():
                 if type_.definition is not None and module_of(type_.definition) != self.module:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from .._serde import camel_case
+from .._values import camel_case
 from ._schema import names_in
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
