@@ -13,6 +13,7 @@ import trio.testing
 from trioformer import Client, open_client
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
+from trioformer.transport._throttle import Throttle
 
 
 async def send(client: Client, times: list[float]) -> None:
@@ -97,6 +98,73 @@ async def test_the_wait_is_over_in_the_order_of_coming(
                 await trio.testing.wait_all_tasks_blocked()
         assert done == [0, 1, 2, 3, 4]
         assert trio.current_time() == 4
+
+
+async def pass_through(throttle: Throttle, name: str, passed: list[tuple[str, float]]) -> None:
+    await throttle.wait()
+    passed.append((name, trio.current_time()))
+
+
+async def test_requests_whose_tokens_came_together_leave_in_order(mock_clock: trio.testing.MockClock) -> None:
+    # As after a pause of the whole process.  Trio runs the tasks that wake together in either order, hence the rounds.
+    for _ in range(8):
+        throttle = Throttle(qps=10, burst=1)
+        passed: list[tuple[str, float]] = []
+        async with trio.open_nursery() as nursery:
+            for name in "abcdef":
+                nursery.start_soon(pass_through, throttle, name, passed)
+                await trio.testing.wait_all_tasks_blocked()
+            mock_clock.jump(60)
+        assert [name for name, _ in passed] == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "left"),
+    [
+        ("b", [("a", 0), ("c", 1), ("d", 2)]),
+        ("c", [("a", 0), ("b", 1), ("d", 2)]),
+        ("d", [("a", 0), ("b", 1), ("c", 2)]),
+    ],
+)
+async def test_requests_behind_a_cancelled_one_move_up(
+    autojump_clock: trio.testing.MockClock, cancelled: str, left: list[tuple[str, float]]
+) -> None:
+    throttle = Throttle(qps=1, burst=1)
+    passed: list[tuple[str, float]] = []
+    scope = trio.CancelScope()
+
+    async def pass_unless_cancelled(name: str) -> None:
+        with scope if name == cancelled else trio.CancelScope():
+            await pass_through(throttle, name, passed)
+
+    async with trio.open_nursery() as nursery:
+        for name in "abcd":
+            nursery.start_soon(pass_unless_cancelled, name)
+            await trio.testing.wait_all_tasks_blocked()
+        scope.cancel()
+    assert passed == left
+    await pass_through(throttle, "e", passed)
+    assert passed[-1] == ("e", 3)
+
+
+async def test_a_cancelled_request_gives_its_token_back(autojump_clock: trio.testing.MockClock) -> None:
+    throttle = Throttle(qps=1, burst=1)
+    await throttle.wait()
+    with trio.move_on_after(0.5) as scope:
+        await throttle.wait()
+    assert scope.cancelled_caught
+    await throttle.wait()
+    assert trio.current_time() == 1
+
+
+async def test_a_request_that_need_not_wait_is_a_checkpoint() -> None:
+    throttle = Throttle(qps=1, burst=1)
+    with trio.testing.assert_checkpoints():
+        await throttle.wait()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await throttle.wait()
+    assert scope.cancelled_caught
 
 
 @pytest.mark.parametrize(

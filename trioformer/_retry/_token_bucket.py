@@ -35,6 +35,10 @@ class TokenBucket:
         self._tokens -= 1
         return delay
 
+    def give_back(self) -> None:
+        """Return a token that was taken and not used."""
+        self._tokens += 1
+
     def _count(self) -> None:
         now = trio.current_time()
         passed = max(0.0, now - self._counted_at)
