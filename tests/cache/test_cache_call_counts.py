@@ -26,7 +26,7 @@ from tests.support.processes import ROOT
 from trioformer import SharedInformer, SharedInformerFactory, field_index, open_client
 from trioformer.models import _lazy, from_json
 from trioformer.models.core_v1 import Pod
-from trioformer.transport import FrameSplitter, ListSplitter, decode_watch_frame
+from trioformer.transport._internal import FrameSplitter, ListSplitter, decode_watch_frame
 
 PODS = 200
 EVENTS = 1_000

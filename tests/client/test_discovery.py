@@ -33,17 +33,15 @@ from trioformer.models import (
     Quantity,
     Unstructured,
     encode,
-    encode_for_server,
     from_dict,
     from_json,
     key_of,
-    make_object,
     metadata_kind,
-    metadata_only,
     resource_of,
     to_dict,
     unstructured_kind,
 )
+from trioformer.models._internal import encode_for_server, make_object, metadata_only
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Container, Node, Pod
 from trioformer.testing import APIServer

@@ -10,7 +10,7 @@ import pytest
 from trioformer import errors
 from trioformer.client._responses import status_error
 from trioformer.errors import StatusError, UnexpectedResponseError
-from trioformer.transport import Response
+from trioformer.transport._internal import Response
 
 
 def refused(code: int, body: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Exception:

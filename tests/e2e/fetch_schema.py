@@ -20,10 +20,10 @@ import trio
 
 import trioformer.models
 from trioformer.kubeconfig import load_config
-from trioformer.models import decode
 from trioformer.models._generate import reduce
+from trioformer.models._internal import decode
 from trioformer.testing import ControlPlane
-from trioformer.transport import Transport, open_transport
+from trioformer.transport._internal import Transport, open_transport
 
 SCHEMA = Path(trioformer.models.__file__).with_name("_schema.json")
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -18,7 +18,8 @@ from trioformer.errors import ConnectionFailedError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.metrics import Metrics
 from trioformer.models.core_v1 import Pod
-from trioformer.transport import RequestObserver, Transport, open_transport
+from trioformer.transport import RequestObserver
+from trioformer.transport._internal import Transport, open_transport
 
 Clock = trio.testing.MockClock
 

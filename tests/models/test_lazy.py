@@ -30,28 +30,28 @@ from trioformer.models import (
     ObjectMeta,
     OwnerReference,
     Quantity,
-    Raw,
     ResourceInfo,
     Time,
     builtin_kind,
     builtin_resources,
-    decode,
-    dumps,
     encode,
-    encode_for_server,
     from_dict,
     from_json,
-    head_of,
     key_of,
-    level_decoder,
-    list_items,
-    loads,
-    make_object,
     resource_of,
-    scan_head,
-    scan_without_managed_fields,
     to_dict,
 )
+from trioformer.models._internal import (
+    Raw,
+    decode,
+    dumps,
+    encode_for_server,
+    level_decoder,
+    list_items,
+    make_object,
+    scan_without_managed_fields,
+)
+from trioformer.models._serde import loads, scan_head
 from trioformer.models.core_v1 import (
     ConfigMap,
     Container,
@@ -821,12 +821,12 @@ def test_a_class_without_a_resource_is_no_kind() -> None:
 
 
 def test_a_head_is_what_the_pipe_reads() -> None:
-    head = head_of(pod())
+    head = pod()._head
     metadata = head.metadata
     assert (metadata.namespace, metadata.name, metadata.uid, metadata.resourceVersion) == ("shop", "web-0", "u1", "7")
     assert head.key == "shop/web-0"
     given_head = scan_head(POD.encode())
-    assert head_of(make_object(Pod, POD.encode(), given_head)) is given_head
+    assert make_object(Pod, POD.encode(), given_head)._head is given_head
 
 
 def test_a_built_object_has_a_head_too() -> None:

@@ -110,3 +110,20 @@ def test_an_import_of_a_private_module_is_found() -> None:
     assert is_private_import("trioformer.cache.store._indexer", private)
     assert not is_private_import("trioformer.models", private)
     assert not is_private_import("trioformer.cache.store._indexer", "trioformer._util")
+
+
+@pytest.mark.parametrize("name", [name for name in HAND_WRITTEN if name.endswith("._internal")])
+def test_an_internal_module_lists_what_other_packages_import_and_users_do_not(name: str) -> None:
+    package = importlib.import_module(name.removesuffix("._internal"))
+    # From the source: pytest adds names of its own to the modules of a plugin.
+    imports = [node for node in ast.parse(HAND_WRITTEN[name].read_text()).body[2:] if isinstance(node, ast.ImportFrom)]
+    listed = {alias.name for node in imports for alias in node.names}
+    imported_elsewhere = {
+        imported.removeprefix(f"{name}.")
+        for importer, path in HAND_WRITTEN.items()
+        if importer.split(".")[1:2] != name.split(".")[1:2]
+        for _, imported in imported_modules(importer, path)
+        if imported.startswith(f"{name}.")
+    }
+    assert listed == imported_elsewhere
+    assert listed.isdisjoint(package.__all__)

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from trioformer.models import Raw
+from trioformer.models._internal import Raw
 
 _SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
 

@@ -12,7 +12,7 @@ import trio
 
 from trioformer.cache import Added, Deleted, Notification, ResourceEventHandler, UndecodableHandler, Updated
 from trioformer.client import ObjectList, WatchEvent
-from trioformer.models import make_object
+from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
 

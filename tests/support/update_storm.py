@@ -25,7 +25,7 @@ from trioformer.cache import (
     Updated,
 )
 from trioformer.client import ObjectList, WatchEvent
-from trioformer.models import make_object
+from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
 PODS = 1_000

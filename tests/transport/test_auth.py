@@ -17,7 +17,7 @@ from tests.support.scripted_http import (
 )
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport import Transport, open_transport
+from trioformer.transport._internal import Transport, open_transport
 
 
 async def sent_authorization(config: ClusterConfig) -> str | None:

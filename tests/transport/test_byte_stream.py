@@ -27,7 +27,7 @@ from tests.support.scripted_http import (
 )
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport import ByteStream, Transport, open_transport
+from trioformer.transport._internal import ByteStream, Transport, open_transport
 
 
 @attrs.define(eq=False)

@@ -18,8 +18,8 @@ from tests.support.scripted_http import (
     suspended_generators,
 )
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport import Transport, open_transport
 from trioformer.transport._connection import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, _socket_options
+from trioformer.transport._internal import Transport, open_transport
 
 
 async def test_a_request_carries_what_it_was_given_and_brings_the_whole_answer() -> None:

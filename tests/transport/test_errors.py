@@ -18,8 +18,8 @@ from tests.support.scripted_http import (
 )
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport import open_transport
 from trioformer.transport._errors import _ADVICE, CONNECTION_ERRORS, connection_failed
+from trioformer.transport._internal import open_transport
 
 
 async def send(config: ClusterConfig) -> None:

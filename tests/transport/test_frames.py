@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trioformer.errors import DecodeError
-from trioformer.transport import FrameSplitter, decode_watch_frame, excerpt
+from trioformer.transport._internal import FrameSplitter, decode_watch_frame, excerpt
 
 POD = b'{"metadata":{"name":"web-0","namespace":"default","uid":"u","resourceVersion":"7"},"spec":{}}'
 frames = st.binary(max_size=40).map(lambda data: data.replace(b"\n", b"")).filter(lambda data: bool(data.strip()))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trioformer.errors import DecodeError
-from trioformer.transport import ListHead, ListSplitter
+from trioformer.transport._internal import ListHead, ListSplitter
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ['"items":[', '},{"metadata":{', "\\", '\\"', '"', "[", "]", "},{", '","']

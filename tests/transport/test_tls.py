@@ -23,7 +23,7 @@ from tests.support.scripted_http import (
 )
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport import open_transport
+from trioformer.transport._internal import open_transport
 from trioformer.transport._network import _Network, _SocketStream
 from trioformer.transport._tls import TLS
 

@@ -22,15 +22,14 @@ from trioformer.models import (
     builtin_kind,
     builtin_resources,
     encode,
-    encode_for_server,
     from_dict,
     from_json,
     key_of,
-    make_object,
     metadata_kind,
     resource_of,
     unstructured_kind,
 )
+from trioformer.models._internal import encode_for_server, make_object
 from trioformer.models.apiextensions_v1 import JSONSchemaProps
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Container, Pod, PodSpec, PodStatus, Secret, ServicePort

@@ -1,18 +1,18 @@
-"""Requests: the objects of a cluster, read, written, listed and watched.
+"""Requests to the API server: read, write, list, watch and discover objects.
 
-- ``_client.py``: :func:`open_client` and :class:`Client`, the connection to one cluster
+- ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
 - ``_api.py``: :class:`Api`, the objects of one kind
-- ``_lists.py``: :class:`ObjectList`, and how a list is read while it arrives
+- ``_lists.py``: :class:`ObjectList`, and how a list is decoded while it arrives
 - ``_watch.py``: :class:`WatchStream`, an open watch
-- ``_discovery.py``: where the objects of a kind live, if it has no class
-- ``_forms.py``: how the objects of a kind travel, and whether what came is one
-- ``_undecodable.py``: :class:`Undecodable`, what nobody can read
-- ``_patch.py``: the three types of patch
+- ``_discovery.py``: looks up the resource of a kind
+- ``_wire_format.py``: media types, and the check that a response is of the requested kind
+- ``_responses.py``: responses to objects and errors
+- ``_undecodable.py``: :class:`Undecodable`, an object that cannot be decoded
+- ``_patch.py``: the types of patch
 - ``_options.py``: selectors and other query parameters
-- ``_answers.py``: answers → objects and errors
-- ``_retry.py``: a change that is tried again after a conflict
+- ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 
-A request is sent once; what to do about a failure is for the caller, or for the informers of :mod:`trioformer.cache`.
+Each request is sent once; it is the caller that retries, or an informer of :mod:`trioformer.cache`.
 """
 
 from __future__ import annotations

@@ -14,16 +14,9 @@ import trio
 
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, ExpiredError, UnexpectedResponseError
-from ..models import (
-    FieldSelector,
-    KubernetesObject,
-    LabelSelector,
-    ResourceInfo,
-    dumps,
-    encode_for_server,
-    resource_of,
-)
-from ..transport import Response, Scan, Transport
+from ..models import FieldSelector, KubernetesObject, LabelSelector, ResourceInfo, resource_of
+from ..models._internal import dumps, encode_for_server
+from ..transport._internal import Response, Scan, Transport
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, explaining_patch, patch_content

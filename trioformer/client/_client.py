@@ -13,8 +13,10 @@ import httpx
 from .._util import NoPublicConstructor
 from ..errors import DecodeError, UnexpectedResponseError
 from ..kubeconfig import ClusterConfig, load_config
-from ..models import KubernetesObject, Unstructured, decode, scan_whole, scan_without_managed_fields, unstructured_kind
-from ..transport import BURST, RequestObserver, Transport, excerpt, open_transport
+from ..models import KubernetesObject, Unstructured, unstructured_kind
+from ..models._internal import decode, scan_whole, scan_without_managed_fields
+from ..transport import BURST, RequestObserver
+from ..transport._internal import Transport, excerpt, open_transport
 from ._api import Api
 from ._discovery import discover_resource
 from ._responses import check

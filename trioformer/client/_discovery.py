@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from ..errors import DecodeError, NotFoundError, UnexpectedResponseError
-from ..models import ResourceInfo, decode
-from ..transport import Transport, excerpt
+from ..models import ResourceInfo
+from ..models._internal import decode
+from ..transport._internal import Transport, excerpt
 from ._responses import HINT, check
 
 _MOST_SHOWN: Final = 12

@@ -10,7 +10,7 @@ import attrs
 from .._util import Slices
 from ..errors import DecodeError, UnexpectedResponseError
 from ..models import KubernetesObject
-from ..transport import BLOCK, ByteStream, ListSplitter
+from ..transport._internal import BLOCK, ByteStream, ListSplitter
 from ._responses import HINT
 from ._undecodable import UndecodableHandler, undecodable_item
 from ._wire_format import WireFormat

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
 
 from ..errors import UnsupportedMediaTypeError
-from ..models import dumps, plain
+from ..models._internal import dumps, plain
 
 PatchType: TypeAlias = Literal["merge", "strategic", "json"]
 """How a patch says what to change: RFC 7386, Kubernetes' strategic merge, or RFC 6902."""

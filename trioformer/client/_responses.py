@@ -8,8 +8,9 @@ from typing import Final, TypeVar, cast
 import trio
 
 from ..errors import DecodeError, StatusError, TrioformerError, UnexpectedResponseError
-from ..models import KubernetesObject, decode, make_object
-from ..transport import ByteStream, Response, excerpt
+from ..models import KubernetesObject
+from ..models._internal import decode, make_object
+from ..transport._internal import ByteStream, Response, excerpt
 from ._wire_format import WireFormat, kind_in
 
 T = TypeVar("T", bound=KubernetesObject)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, cast, final
 import attrs
 
 from ..errors import DecodeError
-from ..models import Raw, decode, level_decoder
+from ..models._internal import Raw, decode, level_decoder
 
 
 @final

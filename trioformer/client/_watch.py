@@ -9,8 +9,10 @@ import trio
 
 from .._util import NoPublicConstructor, Slices
 from ..errors import ConnectionFailedError, DecodeError, StatusError
-from ..models import KubernetesObject, decode, make_object
-from ..transport import ByteStream, EventType, FrameSplitter, decode_watch_frame
+from ..models import KubernetesObject
+from ..models._internal import decode, make_object
+from ..transport import EventType
+from ..transport._internal import ByteStream, FrameSplitter, decode_watch_frame
 from ._undecodable import UndecodableHandler, undecodable_frame
 from ._wire_format import WireFormat, nameless
 

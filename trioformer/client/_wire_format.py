@@ -13,21 +13,18 @@ from contextlib import contextmanager
 from typing import Final, Generic, TypeVar, final
 
 from ..errors import DecodeError, NotAcceptableError
-from ..models import (
+from ..models import KubernetesObject, PartialObjectMetadata, builtin_resources, resource_of
+from ..models._internal import (
     Head,
-    KubernetesObject,
-    PartialObjectMetadata,
-    builtin_resources,
     decode,
     dumps,
     level_decoder,
     make_object,
     metadata_only,
-    resource_of,
     scan_whole,
     scan_without_managed_fields,
 )
-from ..transport import ListHead, Scan, excerpt
+from ..transport._internal import ListHead, Scan, excerpt
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -1,22 +1,23 @@
-"""What travels: the objects of the Kubernetes API, lazy, frozen and encoded without loss.
+"""The objects of the Kubernetes API: lazily decoded, immutable, and encoded without loss.
 
-Import a kind from the module of its API group, and the tools that work on every kind from here::
+Import a kind from the module of its API group, and what works on every kind from here::
 
     from trioformer.models import ObjectMeta, from_json
     from trioformer.models.core_v1 import Pod
 
-The rooms:
-
-- ``core_v1``, ``apps_v1``, ``batch_v1`` …: GENERATED, one module per group and version, imported on demand
-- ``_lazy.py``: :class:`Model`, a level of JSON whose fields are made when they are read, and :func:`encode`
-- ``_meta.py``: :class:`KubernetesObject`, its metadata, and where its kind lives on the server
-- ``_unstructured.py``: :class:`Unstructured`, objects of kinds that no class describes
-- ``_partial.py``: :class:`PartialObjectMetadata`, objects without anything but their metadata
-- ``_kinds.py``: the built-in kinds by name; ``builtin_kinds.py`` (GENERATED) is their table
-- ``_serde.py``: JSON to Python and back, by msgspec; ``_converter.py``: what msgspec does not know, by cattrs
-- ``_quantity.py``: amounts such as ``100m`` and ``2Gi``
+- ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated, one module for each group and version; import the one you need
+- ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
+- ``_meta.py``: :class:`KubernetesObject`, its metadata, and :class:`ResourceInfo`, where the server keeps a kind
+- ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class
+- ``_partial.py``: :class:`PartialObjectMetadata`, the metadata of objects
+- ``_kinds.py``: finds built-in kinds by name; ``builtin_kinds.py`` is their generated table
+- ``_quantity.py``: :class:`Quantity`, amounts such as ``100m`` and ``2Gi``
 - ``_selectors/``: label and field selectors
-- ``_generate/``: the developers' tool that writes the generated modules from ``_schema.json``; never imported
+- ``_values.py``: the types of fields that are neither models nor scalars: JSON, times, read-only maps
+- ``_serde.py``: JSON to Python and back, with msgspec
+- ``_converter.py``: the same for the types that msgspec does not support, with cattrs
+- ``_generate/``: the developers' tool that generates modules from ``_schema.json``; the library never imports it
+- ``_internal.py``: what other packages of trioformer need
 """
 
 from __future__ import annotations
@@ -34,14 +35,10 @@ from ._meta import ManagedFieldsEntry as ManagedFieldsEntry
 from ._meta import ObjectMeta as ObjectMeta
 from ._meta import OwnerReference as OwnerReference
 from ._meta import ResourceInfo as ResourceInfo
-from ._meta import encode_for_server as encode_for_server
-from ._meta import head_of as head_of
 from ._meta import key_of as key_of
-from ._meta import make_object as make_object
 from ._meta import resource_of as resource_of
 from ._partial import PartialObjectMetadata as PartialObjectMetadata
 from ._partial import metadata_kind as metadata_kind
-from ._partial import metadata_only as metadata_only
 from ._quantity import Quantity as Quantity
 from ._selectors import FieldOperator as FieldOperator
 from ._selectors import FieldRequirement as FieldRequirement
@@ -50,18 +47,6 @@ from ._selectors import LabelOperator as LabelOperator
 from ._selectors import LabelRequirement as LabelRequirement
 from ._selectors import LabelSelector as LabelSelector
 from ._selectors import SelectableFields as SelectableFields
-from ._serde import Head as Head
-from ._serde import MetadataHead as MetadataHead
-from ._serde import Raw as Raw
-from ._serde import decode as decode
-from ._serde import dumps as dumps
-from ._serde import level_decoder as level_decoder
-from ._serde import list_items as list_items
-from ._serde import loads as loads
-from ._serde import plain as plain
-from ._serde import scan_head as scan_head
-from ._serde import scan_whole as scan_whole
-from ._serde import scan_without_managed_fields as scan_without_managed_fields
 from ._unstructured import Unstructured as Unstructured
 from ._unstructured import unstructured_kind as unstructured_kind
 from ._values import EMPTY_MAP as EMPTY_MAP
@@ -78,45 +63,29 @@ __all__ = [
     "FieldSelector",
     "FrozenMap",
     "GroupVersionKind",
-    "Head",
     "KubernetesObject",
     "LabelOperator",
     "LabelRequirement",
     "LabelSelector",
     "ManagedFieldsEntry",
-    "MetadataHead",
     "MicroTime",
     "Model",
     "ObjectMeta",
     "OwnerReference",
     "PartialObjectMetadata",
     "Quantity",
-    "Raw",
     "ResourceInfo",
     "SelectableFields",
     "Time",
     "Unstructured",
     "builtin_kind",
     "builtin_resources",
-    "decode",
-    "dumps",
     "encode",
-    "encode_for_server",
     "from_dict",
     "from_json",
-    "head_of",
     "key_of",
-    "level_decoder",
-    "list_items",
-    "loads",
-    "make_object",
     "metadata_kind",
-    "metadata_only",
-    "plain",
     "resource_of",
-    "scan_head",
-    "scan_whole",
-    "scan_without_managed_fields",
     "to_dict",
     "unstructured_kind",
 ]

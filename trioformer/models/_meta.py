@@ -25,7 +25,6 @@ __all__ = [
     "OwnerReference",
     "ResourceInfo",
     "encode_for_server",
-    "head_of",
     "key_of",
     "make_object",
     "resource_of",
@@ -259,11 +258,6 @@ def make_object(cls: type[K], raw: bytes, head: Head | None = None) -> K:
     made = _lazy.make(cls, raw)
     _set_head(made, head if head is not None else _serde.scan_head(raw))
     return made
-
-
-def head_of(obj: KubernetesObject) -> Head:
-    """The object's head: namespace, name, uid and resourceVersion."""
-    return obj._head
 
 
 def key_of(obj: KubernetesObject) -> str:

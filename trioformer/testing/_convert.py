@@ -7,17 +7,8 @@ from contextlib import contextmanager
 from typing import TypeAlias, TypeVar, overload
 
 from ..errors import StatusError
-from ..models import (
-    KubernetesObject,
-    PartialObjectMetadata,
-    ResourceInfo,
-    decode,
-    dumps,
-    encode_for_server,
-    make_object,
-    metadata_only,
-    resource_of,
-)
+from ..models import KubernetesObject, PartialObjectMetadata, ResourceInfo, resource_of
+from ..models._internal import decode, dumps, encode_for_server, make_object, metadata_only
 from ._serving._rendering import full
 from ._storage._kinds import Kinds, Served
 from ._storage._status import RefusedError, refusal

@@ -14,7 +14,8 @@ import trio
 
 from ..client import Client, open_client
 from ..kubeconfig import ClusterConfig
-from ..models import KubernetesObject, ResourceInfo, decode, dumps, resource_of
+from ..models import KubernetesObject, ResourceInfo, resource_of
+from ..models._internal import decode, dumps
 from ._convert import K, Kind, as_status_errors, find, like, place_of, read
 from ._in_memory import Exchange, InMemoryTransport, connection_refused
 from ._serving._app import Application

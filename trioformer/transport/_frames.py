@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, final
 
 from ..errors import DecodeError
-from ..models import Head, Raw, decode, level_decoder, scan_whole
+from ..models._internal import Head, Raw, decode, level_decoder, scan_whole
 
 MAX_FRAME: Final = 16 * 1024 * 1024
 """Bytes of one watch event; client-go refuses longer ones too (``streaming.ErrObjectTooLarge``)."""

@@ -29,7 +29,7 @@ from typing import Final, TypeAlias, cast, final
 import attrs
 
 from ..errors import DecodeError
-from ..models import Raw, decode, level_decoder, list_items
+from ..models._internal import Raw, decode, level_decoder, list_items
 from ._frames import excerpt
 
 BLOCK: Final = 128 * 1024

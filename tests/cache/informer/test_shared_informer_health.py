@@ -16,7 +16,8 @@ from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, Step,
 from trioformer.cache import IndexFunc, ReflectorOptions, SharedInformer, field_index
 from trioformer.client import Undecodable
 from trioformer.errors import ConnectionFailedError, ExpiredError, ServiceUnavailableError, TooManyRequestsError
-from trioformer.models import from_dict, make_object, to_dict
+from trioformer.models import from_dict, to_dict
+from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod, Secret
 
 EXPIRED = ExpiredError("too old", code=410, reason="Expired")

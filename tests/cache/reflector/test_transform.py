@@ -31,7 +31,8 @@ from trioformer._retry import RetryWindow
 from trioformer.cache import ReflectorOptions, SharedInformer, UndecodableHandler
 from trioformer.client import ObjectList, Undecodable
 from trioformer.errors import ConnectionFailedError, DecodeError, InternalServerError, StatusError, TransformError
-from trioformer.models import dumps, from_dict, make_object, to_dict
+from trioformer.models import from_dict, to_dict
+from trioformer.models._internal import dumps, make_object
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
 

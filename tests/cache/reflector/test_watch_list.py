@@ -21,7 +21,8 @@ from trioformer.errors import (
     ServerTimeoutError,
     UnexpectedResponseError,
 )
-from trioformer.models import ObjectMeta, make_object
+from trioformer.models import ObjectMeta
+from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
 

@@ -27,11 +27,11 @@ from trioformer.models import (
     from_dict,
     from_json,
     key_of,
-    make_object,
     metadata_kind,
     to_dict,
     unstructured_kind,
 )
+from trioformer.models._internal import make_object
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.batch_v1 import Job
 from trioformer.models.core_v1 import Event, Namespace, Node, Pod, ReplicationController, Secret, Service

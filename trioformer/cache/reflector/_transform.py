@@ -10,7 +10,8 @@ import attrs
 from ..._util import Slices
 from ...client import Undecodable
 from ...errors import DecodeError, IndexerError, TransformError
-from ...models import KubernetesObject, encode, key_of, make_object
+from ...models import KubernetesObject, encode, key_of
+from ...models._internal import make_object
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -15,7 +15,7 @@ from typing import final
 import attrs
 
 from ...errors import DecodeError
-from ...models import decode, dumps
+from ...models._internal import decode, dumps
 from .._storage._kinds import Served
 from .._storage._selection import Selection
 from .._storage._status import (

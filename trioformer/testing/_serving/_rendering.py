@@ -10,7 +10,7 @@ from typing import Literal, final
 
 import attrs
 
-from ...models import Raw, decode, dumps, level_decoder
+from ...models._internal import Raw, decode, dumps, level_decoder
 from .._storage._clock import Clock
 from .._storage._kinds import Served
 from .._storage._status import refusal

@@ -12,7 +12,7 @@ from typing import Any, final
 import attrs
 
 from ...errors import DecodeError
-from ...models import decode
+from ...models._internal import decode
 from .._storage._deletion import Preconditions
 from .._storage._kinds import Served
 from .._storage._metadata import metadata_of

@@ -7,7 +7,7 @@ from typing import final
 
 import attrs
 
-from ...models import dumps
+from ...models._internal import dumps
 from .._storage._status import RefusedError, encode_status
 from .._storage._storage import JSONObject
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...models import decode
+from ...models._internal import decode
 from .._storage._kinds import Served
 from .._storage._metadata import metadata_of
 from .._storage._patching import merge

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, final
 import attrs
 import trio
 
-from ...models import decode, dumps
+from ...models._internal import decode, dumps
 from .._storage._kinds import Served
 from .._storage._status import expired, refusal, too_large_resource_version
 from .._storage._storage import Change, CompactedError, JSONObject, Storage, Stored, body_of

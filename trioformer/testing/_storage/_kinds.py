@@ -7,7 +7,8 @@ from typing import final
 
 import attrs
 
-from ...models import ResourceInfo, builtin_resources, dumps
+from ...models import ResourceInfo, builtin_resources
+from ...models._internal import dumps
 
 WITH_GENERATION = frozenset(
     {

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, final
 
 import attrs
 
-from ...models import decode
+from ...models._internal import decode
 from . import _custom
 from ._clock import Clock, timestamp
 from ._deletion import Deletion, Preconditions

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ...models import ResourceInfo, dumps
+from ...models import ResourceInfo
+from ...models._internal import dumps
 from ._storage import JSONObject
 
 REASONS: Mapping[int, tuple[str, str]] = {

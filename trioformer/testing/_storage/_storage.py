@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias, final
 import attrs
 import trio
 
-from ...models import dumps
+from ...models._internal import dumps
 
 JSONObject: TypeAlias = dict[str, Any]
 """A decoded JSON object that the holder may change."""

@@ -1,0 +1,16 @@
+"""What other packages of trioformer need of this one, and users do not."""
+
+from __future__ import annotations
+
+from ._meta import encode_for_server as encode_for_server
+from ._meta import make_object as make_object
+from ._partial import metadata_only as metadata_only
+from ._serde import Head as Head
+from ._serde import Raw as Raw
+from ._serde import decode as decode
+from ._serde import dumps as dumps
+from ._serde import level_decoder as level_decoder
+from ._serde import list_items as list_items
+from ._serde import plain as plain
+from ._serde import scan_whole as scan_whole
+from ._serde import scan_without_managed_fields as scan_without_managed_fields
