@@ -130,9 +130,9 @@ class Replica:
     def hear(self, line: str) -> bool:
         """Take a line of its log to heart; returns whether it is news."""
         before = self.token, self.knows, self.is_at_work
-        if match := re.search(r" leads now, transitions (\d+)", line):
+        if match := re.search(r": acquired by '.+?', transitions (\d+)", line):
             self.token = int(match[1])
-        elif match := re.search(r": held by '(.+?)', ", line):
+        elif match := re.search(r": held by '(.+?)'; ", line):
             self.knows = match[1]
         elif ": patched " in line:
             self.is_at_work = True

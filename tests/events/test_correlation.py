@@ -12,7 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.support.event_recorders import CONTROLLER, WEB, count_of, counts, pod, record, recording, running, stored
-from tests.support.lease_candidates import Fate
+from tests.support.lease_candidates import Fault
 from trioformer.events._recorder import EventRecorder
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Node, ObjectReference
@@ -163,14 +163,14 @@ async def test_of_more_objects_than_are_remembered_those_are_forgotten_that_were
 async def test_an_event_that_comes_again_is_no_spam(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery, spam_burst=1) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery, spam_burst=1) as (recorder, transport), running(recorder):
         for _ in range(100):
             record(recorder)
             record(recorder, reason="Other")
             await trio.sleep(1)
     assert counts(api_server) == [("it happened", 100)]
     assert recorder.statistics().filtered == 100
-    assert wire.methods == ["POST", "PATCH", "PATCH"]
+    assert transport.methods == ["POST", "PATCH", "PATCH"]
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------------
@@ -207,8 +207,8 @@ async def test_recording_costs_nothing_when_the_server_hangs(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestLotsOfEvents"""
-    async with recording(api_server, nursery, queue_size=10) as (recorder, wire), running(recorder):
-        wire.fate = lambda request: "swallow" if trio.current_time() < 20 else "pass"
+    async with recording(api_server, nursery, queue_size=10) as (recorder, transport), running(recorder):
+        transport.fault = lambda request: "hang" if trio.current_time() < 20 else "none"
         for number in range(100):
             record(recorder, str(number), regarding=pod(f"pod-{number}"))
             await trio.lowlevel.checkpoint()
@@ -221,16 +221,16 @@ async def test_recording_costs_nothing_when_the_server_hangs(
 async def test_the_series_that_went_on_longest_ago_is_ended_when_there_are_too_many(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery, cache_size=3) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery, cache_size=3) as (recorder, transport), running(recorder):
         for _ in range(4):
             for name in "abc":
                 record(recorder, name, regarding=pod(name))
                 await trio.sleep(1)
         record(recorder, "a", regarding=pod("a"))
-        wire.sent.clear()
+        transport.sent.clear()
         record(recorder, "d", regarding=pod("d"))
         await trio.sleep(1)
-        assert wire.methods == ["POST", "PATCH"]
+        assert transport.methods == ["POST", "PATCH"]
         assert counts(api_server) == [("a", 2), ("b", 4), ("c", 2), ("d", 1)]
         assert recorder.statistics().series == 3
     assert counts(api_server) == [("a", 5), ("b", 4), ("c", 4), ("d", 1)]
@@ -239,12 +239,12 @@ async def test_the_series_that_went_on_longest_ago_is_ended_when_there_are_too_m
 async def test_a_count_that_finds_no_room_in_the_queue_is_written_when_its_series_is_over(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery, queue_size=2) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery, queue_size=2) as (recorder, transport), running(recorder):
         for _ in range(3):
             record(recorder, "many")
         record(recorder, "one")
         await trio.sleep(1)
-        wire.fate = lambda request: "refuse" if trio.current_time() < 370 else "pass"
+        transport.fault = lambda request: "refuse" if trio.current_time() < 370 else "none"
         for number in range(2):
             record(recorder, str(number), regarding=pod(f"pod-{number}"))
         for note in ("one", "many"):
@@ -260,16 +260,16 @@ async def test_a_count_that_finds_no_room_in_the_queue_is_written_when_its_serie
 async def test_a_count_for_which_there_is_no_room_at_all_is_dropped(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery, queue_size=2, cache_size=2) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery, queue_size=2, cache_size=2) as (recorder, transport), running(recorder):
         for _ in range(4):
             record(recorder, "many")
             await trio.sleep(1)
-        wire.fate = lambda request: "swallow"
+        transport.fault = lambda request: "hang"
         record(recorder, "a", regarding=pod("a"))
         record(recorder, "b", regarding=pod("b"))
         figures = recorder.statistics()
         assert (figures.queued, figures.series, figures.dropped) == (2, 2, 2)
-        wire.fate = lambda request: "pass"
+        transport.fault = lambda request: "none"
     assert counts(api_server) == [("many", 2), ("a", 1), ("b", 1)]
     assert recorder.statistics().waiting == 0
 
@@ -287,8 +287,8 @@ RESTART = st.tuples(st.just("restart"), st.just(None))
 REFUSALS = st.tuples(
     st.just("fail"), st.tuples(st.integers(1, 14), st.sampled_from([400, 403, 404, 409, 422, 429, 500, 503]))
 )
-CONNECTION = st.tuples(st.just("wire"), st.tuples(st.integers(1, 14), st.sampled_from(["refuse", "swallow", "slow"])))
-LOST_ANSWERS = st.tuples(st.just("wire"), st.tuples(st.integers(1, 3), st.sampled_from(["lose answer", "slow"])))
+CONNECTION = st.tuples(st.just("transport"), st.tuples(st.integers(1, 14), st.sampled_from(["refuse", "hang", "slow"])))
+LOST_ANSWERS = st.tuples(st.just("transport"), st.tuples(st.integers(1, 3), st.sampled_from(["lose response", "slow"])))
 
 
 async def carry_out(steps: list[Step], *, max_tries: int) -> None:
@@ -307,12 +307,12 @@ async def carry_out(steps: list[Step], *, max_tries: int) -> None:
             max_tries=max_tries,
         ) as (
             recorder,
-            wire,
+            transport,
         ),
     ):
         await nursery.start(server.run)
-        fates: list[Fate] = []
-        wire.fate = lambda _: fates.pop() if fates else "pass"
+        fates: list[Fault] = []
+        transport.fault = lambda _: fates.pop() if fates else "none"
         told = 0
         scope = await nursery.start(run_in_scope, recorder)
         for step, what in steps:
@@ -326,7 +326,7 @@ async def carry_out(steps: list[Step], *, max_tries: int) -> None:
                     await trio.sleep(what)
                 case "fail":
                     server.fail_next(what[0], resource="events", status=what[1])
-                case "wire":
+                case "transport":
                     fates.extend([what[1]] * what[0])
                 case "restart":
                     await stop(scope)

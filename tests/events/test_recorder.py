@@ -131,11 +131,11 @@ async def test_an_object_whose_name_an_event_cannot_have_gives_it_a_random_one(
 async def test_two_events_at_the_same_time_have_names_of_their_own(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         record(recorder, "one")
         record(recorder, "two")
     assert counts(api_server) == [("one", 1), ("two", 1)]
-    assert wire.methods == ["POST", "POST"]
+    assert transport.methods == ["POST", "POST"]
 
 
 @pytest.mark.parametrize(
@@ -227,13 +227,13 @@ async def test_the_same_event_again_is_counted_by_the_first_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSeriesf, TestRecordEventToSink"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         record(recorder)
         await trio.sleep(2)
         record(recorder)
         await trio.sleep(1)
         assert counts(api_server) == [("it happened", 2)]
-        assert wire.sent == [("POST", 0), ("PATCH", 2)]
+        assert transport.sent == [("POST", 0), ("PATCH", 2)]
         (event,) = stored(api_server)
         assert event.series is not None
         assert seconds_of(event.event_time) == 0
@@ -292,33 +292,33 @@ async def test_events_that_are_the_same_before_the_first_is_written_cost_one_req
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSeriesWithEventSinkImplRace"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         for _ in range(5):
             record(recorder)
         await trio.sleep(1)
         assert counts(api_server) == [("it happened", 5)]
-    assert wire.methods == ["POST"]
+    assert transport.methods == ["POST"]
 
 
 async def test_an_event_that_comes_again_while_it_is_written_is_written_again(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSeriesWithEventSinkImplRace"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
-        wire.fate = lambda request: "slow"
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
+        transport.fault = lambda request: "slow"
         record(recorder)
         await trio.sleep(3)
         record(recorder)
         await trio.sleep(10)
         assert counts(api_server) == [("it happened", 2)]
-        assert wire.sent == [("POST", 0), ("PATCH", 4)]
+        assert transport.sent == [("POST", 0), ("PATCH", 4)]
 
 
 async def test_a_series_is_over_when_nothing_was_added_for_six_minutes(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestFinishSeries"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         for _ in range(10):
             record(recorder)
             await trio.sleep(100)
@@ -331,7 +331,7 @@ async def test_a_series_is_over_when_nothing_was_added_for_six_minutes(
         (event,) = stored(api_server)
         assert event.series is not None
         assert seconds_of(event.series.last_observed_time) == 900
-        assert wire.sent == [("POST", 0), ("PATCH", 100), ("PATCH", 1_260)]
+        assert transport.sent == [("POST", 0), ("PATCH", 100), ("PATCH", 1_260)]
         assert recorder.statistics().series == 0
 
         record(recorder)
@@ -343,7 +343,7 @@ async def test_a_single_event_is_forgotten_after_six_minutes_without_another_req
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestFinishSeries"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         record(recorder)
         await trio.sleep(359)
         record(recorder, "something else")
@@ -352,18 +352,18 @@ async def test_a_single_event_is_forgotten_after_six_minutes_without_another_req
         assert recorder.statistics().series == 1
         await trio.sleep(1_000)
         assert recorder.statistics().series == 0
-    assert wire.methods == ["POST", "POST"]
+    assert transport.methods == ["POST", "POST"]
 
 
 async def test_a_series_that_goes_on_is_written_every_half_hour(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestRefreshExistingEventSeries"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         for _ in range(120):
             record(recorder)
             await trio.sleep(60)
-        assert wire.sent == [("POST", 0), ("PATCH", 60), ("PATCH", 1_860), ("PATCH", 3_660), ("PATCH", 5_460)]
+        assert transport.sent == [("POST", 0), ("PATCH", 60), ("PATCH", 1_860), ("PATCH", 3_660), ("PATCH", 5_460)]
         assert counts(api_server) == [("it happened", 92)]
     assert counts(api_server) == [("it happened", 120)]
 
@@ -389,17 +389,17 @@ async def test_an_event_that_was_deleted_is_created_again_with_its_whole_count(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestUpdateExpiredEvent"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         record(recorder)
         await trio.sleep(1)
         api_server.delete(stored(api_server)[0])
         record(recorder)
         await trio.sleep(1)
         assert counts(api_server) == [("it happened", 2)]
-        assert wire.methods == ["POST", "PATCH", "POST"]
+        assert transport.methods == ["POST", "PATCH", "POST"]
         record(recorder)
     assert counts(api_server) == [("it happened", 3)]
-    assert wire.methods[3:] == ["PATCH"]
+    assert transport.methods[3:] == ["PATCH"]
 
 
 async def test_recorders_count_for_themselves(
@@ -408,7 +408,7 @@ async def test_recorders_count_for_themselves(
     """client-go: TestMultiSinkCache"""
     async with (
         recording(api_server, nursery) as (first, _),
-        recording(api_server, nursery) as (second, wire),
+        recording(api_server, nursery) as (second, transport),
         running(first),
         running(second),
     ):
@@ -418,7 +418,7 @@ async def test_recorders_count_for_themselves(
         record(second)
         await trio.sleep(1)
         assert counts(api_server) == [("it happened", 1), ("it happened", 2)]
-    assert wire.methods == ["POST"]
+    assert transport.methods == ["POST"]
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -427,12 +427,12 @@ async def test_recorders_count_for_themselves(
 async def test_events_wait_until_there_is_somebody_to_write_them(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
         record(recorder, "early")
         record(recorder, "later")
         await trio.sleep(10_000)
         record(recorder, "early")
-        assert wire.sent == []
+        assert transport.sent == []
         assert recorder.statistics().waiting == 3
         async with running(recorder):
             await trio.sleep(1)
@@ -444,7 +444,7 @@ async def test_events_wait_until_there_is_somebody_to_write_them(
 async def test_a_recorder_runs_once_at_a_time_and_may_run_again(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
         async with running(recorder):
             assert recorder.statistics().is_running
             with pytest.raises(
@@ -457,7 +457,7 @@ async def test_a_recorder_runs_once_at_a_time_and_may_run_again(
         async with running(recorder):
             await trio.sleep(1)
         assert counts(api_server) == [("it happened", 2)]
-        assert wire.methods == ["POST", "PATCH"]
+        assert transport.methods == ["POST", "PATCH"]
 
 
 async def test_a_recorder_says_what_it_is_and_does(
@@ -479,8 +479,8 @@ async def test_a_quiet_recorder_asks_and_logs_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG, "trioformer")
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         await trio.sleep(10_000)
-    assert wire.sent == []
+    assert transport.sent == []
     assert caplog.records == []
     assert api_server.list(Event) == []

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from tests.support.event_recorders import CONTROLLER, EPOCH, count_of, counts, pod, record, recording, running, stored
-from tests.support.lease_candidates import Fate
+from tests.support.lease_candidates import Fault
 from trioformer.errors import ConnectionFailedError
 from trioformer.events._writer import is_passing
 from trioformer.models import ObjectMeta
@@ -54,11 +54,11 @@ async def test_what_a_server_fails_at_is_tried_again_and_what_it_refuses_is_not(
     dropped: int,
 ) -> None:
     """client-go: TestWriteEventError"""
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         api_server.fail_next(fates, verb="create", status=status)
         record(recorder)
         await trio.sleep(1_000)
-        assert wire.methods == ["POST"] * attempts
+        assert transport.methods == ["POST"] * attempts
         assert recorder.statistics().dropped == dropped
         assert recorder.statistics().written == 1 - dropped
         assert len(stored(api_server)) == 1 - dropped
@@ -69,13 +69,13 @@ async def test_tries_are_ten_seconds_apart_but_the_second_comes_at_random(
 ) -> None:
     """client-go: TestWriteEventError"""
     second_tries = []
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         for number in range(20):
-            wire.fate = lambda _: "refuse"
-            wire.sent.clear()
+            transport.fault = lambda _: "refuse"
+            transport.sent.clear()
             record(recorder, regarding=pod(f"pod-{number}"))
             await trio.sleep(1_000)
-            times = [at for _, at in wire.sent]
+            times = [at for _, at in transport.sent]
             delays = [round(later - earlier, 6) for earlier, later in itertools.pairwise(times)]
             assert delays[1:] == [10] * 10
             second_tries.append(delays[0])
@@ -91,11 +91,11 @@ def test_a_connection_that_cannot_come_about_is_not_waited_for(is_permanent: boo
 async def test_a_server_that_asks_for_patience_gets_it(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         api_server.fail_next(verb="create", status=429, retry_after=60)
         record(recorder)
         await trio.sleep(100)
-        assert 60 <= wire.sent[1][1] <= 66
+        assert 60 <= transport.sent[1][1] <= 66
         assert counts(api_server) == [("it happened", 1)]
 
 
@@ -105,12 +105,12 @@ async def test_the_others_wait_while_one_is_tried_and_none_is_lost(
     """client-go: TestLotsOfEvents"""
     tries: Counter[bytes] = Counter()
 
-    def four_times_not(request: httpx.Request) -> Fate:
+    def four_times_not(request: httpx.Request) -> Fault:
         tries[request.content] += 1
-        return "refuse" if tries[request.content] < 5 else "pass"
+        return "refuse" if tries[request.content] < 5 else "none"
 
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
-        wire.fate = four_times_not
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
+        transport.fault = four_times_not
         for number in range(1_000):
             record(recorder, str(number), regarding=pod(f"pod-{number}"), reason=f"Reason-{number}")
         await trio.sleep(86_000)
@@ -122,13 +122,13 @@ async def test_the_others_wait_while_one_is_tried_and_none_is_lost(
 async def test_a_server_that_hangs_counts_as_one_that_did_not_answer(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
-        wire.fate = lambda request: "swallow" if len(wire.sent) < 3 else "pass"
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
+        transport.fault = lambda request: "hang" if len(transport.sent) < 3 else "none"
         record(recorder)
         await trio.sleep(200)
-        assert len(wire.sent) == 3
-        assert wire.sent[1][1] - wire.sent[0][1] >= 30
-        assert wire.sent[2][1] - wire.sent[1][1] == pytest.approx(40)
+        assert len(transport.sent) == 3
+        assert transport.sent[1][1] - transport.sent[0][1] >= 30
+        assert transport.sent[2][1] - transport.sent[1][1] == pytest.approx(40)
         assert counts(api_server) == [("it happened", 1)]
 
 
@@ -136,14 +136,14 @@ async def test_a_server_that_hangs_counts_as_one_that_did_not_answer(
 async def test_an_event_keeps_the_others_waiting_for_two_minutes_at_most_whatever_the_server_does(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, how: str
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         if how == "hangs":
-            wire.fate = lambda request: "swallow"
+            transport.fault = lambda request: "hang"
         elif how == "asks for patience":
             api_server.fail_next(100, verb="create", status=429, retry_after=300)
         else:
             api_server.fail_next(100, verb="create", status=500)
-            wire.fate, wire.slowness = lambda request: "slow", lambda: 14.0
+            transport.fault, transport.latency = lambda request: "slow", lambda: 14.0
         for number in range(3):
             record(recorder, regarding=pod(f"pod-{number}"))
         for minutes in (2, 4):
@@ -152,7 +152,7 @@ async def test_an_event_keeps_the_others_waiting_for_two_minutes_at_most_whateve
             await trio.sleep_until(minutes * 60 + 1)
             assert recorder.statistics().dropped == minutes // 2
         if how == "asks for patience":  # and gets some
-            assert [at for _, at in wire.sent] == [0, 120, 240]
+            assert [at for _, at in transport.sent] == [0, 120, 240]
 
 
 # --- what may have been carried out -----------------------------------------------------------------------------------
@@ -162,33 +162,33 @@ async def test_an_event_keeps_the_others_waiting_for_two_minutes_at_most_whateve
 async def test_an_event_whose_answer_was_lost_is_not_created_twice(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, again: int
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
-        wire.fate = lambda request: "lose answer" if len(wire.sent) == 1 else "pass"
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
+        transport.fault = lambda request: "lose response" if len(transport.sent) == 1 else "none"
         record(recorder)
         await trio.sleep(1)
         for _ in range(again):
             record(recorder)
         await trio.sleep(100)
         assert counts(api_server) == [("it happened", 1 + again)]
-        assert wire.methods == ["POST", "POST"] + ["PATCH"] * bool(again)
+        assert transport.methods == ["POST", "POST"] + ["PATCH"] * bool(again)
         assert recorder.statistics().waiting == 0
-        wire.sent.clear()
+        transport.sent.clear()
         record(recorder)
     assert counts(api_server) == [("it happened", 2 + again)]
-    assert wire.methods == ["PATCH"]
+    assert transport.methods == ["PATCH"]
 
 
 async def test_a_count_whose_answer_was_lost_is_not_added_twice(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
-        wire.fate = lambda request: "lose answer" if len(wire.sent) == 2 else "pass"
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
+        transport.fault = lambda request: "lose response" if len(transport.sent) == 2 else "none"
         record(recorder)
         await trio.sleep(1)
         record(recorder)
         await trio.sleep(100)
         assert counts(api_server) == [("it happened", 2)]
-        assert wire.methods == ["POST", "PATCH", "PATCH"]
+        assert transport.methods == ["POST", "PATCH", "PATCH"]
 
 
 async def test_a_name_that_somebody_else_has_taken_is_not_used(
@@ -196,11 +196,11 @@ async def test_a_name_that_somebody_else_has_taken_is_not_used(
 ) -> None:
     taken = Event(metadata=ObjectMeta(name=f"web.{round(EPOCH * 1e9):x}", namespace="default"), note="somebody's")
     api_server.create(taken)
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         record(recorder)
         await trio.sleep(1)
         assert sorted(each.note or "" for each in api_server.list(Event)) == ["it happened", "somebody's"]
-        assert wire.methods == ["POST", "POST"]
+        assert transport.methods == ["POST", "POST"]
         assert recorder.statistics().written == 1
 
 
@@ -215,12 +215,12 @@ async def test_an_event_in_a_namespace_that_is_being_deleted_is_dropped_with_a_l
 ) -> None:
     api_server.create(Namespace(metadata=ObjectMeta(name="doomed", finalizers=("example.com/wait",))))
     api_server.delete(Namespace, "doomed")
-    async with recording(api_server, nursery) as (recorder, wire), running(recorder):
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         record(recorder, regarding=pod(namespace="doomed"))
         record(recorder)
         await trio.sleep(1)
         assert counts(api_server) == [("it happened", 1)]
-        assert wire.methods == ["POST", "POST"]
+        assert transport.methods == ["POST", "POST"]
         assert recorder.statistics().dropped == 1
     (line,) = warnings_in(caplog)
     assert line.startswith(f"event recorder {CONTROLLER}: events dropped: 1, 1 in all; doomed/web.")
@@ -277,7 +277,7 @@ async def test_an_event_that_cannot_be_encoded_is_dropped_and_harms_nobody(
 async def test_a_series_that_ended_and_is_refused_takes_nothing_from_the_next_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery, cache_size=1) as (recorder, wire):
+    async with recording(api_server, nursery, cache_size=1) as (recorder, transport):
         record(recorder)
         record(recorder, "something else")  # there is room for one, so the first ends
         record(recorder)
@@ -289,7 +289,7 @@ async def test_a_series_that_ended_and_is_refused_takes_nothing_from_the_next_on
             record(recorder)
             await trio.sleep(1)
             assert counts(api_server) == [("it happened", 2)]
-    assert wire.methods == ["POST", "POST", "POST", "PATCH"]
+    assert transport.methods == ["POST", "POST", "POST", "PATCH"]
     assert recorder.statistics().dropped == 2
 
 
@@ -300,7 +300,7 @@ async def test_what_waits_at_the_end_is_written(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestBroadcasterShutdown, TestStartEventWatcherExitsOnDirectShutdown"""
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
         async with running(recorder):
             for _ in range(3):
                 record(recorder, "counted")
@@ -309,7 +309,7 @@ async def test_what_waits_at_the_end_is_written(
                 record(recorder, str(number), regarding=pod(f"pod-{number}"))
         assert trio.current_time() == 3
         assert counts(api_server) == [("counted", 3)] + [(str(number), 1) for number in range(50)]
-        assert len(wire.sent) == 2 + 50 + 1
+        assert len(transport.sent) == 2 + 50 + 1
         assert recorder.statistics().waiting == 0
 
 
@@ -330,9 +330,9 @@ async def test_a_recorder_that_is_cancelled_before_it_has_begun_flushes_and_is_c
 async def test_an_event_whose_request_is_cancelled_at_the_end_is_written_once(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
         async with running(recorder):
-            wire.fate = lambda request: "lose answer" if len(wire.sent) == 1 else "pass"
+            transport.fault = lambda request: "lose response" if len(transport.sent) == 1 else "none"
             record(recorder)
             await trio.sleep(1)
         assert trio.current_time() == 1
@@ -344,13 +344,13 @@ async def test_at_the_end_everything_is_tried_once(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestCancelEvent"""
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
         async with running(recorder):
             api_server.fail_next(2, status=500)
             for number in range(4):
                 record(recorder, str(number), regarding=pod(f"pod-{number}"))
         assert trio.current_time() == 0
-        assert wire.methods == ["POST"] * 4
+        assert transport.methods == ["POST"] * 4
         assert counts(api_server) == [("2", 1), ("3", 1)]
         assert recorder.statistics().dropped == 2
 
@@ -359,35 +359,35 @@ async def test_the_wait_between_two_tries_does_not_hold_up_the_end(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestCancelEvent"""
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
         async with running(recorder):
             api_server.fail_next(2, status=500)
             record(recorder)
             await trio.sleep(11)
         assert trio.current_time() == 11
-        assert wire.methods == ["POST"] * 3
+        assert transport.methods == ["POST"] * 3
         assert counts(api_server) == [("it happened", 1)]
 
 
-@pytest.mark.parametrize("fate", ["swallow", "refuse"])
+@pytest.mark.parametrize("fate", ["hang", "refuse"])
 async def test_a_server_that_is_away_at_the_end_holds_it_up_for_some_seconds_at_most(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
     caplog: pytest.LogCaptureFixture,
-    fate: Fate,
+    fate: Fault,
 ) -> None:
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
         async with running(recorder):
             record(recorder)
             await trio.sleep(100)
-            wire.fate = lambda request: fate
+            transport.fault = lambda request: fate
             for _ in range(3):
                 record(recorder)
             for number in range(10):
                 record(recorder, regarding=pod(f"pod-{number}"))
             await trio.sleep(1)
-        assert trio.current_time() == (106 if fate == "swallow" else 101)
+        assert trio.current_time() == (106 if fate == "hang" else 101)
         figures = recorder.statistics()
         assert (figures.written, figures.dropped, figures.waiting, figures.queued) == (1, 13, 0, 0)
         assert (
@@ -399,7 +399,7 @@ async def test_events_that_are_recorded_while_it_ends_are_written_too(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestNonRacyShutdown"""
-    async with recording(api_server, nursery, flush_period=60) as (recorder, wire):
+    async with recording(api_server, nursery, flush_period=60) as (recorder, transport):
 
         async def clean_up() -> None:
             try:
@@ -414,7 +414,7 @@ async def test_events_that_are_recorded_while_it_ends_are_written_too(
         async with trio.open_nursery() as inner:
             await inner.start(recorder.run)
             inner.start_soon(clean_up)
-            wire.fate = lambda request: "slow"
+            transport.fault = lambda request: "slow"
             record(recorder, "stopping")
             await trio.sleep(1)
             inner.cancel_scope.cancel()
@@ -431,7 +431,7 @@ async def test_what_is_recorded_while_it_ends_in_vain_is_counted_as_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """client-go: TestNonRacyShutdown"""
-    async with recording(api_server, nursery) as (recorder, wire):
+    async with recording(api_server, nursery) as (recorder, transport):
 
         async def clean_up() -> None:
             with trio.CancelScope(shield=True):
@@ -445,7 +445,7 @@ async def test_what_is_recorded_while_it_ends_in_vain_is_counted_as_dropped(
             for _ in range(2):
                 record(recorder, "counted")
                 await trio.sleep(5)
-            wire.fate = lambda request: "swallow"
+            transport.fault = lambda request: "hang"
             record(recorder, "too late")
             inner.cancel_scope.cancel()
         figures = recorder.statistics()

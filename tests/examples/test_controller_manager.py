@@ -219,7 +219,7 @@ async def test_a_replica_waits_until_the_leader_has_ended_and_a_changed_configur
         async with running(*command, "--identity", "a") as first:
             await wait_for(first, "namespace-labeller: patched", times=4)
             async with running(*command, "--identity", "b") as second:
-                await wait_for(second, ": held by 'a', 'b' waits")
+                await wait_for(second, ": held by 'a'; 'b' waits")
                 config.write_text("namespace_labels: {colour: green}")
                 await wait_for(first, "read again")
                 server.create(namespace("new"))

@@ -1,7 +1,6 @@
-"""What becomes of leaders and candidates when a Lease is changed by hand, a clock jumps, or a process stands still.
+"""Leaders and candidates when other clients edit the Lease, a clock jumps, or a process is stopped.
 
-docs/contract.rst has the same in words; tests/leaderelection/test_elector.py has what the API server and the way there
-can do.
+docs/contract.rst lists the same cases; tests/leaderelection/test_elector.py tests faults of API server and transport.
 """
 
 from __future__ import annotations
@@ -19,7 +18,16 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.lease_candidates import NAME, NAMESPACE, Fate, Stage, Wire, candidate, hold, lease_in
+from tests.support.lease_candidates import (
+    NAME,
+    NAMESPACE,
+    Fault,
+    FaultInjector,
+    LeaderRuns,
+    candidate,
+    create_lease,
+    stored_lease,
+)
 from trioformer.client import open_client
 from trioformer.leaderelection import LeaderElector, Leadership, LeadershipLostError
 from trioformer.leaderelection._leadership import boot_clock
@@ -33,19 +41,19 @@ END_OF_TIME = "9999-12-31T23:59:59.999999Z"
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """What is logged for users of leader election since this was last called."""
+    """The log of leader election since the last call."""
     caplog.set_level(logging.INFO, "trioformer.controller")
 
-    def lines() -> list[str]:
-        told = [f"{each.levelname} {each.getMessage()}" for each in caplog.records if each.name.startswith("trio")]
+    def read() -> list[str]:
+        lines = [f"{each.levelname} {each.getMessage()}" for each in caplog.records if each.name.startswith("trio")]
         caplog.clear()
-        return told
+        return lines
 
-    return lines
+    return read
 
 
 def edited(**spec: Any) -> Callable[[APIServer], object]:
-    """An edit by hand."""
+    """An edit of the Lease by another client."""
     return lambda server: server.patch(Lease, NAME, {"spec": spec}, namespace=NAMESPACE)
 
 
@@ -54,20 +62,18 @@ def deleted(server: APIServer) -> None:
 
 
 def annotated(server: APIServer) -> None:
-    server.patch(Lease, NAME, {"metadata": {"annotations": {"note": "hands off"}}}, namespace=NAMESPACE)
+    server.patch(Lease, NAME, {"metadata": {"annotations": {"note": "do not edit"}}}, namespace=NAMESPACE)
 
 
-# --- changed by hand, while it is held --------------------------------------------------------------------------------
+# --- edited while it is held ------------------------------------------------------------------------------------------
 
-CHANGED = f"WARNING {LEASE} was changed by somebody else, 'us' has renewed it all the same"
+CHANGED = f"WARNING {LEASE} changed by another client; 'us' renewed it"
+EMPTIED = f"WARNING {LEASE} emptied by another client; 'us' acquired it again"
 
 KEPT = {
-    "deleted": (deleted, f"WARNING {LEASE} was deleted by somebody else, 'us' has created it again"),
-    "emptied": (edited(holderIdentity=""), f"WARNING {LEASE} was emptied by somebody else, 'us' has taken it again"),
-    "without holder": (
-        edited(holderIdentity=None),
-        f"WARNING {LEASE} was emptied by somebody else, 'us' has taken it again",
-    ),
+    "deleted": (deleted, f"WARNING {LEASE} deleted by another client; 'us' created it again"),
+    "emptied": (edited(holderIdentity=""), EMPTIED),
+    "without holder": (edited(holderIdentity=None), EMPTIED),
     "shortened": (edited(leaseDurationSeconds=1), CHANGED),
     "without duration": (edited(leaseDurationSeconds=None), CHANGED),
     "for ever": (edited(leaseDurationSeconds=2**31 - 1), CHANGED),
@@ -81,131 +87,131 @@ KEPT = {
 
 
 @pytest.mark.parametrize("what", KEPT)
-async def test_a_leader_whose_lease_is_changed_by_hand_puts_it_right_and_leads_on(
+async def test_a_leader_restores_an_edited_lease_and_continues_to_lead(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
     log: Callable[[], list[str]],
     what: str,
 ) -> None:
-    deed, line = KEPT[what]
-    hold(api_server, "")
+    edit, line = KEPT[what]
+    create_lease(api_server, "")
     async with (
         candidate(api_server, nursery, "us") as (elector, _),
         candidate(api_server, nursery, "other") as (other, _),
-        elector.lead() as lead,
+        elector.lead() as term,
     ):
-        if "taken" not in line:  # else the other would, if it were the first to look
-            nursery.start_soon(other.run, Stage().body())
+        if line != EMPTIED:  # otherwise the other candidate may acquire it first
+            nursery.start_soon(other.run, LeaderRuns().leader_code())
         await trio.sleep(5)
         log()
-        deed(api_server)
+        edit(api_server)
         await trio.sleep(5)
-        assert lead.is_held
+        assert term.is_held
         await trio.sleep(60)
-        assert lead.is_held
+        assert term.is_held
         assert [each for each in log() if "'other'" not in each] == [line]
-        spec = lease_in(api_server)
+        spec = stored_lease(api_server)
         assert (spec.holder_identity, spec.lease_duration_seconds, spec.lease_transitions) == ("us", 15, 4)
         nursery.cancel_scope.cancel()
 
 
-async def test_an_update_that_fails_once_is_told_and_leads_to_nothing_else(
+async def test_an_update_that_fails_once_is_logged_without_further_effect(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    async with candidate(api_server, nursery, "us") as (elector, _), elector.lead() as lead:
+    async with candidate(api_server, nursery, "us") as (elector, _), elector.lead() as term:
         log()
         api_server.fail_next(verb="update", status=500)
         await trio.sleep(5)
-        assert lead.is_held
+        assert term.is_held
         (line,) = log()
-        assert line.startswith(f"WARNING {LEASE} cannot be updated as it was, reading it: ")
+        assert line.startswith(f"WARNING {LEASE} cannot be updated, reading it: ")
 
 
-async def test_an_outage_is_told_once_for_each_kind_of_failure_and_again_when_it_comes_again(
+async def test_each_outage_is_logged_once_for_each_kind_of_failure(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    async with candidate(api_server, nursery, "us") as (elector, wire), elector.lead() as lead:
+    async with candidate(api_server, nursery, "us") as (elector, transport), elector.lead() as term:
         await trio.sleep(1)  # it renews every two seconds
         for _ in range(2):
             log()
-            wire.fate = lambda request: "refuse"
+            transport.fault = lambda request: "refuse"
             await trio.sleep(6)
-            wire.fate = lambda request: "pass"
+            transport.fault = lambda request: "none"
             await trio.sleep(6)
-            reading, trying = log()
-            assert reading.startswith(f"WARNING {LEASE} cannot be updated as it was, reading it: ")
-            assert trying.startswith(f"WARNING {LEASE} cannot be renewed, trying again: ")
-        assert lead.is_held
+            reading, retrying = log()
+            assert reading.startswith(f"WARNING {LEASE} cannot be updated, reading it: ")
+            assert retrying.startswith(f"WARNING {LEASE} cannot be renewed, retrying: ")
+        assert term.is_held
 
 
-async def test_a_lease_that_is_deleted_and_cannot_be_created_is_created_with_the_next_renewal(
+async def test_a_deleted_lease_that_cannot_be_created_is_created_at_the_next_renewal(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    async with candidate(api_server, nursery, "us") as (elector, _), elector.lead() as lead:
+    async with candidate(api_server, nursery, "us") as (elector, _), elector.lead() as term:
         log()
         deleted(api_server)
         api_server.fail_next(verb="create", status=500)
         await trio.sleep(5)
-        assert lead.expires_at == pytest.approx(19, abs=0.1)
+        assert term.expires_at == pytest.approx(19, abs=0.1)
         failed, created = log()
-        assert failed.startswith(f"WARNING {LEASE} cannot be renewed, trying again: ")
-        assert created == f"WARNING {LEASE} was deleted by somebody else, 'us' has created it again"
+        assert failed.startswith(f"WARNING {LEASE} cannot be renewed, retrying: ")
+        assert created == f"WARNING {LEASE} deleted by another client; 'us' created it again"
 
 
-TAKEN = {
-    "given to somebody": (edited(holderIdentity="them"), "it is held by 'them'"),
-    "had by another one, and released": (edited(holderIdentity="", leaseTransitions=5), "it was emptied"),
+LOST = {
+    "another holder": (edited(holderIdentity="them"), "the lease is held by 'them'"),
+    "released by another holder": (edited(holderIdentity="", leaseTransitions=5), "the lease was emptied"),
 }
 
 
-@pytest.mark.parametrize("what", TAKEN)
-async def test_a_leader_whose_lease_another_one_had_by_hand_does_not_lead_any_more(
+@pytest.mark.parametrize("what", LOST)
+async def test_a_leader_whose_lease_had_another_holder_loses_the_leadership(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
     log: Callable[[], list[str]],
     what: str,
 ) -> None:
-    deed, why = TAKEN[what]
-    hold(api_server, "")
+    edit, why = LOST[what]
+    create_lease(api_server, "")
     async with candidate(api_server, nursery, "us") as (elector, _):
         with trio.fail_after(100), pytest.raises(LeadershipLostError, match=why):  # noqa: PT012  # the block is what is cancelled
             async with elector.lead():
                 await trio.sleep(5)
                 log()
-                deed(api_server)
+                edit(api_server)
                 await trio.sleep_forever()
     assert trio.current_time() == 6
-    assert log() == [f"ERROR {LEASE} 'us' does not lead any more: {why}; its body is cancelled"]
-    assert lease_in(api_server).holder_identity != "us"
+    assert log() == [f"ERROR {LEASE} 'us' lost the leadership: {why}; its leader code is cancelled"]
+    assert stored_lease(api_server).holder_identity != "us"
 
 
-@pytest.mark.parametrize("deed", [deleted, edited(holderIdentity="them")], ids=["deleted", "given to somebody"])
-async def test_a_lease_that_is_deleted_or_given_away_as_its_leader_ends_is_left_so(
+@pytest.mark.parametrize("edit", [deleted, edited(holderIdentity="them")], ids=["deleted", "another holder"])
+async def test_a_release_leaves_a_deleted_or_reassigned_lease_unchanged(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
     log: Callable[[], list[str]],
-    deed: Callable[[APIServer], object],
+    edit: Callable[[APIServer], object],
 ) -> None:
     """client-go: TestReleaseLeaseLeases"""
     async with candidate(api_server, nursery, "us") as (elector, _):
         async with elector.lead():
-            deed(api_server)
+            edit(api_server)
             before = api_server.list(Lease)
-        assert log()[1:] == [f"INFO {LEASE} 'us' does not hold it, nothing to release"]
+        assert log()[1:] == [f"INFO {LEASE} not held by 'us', nothing to release"]
     assert api_server.list(Lease) == before
 
 
-async def test_an_observer_that_fails_is_told_of_even_if_the_body_fails_in_its_clean_up(
+async def test_a_failed_callback_is_logged_even_if_the_leader_code_raises_in_its_clean_up(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    def observe(leader: str) -> None:
+    def on_new_leader(leader: str) -> None:
         if leader == "them":
             raise KeyError(leader)
 
-    async with candidate(api_server, nursery, "us", on_new_leader=observe) as (elector, _):
+    async with candidate(api_server, nursery, "us", on_new_leader=on_new_leader) as (elector, _):
         with pytest.raises(ValueError, match="cleaning up failed") as info:  # noqa: PT012  # the block is what is cancelled
             async with elector.lead():
                 log()
@@ -214,88 +220,88 @@ async def test_an_observer_that_fails_is_told_of_even_if_the_body_fails_in_its_c
                     await trio.sleep_forever()
                 finally:
                     raise ValueError("cleaning up failed")
-    told = f"{LEASE} 'us' failed while renewing: KeyError('them')"
-    assert info.value.__notes__ == [told]
-    assert log()[-1] == f"ERROR {told}"
+    text = f"{LEASE} 'us' failed while renewing: KeyError('them')"
+    assert info.value.__notes__ == [text]
+    assert log()[-1] == f"ERROR {text}"
 
 
-# --- changed by hand, seen by a candidate -----------------------------------------------------------------------------
+# --- edited, as seen by a candidate -----------------------------------------------------------------------------------
 
 
-async def test_a_candidate_that_saw_who_held_a_deleted_lease_gives_the_holder_time_to_come_back(
+async def test_a_candidate_gives_the_holder_of_a_deleted_lease_time_to_create_it_again(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    hold(api_server, "them")
+    create_lease(api_server, "them")
     leaders: list[str] = []
     async with candidate(api_server, nursery, "us", on_new_leader=leaders.append) as (elector, _):
-        nursery.start_soon(elector.run, Stage().body())
+        nursery.start_soon(elector.run, LeaderRuns().leader_code())
         await trio.sleep(1)
         deleted(api_server)
         await trio.sleep(10)
         held, missing = log()
-        assert held == f"INFO {LEASE} held by 'them', 'us' waits until it was not renewed for 15 s"
-        assert missing.startswith(f"WARNING {LEASE} was deleted while 'them' held it, 'us' waits for another 1")
-        hold(api_server, "them", renew_time=datetime(2026, 1, 1, tzinfo=UTC))  # the holder's next renewal, at last
+        assert held == f"INFO {LEASE} held by 'them'; 'us' waits until it has not been renewed for 15 s"
+        assert missing.startswith(f"WARNING {LEASE} deleted while 'them' held it; 'us' waits another 1")
+        create_lease(api_server, "them", renew_time=datetime(2026, 1, 1, tzinfo=UTC))  # the holder's renewal
         await trio.sleep(14)
         assert leaders == ["them"]
         assert log() == []
         await trio.sleep(8)
         (line,) = log()
-        assert line.startswith(f"INFO {LEASE} 'us' leads now, transitions 4; 'them' has not renewed it for 1")
+        assert line.startswith(f"INFO {LEASE} acquired by 'us', transitions 4; 'them' had not renewed it for 1")
         nursery.cancel_scope.cancel()
 
 
-async def test_a_candidate_takes_a_deleted_lease_when_its_time_is_over_and_counts_on(
+async def test_an_expired_deleted_lease_is_acquired_with_the_next_transition(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    hold(api_server, "them")
-    stage = Stage()
+    create_lease(api_server, "them")
+    runs = LeaderRuns()
     async with candidate(api_server, nursery, "us") as (elector, _):
-        nursery.start_soon(elector.run, stage.body())
+        nursery.start_soon(elector.run, runs.leader_code())
         await trio.sleep(1)
         deleted(api_server)
-        lead = await stage.wait_for("us")
+        term = await runs.wait_for("us")
         assert 15 <= trio.current_time() < 19.4
-        assert lead.transitions == lease_in(api_server).lease_transitions == 4
-        assert log()[2:] == [f"INFO {LEASE} 'us' leads now, transitions 4"]
+        assert term.transitions == stored_lease(api_server).lease_transitions == 4
+        assert log()[2:] == [f"INFO {LEASE} acquired by 'us', transitions 4"]
         nursery.cancel_scope.cancel()
 
 
-async def test_a_candidate_waits_for_as_long_as_the_lease_says_when_it_looks(
+async def test_a_candidate_waits_for_the_duration_that_the_lease_currently_names(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    hold(api_server, "them", lease_duration_seconds=2**31 - 1)
-    stage = Stage()
+    create_lease(api_server, "them", lease_duration_seconds=2**31 - 1)
+    runs = LeaderRuns()
     async with candidate(api_server, nursery, "us") as (elector, _):
-        nursery.start_soon(elector.run, stage.body())
+        nursery.start_soon(elector.run, runs.leader_code())
         await trio.sleep(3_600)
-        assert stage.on_stage == []
+        assert runs.running == []
         edited(leaseDurationSeconds=60)(api_server)
-        await stage.wait_for("us")
+        await runs.wait_for("us")
         assert 3_660 <= trio.current_time() < 3_669
-        *waits, leads = log()
+        *waits, acquired = log()
         assert waits == [
-            f"INFO {LEASE} held by 'them', 'us' waits until it was not renewed for {2**31 - 1:g} s",
-            f"INFO {LEASE} held by 'them', 'us' waits until it was not renewed for 60 s",
+            f"INFO {LEASE} held by 'them'; 'us' waits until it has not been renewed for {2**31 - 1:g} s",
+            f"INFO {LEASE} held by 'them'; 'us' waits until it has not been renewed for 60 s",
         ]
-        assert leads.startswith(f"INFO {LEASE} 'us' leads now, transitions 4; 'them' has not renewed it for 6")
+        assert acquired.startswith(f"INFO {LEASE} acquired by 'us', transitions 4; 'them' had not renewed it for 6")
         nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("duration", [1, None])
-async def test_a_lease_whose_duration_is_shortened_by_hand_makes_no_second_leader(
+async def test_a_shortened_lease_duration_does_not_make_a_second_leader(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, duration: int | None
 ) -> None:
-    stage = Stage()
+    runs = LeaderRuns()
     async with candidate(api_server, nursery, "us") as (ours, _), candidate(api_server, nursery, "them") as (theirs, _):
-        nursery.start_soon(ours.run, stage.body())
-        lead = await stage.wait_for("us")
-        nursery.start_soon(theirs.run, stage.body())
+        nursery.start_soon(ours.run, runs.leader_code())
+        term = await runs.wait_for("us")
+        nursery.start_soon(theirs.run, runs.leader_code())
         for _ in range(10):
-            await trio.sleep_until(lead.expires_at - 15 + 2.01)  # right after a renewal
+            await trio.sleep_until(term.expires_at - 15 + 2.01)  # immediately after a renewal
             edited(leaseDurationSeconds=duration)(api_server)
             await trio.sleep(1.9)
-            assert (stage.on_stage, ours.is_leader, theirs.is_leader) == (["us"], True, False)
+            assert (runs.running, ours.is_leader, theirs.is_leader) == (["us"], True, False)
         nursery.cancel_scope.cancel()
 
 
@@ -305,7 +311,7 @@ async def test_a_lease_whose_duration_is_shortened_by_hand_makes_no_second_leade
     ids=["none", "long ago", "end of time"],
 )
 @pytest.mark.parametrize("holder", ["them", "us"])
-async def test_no_candidate_looks_at_what_a_lease_says_of_the_time(
+async def test_candidates_ignore_the_times_in_a_lease(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -313,27 +319,27 @@ async def test_no_candidate_looks_at_what_a_lease_says_of_the_time(
     renew_time: datetime | None,
     holder: str,
 ) -> None:
-    hold(api_server, holder, renew_time=renew_time, acquire_time=renew_time)
+    create_lease(api_server, holder, renew_time=renew_time, acquire_time=renew_time)
     async with candidate(api_server, nursery, "us", wall_clock=lambda: 1e9) as (elector, _), elector.lead():
         assert trio.current_time() == 0 if holder == "us" else 15 <= trio.current_time() < 19.4
         await trio.sleep(60)
-        renewed = lease_in(api_server).renew_time
+        renewed = stored_lease(api_server).renew_time
         assert renewed is not None
         assert 1e9 <= renewed.timestamp() < 1e9 + 1
         assert not [line for line in log() if not line.startswith("INFO")]
 
 
-async def test_a_new_life_of_a_candidate_changes_the_lease_even_if_its_clock_stands_still(
+async def test_a_restarted_candidate_changes_the_lease_even_if_its_clock_stands_still(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    # Else those who watch would not see that somebody lives.
+    # Otherwise candidates would not detect the renewal.
     for _ in range(3):
-        async with candidate(api_server, nursery, "us", wall_clock=lambda: 1e9) as (elector, wire):
-            before = lease_in(api_server) if api_server.list(Lease) else None
+        async with candidate(api_server, nursery, "us", wall_clock=lambda: 1e9) as (elector, transport):
+            before = stored_lease(api_server) if api_server.list(Lease) else None
             with trio.CancelScope() as killed:
                 async with elector.lead():
-                    assert lease_in(api_server) != before
-                    wire.fate = lambda _: "refuse"
+                    assert stored_lease(api_server) != before
+                    transport.fault = lambda _: "refuse"
                     killed.cancel()
 
 
@@ -342,7 +348,7 @@ async def test_a_new_life_of_a_candidate_changes_the_lease_even_if_its_clock_sta
 
 @pytest.mark.parametrize("jump", [-86_400.0, -3_600.0, 3_600.0, 86_400.0])
 @pytest.mark.parametrize("whose", ["leader's", "candidate's"])
-async def test_a_wall_clock_that_jumps_changes_nothing(
+async def test_jumps_of_the_wall_clock_have_no_effect(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -354,21 +360,21 @@ async def test_a_wall_clock_that_jumps_changes_nothing(
     async with (
         candidate(api_server, nursery, "us", wall_clock=lambda: walls["leader's"] + trio.current_time()) as (us, _),
         candidate(api_server, nursery, "they", wall_clock=lambda: walls["candidate's"]) as (they, _),
-        us.lead() as lead,
+        us.lead() as term,
     ):
-        nursery.start_soon(they.run, Stage().body())
+        nursery.start_soon(they.run, LeaderRuns().leader_code())
         await trio.sleep(31)
         log()
         walls[whose] += jump
         for _ in range(60):
             await trio.sleep(1)
-            assert lead.is_held
-            assert lead.expires_at >= trio.current_time() + 12
+            assert term.is_held
+            assert term.expires_at >= trio.current_time() + 12
         assert log() == []
         nursery.cancel_scope.cancel()
 
 
-def test_the_clock_that_counts_the_sleep_of_a_machine_cannot_be_set() -> None:
+def test_the_boot_clock_counts_suspend_time_and_cannot_be_set() -> None:
     before = boot_clock()
     assert boot_clock() >= before
     if hasattr(time, "CLOCK_BOOTTIME"):
@@ -377,21 +383,21 @@ def test_the_clock_that_counts_the_sleep_of_a_machine_cannot_be_set() -> None:
 
 @attrs.define
 class Worker:
-    """A body that does something every second, and looks whether it may."""
+    """Leader code that checks every second whether it still leads, and acts if it does."""
 
     steps: list[float] = attrs.field(factory=list)
-    deeds: list[float] = attrs.field(factory=list)
+    actions: list[float] = attrs.field(factory=list)
 
-    async def work(self, lead: Leadership) -> None:
+    async def work(self, leadership: Leadership) -> None:
         while True:
             self.steps.append(trio.current_time())
-            if lead.is_held:
-                self.deeds.append(trio.current_time())
+            if leadership.is_held:
+                self.actions.append(trio.current_time())
             await trio.sleep(1)
 
 
-@pytest.mark.parametrize("turn", range(10))  # trio lets tasks that wake at once run in an order that it draws
-async def test_a_leader_that_stood_still_past_its_lease_takes_one_step_at_most_and_knows_better(
+@pytest.mark.parametrize("turn", range(10))  # trio randomizes the order of tasks that wake at the same time
+async def test_a_leader_stopped_past_its_lease_takes_at_most_one_step_with_is_held_false(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -400,26 +406,26 @@ async def test_a_leader_that_stood_still_past_its_lease_takes_one_step_at_most_a
 ) -> None:
     worker = Worker()
 
-    async def stand_still() -> None:
+    async def stop_process() -> None:
         await trio.sleep(5.5)
         log()
-        autojump_clock.jump(60)  # SIGSTOP and SIGCONT a minute later
+        autojump_clock.jump(60)  # as by SIGSTOP, and SIGCONT a minute later
 
     async with candidate(api_server, nursery, "us") as (elector, _):
-        nursery.start_soon(stand_still)
-        with trio.fail_after(100), pytest.raises(LeadershipLostError, match=r"it was not renewed for 61\.5 s"):
+        nursery.start_soon(stop_process)
+        with trio.fail_after(100), pytest.raises(LeadershipLostError, match=r"the lease was not renewed for 61\.5 s"):
             await elector.run(worker.work)
-    assert worker.deeds == [0, 1, 2, 3, 4, 5]
-    assert worker.steps in (worker.deeds, [*worker.deeds, 65.5])
+    assert worker.actions == [0, 1, 2, 3, 4, 5]
+    assert worker.steps in (worker.actions, [*worker.actions, 65.5])
     assert log() == [
-        f"ERROR {LEASE} 'us' does not lead any more: it was not renewed for 61.5 s; its body is cancelled",
+        f"ERROR {LEASE} 'us' lost the leadership: the lease was not renewed for 61.5 s; its leader code is cancelled",
         f"INFO {LEASE} released by 'us'",
     ]
 
 
 @pytest.mark.parametrize("turn", range(5))
 @pytest.mark.parametrize("is_renewed", [True, False])
-async def test_a_body_that_cleans_up_for_long_after_it_stood_still_is_told_loudly_unless_the_lease_was_renewed(
+async def test_a_long_clean_up_after_a_stop_is_logged_unless_the_lease_was_renewed(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -429,90 +435,93 @@ async def test_a_body_that_cleans_up_for_long_after_it_stood_still_is_told_loudl
 ) -> None:
     overruns: list[float] = []
 
-    async def stand_still() -> None:
+    async def stop_process() -> None:
         await trio.sleep(5.5)
         log()
         if not is_renewed:
-            wire.fate = lambda _: "refuse"
+            transport.fault = lambda _: "refuse"
         autojump_clock.jump(60)
 
     options = {"on_overrun": lambda: overruns.append(trio.current_time())}
-    async with candidate(api_server, nursery, "us", **options) as (elector, wire):
-        nursery.start_soon(stand_still)
+    async with candidate(api_server, nursery, "us", **options) as (elector, transport):
+        nursery.start_soon(stop_process)
         with pytest.raises(LeadershipLostError):
-            await elector.run(Stage().body(clean_up=5))
-    loud = [line for line in log() if line.startswith("CRITICAL")]
+            await elector.run(LeaderRuns().leader_code(clean_up=5))
+    critical = [line for line in log() if line.startswith("CRITICAL")]
     if is_renewed:
-        assert (overruns, loud) == ([], [])
+        assert (overruns, critical) == ([], [])
     else:
-        line = "the body of 'us' was cancelled and still runs, 61.6 s after the last renewal: others may lead now"
-        assert (overruns, loud) == ([pytest.approx(65.6)], [f"CRITICAL {LEASE} {line}"])
+        line = (
+            "the leader code of 'us' was cancelled and still runs 61.6 s after the last renewal; "
+            "another candidate may lead"
+        )
+        assert (overruns, critical) == ([pytest.approx(65.6)], [f"CRITICAL {LEASE} {line}"])
 
 
-async def test_a_leader_whose_machine_slept_knows_at_once_although_its_clock_did_not_move(
+async def test_a_leader_detects_a_suspend_that_stopped_its_clock(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    slept, worker = 0.0, Worker()
+    suspended, worker = 0.0, Worker()
 
-    async def sleep() -> None:
-        nonlocal slept
+    async def suspend() -> None:
+        nonlocal suspended
         await trio.sleep(4.5)
         log()
-        slept = 60.0
+        suspended = 60.0
 
-    async with candidate(api_server, nursery, "us", boot_clock=lambda: slept + trio.current_time()) as (elector, _):
-        nursery.start_soon(sleep)
-        with trio.fail_after(100), pytest.raises(LeadershipLostError, match=r"it was not renewed for 62\.0 s"):
+    async with candidate(api_server, nursery, "us", boot_clock=lambda: suspended + trio.current_time()) as (elector, _):
+        nursery.start_soon(suspend)
+        with trio.fail_after(100), pytest.raises(LeadershipLostError, match=r"the lease was not renewed for 62\.0 s"):
             await elector.run(worker.work)
     assert trio.current_time() == 6
-    assert worker.deeds == [0, 1, 2, 3, 4]
+    assert worker.actions == [0, 1, 2, 3, 4]
     assert len(log()) == 2
 
 
-async def test_a_candidate_that_stood_still_looks_before_it_takes_a_lease(
+async def test_a_stopped_candidate_reads_the_lease_again_before_it_acquires_it(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
 ) -> None:
-    hold(api_server, "them")
-    stage = Stage()
+    create_lease(api_server, "them")
+    runs = LeaderRuns()
     async with candidate(api_server, nursery, "us") as (elector, _):
-        nursery.start_soon(elector.run, stage.body())
+        nursery.start_soon(elector.run, runs.leader_code())
         await trio.sleep(1)
         edited(renewTime="2026-01-01T00:00:00.000000Z")(api_server)
         autojump_clock.jump(60)
         await trio.sleep(14)
-        assert stage.on_stage == []
-        await stage.wait_for("us")
+        assert runs.running == []
+        await runs.wait_for("us")
         assert 76 <= trio.current_time() < 61 + 4.4 + 15 + 4.4
         nursery.cancel_scope.cancel()
 
 
-# --- a client that others keep busy -----------------------------------------------------------------------------------
+# --- a busy client ----------------------------------------------------------------------------------------------------
 
 
-def only_leases_pass(request: httpx.Request) -> Fate:
-    return "pass" if "/leases" in request.url.path else "swallow"
+def hang_except_leases(request: httpx.Request) -> Fault:
+    return "none" if "/leases" in request.url.path else "hang"
 
 
 @asynccontextmanager
 async def busy(server: APIServer, nursery: trio.Nursery, **client_options: Any) -> AsyncIterator[LeaderElector]:
-    """A candidate, whose client is kept busy by two hundred tasks as soon as it has become the leader."""
-    wire = Wire(server.http_transport(), nursery, fate=only_leases_pass)
-    async with open_client(server.config, http_transport=wire, **client_options) as client:
+    """A candidate whose client is kept busy by two hundred tasks as soon as it leads."""
+    transport = FaultInjector(server.http_transport(), nursery, fault=hang_except_leases)
+    async with open_client(server.config, http_transport=transport, **client_options) as client:
         config_maps = client.api(ConfigMap, namespace=NAMESPACE)
 
-        async def ask() -> None:
+        async def send_request() -> None:
             await trio.sleep(1)
             await config_maps.get("x")
 
-        async with trio.open_nursery() as crowd:
+        async with trio.open_nursery() as busy_tasks:
             for _ in range(200):
-                crowd.start_soon(ask)
+                busy_tasks.start_soon(send_request)
             yield LeaderElector(client, name=NAME, namespace=NAMESPACE, identity="us")
-            crowd.cancel_scope.cancel()
+            busy_tasks.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("client_options", [{}, {"qps": 5.0, "burst": 5}], ids=["hundred hang", "qps used up"])
-async def test_a_leader_whose_client_others_keep_busy_loses_in_time_and_says_so(
+@pytest.mark.parametrize("client_options", [{}, {"qps": 5.0, "burst": 5}], ids=["hanging requests", "rate limit"])
+async def test_a_leader_with_a_busy_client_loses_the_leadership_in_time(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -521,22 +530,23 @@ async def test_a_leader_whose_client_others_keep_busy_loses_in_time_and_says_so(
 ) -> None:
     async with busy(api_server, nursery, **client_options) as elector:
         with pytest.raises(LeadershipLostError):
-            await elector.run(Stage().body())
-        assert trio.current_time() == pytest.approx(20, abs=0.1)  # 10 for a release that has no chance either
-        no_answer = f"{LEASE[:-1]}: no answer came within 5 s"
+            await elector.run(LeaderRuns().leader_code())
+        assert trio.current_time() == pytest.approx(20, abs=0.1)  # including 10 s for the release, which fails as well
+        no_response = f"{LEASE[:-1]}: no response within 5 s"
+        lost = "'us' lost the leadership: the lease was not renewed for 10.0 s; its leader code is cancelled"
         assert log()[1:] == [
-            f"WARNING {LEASE} cannot be updated as it was, reading it: {no_answer}",
-            f"ERROR {LEASE} 'us' does not lead any more: it was not renewed for 10.0 s; its body is cancelled",
-            f"WARNING {LEASE} cannot be released, trying again: {no_answer}",
-            f"WARNING {LEASE} could not be released by 'us'; it runs out by itself in 15 s",
+            f"WARNING {LEASE} cannot be updated, reading it: {no_response}",
+            f"ERROR {LEASE} {lost}",
+            f"WARNING {LEASE} cannot be released, retrying: {no_response}",
+            f"WARNING {LEASE} not released by 'us'; it expires in 15 s",
         ]
 
 
-async def test_a_leader_with_a_client_of_its_own_does_not_notice(
+async def test_a_leader_with_a_separate_client_is_not_affected_by_a_busy_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with busy(api_server, nursery), candidate(api_server, nursery, "us") as (elector, _):
         with trio.move_on_after(100) as scope:
-            await elector.run(Stage().body())
+            await elector.run(LeaderRuns().leader_code())
         assert scope.cancelled_caught
         assert elector.statistics().failures == 0

@@ -17,7 +17,7 @@ import trio
 import trio.testing
 
 from tests.support.controllers import Reconcile, errors_of
-from tests.support.lease_candidates import NAME, NAMESPACE, hold
+from tests.support.lease_candidates import NAME, NAMESPACE, create_lease
 from tests.support.managers import Worker, starting
 from tests.support.processes import result_of
 from tests.support.raw_requests import pod
@@ -156,7 +156,7 @@ async def test_it_answers_before_anything_has_begun_and_is_ready_when_caches_are
 
 
 async def test_a_controller_whose_workers_have_not_begun_is_not_ready(api_server: APIServer, client: Client) -> None:
-    hold(api_server, "")
+    create_lease(api_server, "")
     api_server.fail_next(100, resource="configmaps", status=500)
     asked = trio.Event()
 
@@ -182,7 +182,7 @@ async def test_a_controller_whose_workers_have_not_begun_is_not_ready(api_server
 
 
 async def test_a_standby_is_healthy_and_ready(api_server: APIServer, client: Client) -> None:
-    hold(api_server, "somebody else")
+    create_lease(api_server, "somebody else")
     election = LeaderElection(NAME, NAMESPACE, "a")
     async with running(client, starting(Worker("works", [])), leader_election=election) as manager:
         assert await manager.get("/healthz?verbose") == (

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from tests.support.controllers import leaves
-from tests.support.lease_candidates import NAME, NAMESPACE, hold, lease_in
+from tests.support.lease_candidates import NAME, NAMESPACE, create_lease, stored_lease
 from tests.support.managers import Worker, starting
 from trioformer import Client, SharedInformerFactory
 from trioformer.leaderelection import LeaderElectionOptions, LeadershipLostError
@@ -30,7 +30,7 @@ async def test_a_standby_begins_when_the_leader_was_told_to_stop_and_has_ended(
     stops = [trio.Event(), trio.Event()]
 
     def holder() -> None:
-        diary.append(f"the lease is {lease_in(api_server).holder_identity}'s")
+        diary.append(f"the lease is {stored_lease(api_server).holder_identity}'s")
 
     for name, stop in zip("ab", stops, strict=True):
         worker = Worker(name, diary, end_after=20, on_end=holder)
@@ -54,13 +54,13 @@ async def test_a_standby_begins_when_the_leader_was_told_to_stop_and_has_ended(
         "the lease is b's",
     ]
     assert 121 <= float(begun[0].split()[0]) <= 121 + 4.4
-    assert not lease_in(api_server).holder_identity
+    assert not stored_lease(api_server).holder_identity
 
 
 async def test_who_waits_for_the_lease_is_stopped_at_once(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
-    hold(api_server, "somebody else")
+    create_lease(api_server, "somebody else")
     diary: list[str] = []
     stop = trio.Event()
     async with trio.open_nursery() as inner:
@@ -71,7 +71,7 @@ async def test_who_waits_for_the_lease_is_stopped_at_once(
         stop.set()
     assert trio.current_time() == 5
     assert diary == []
-    assert lease_in(api_server).holder_identity == "somebody else"
+    assert stored_lease(api_server).holder_identity == "somebody else"
 
 
 async def test_who_loses_the_lease_ends_its_controllers_without_grace_and_says_so(
@@ -90,7 +90,7 @@ async def test_who_loses_the_lease_ends_its_controllers_without_grace_and_says_s
             await run_controllers(client, starting(worker), leader_election=election("a"))
     (error,) = leaves(caught.value)
     assert isinstance(error, LeadershipLostError)
-    assert "it is held by 'somebody else'" in str(error)
+    assert "the lease is held by 'somebody else'" in str(error)
     assert [line.split()[1:] for line in diary] == [["a", "begins"], ["a", "is", "cancelled"]]
     assert 10 <= trio.current_time() <= 12.5  # at the next renewal, and no 100 s later
 
@@ -101,25 +101,25 @@ async def test_the_lease_is_released_when_a_controller_fails(
     with pytest.raises(ExceptionGroup):
         await run_controllers(client, starting(Worker("a", [], fail_after=5)), leader_election=election("a"))
     assert trio.current_time() == 5
-    assert not lease_in(api_server).holder_identity
+    assert not stored_lease(api_server).holder_identity
 
 
 async def test_cancelled_its_controllers_end_before_the_lease_is_released(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     seen: list[str | None] = []
-    worker = Worker("a", [], on_end=lambda: seen.append(lease_in(api_server).holder_identity))
+    worker = Worker("a", [], on_end=lambda: seen.append(stored_lease(api_server).holder_identity))
     with trio.move_on_after(10):
         await run_controllers(client, starting(worker), leader_election=election("a"))
     assert trio.current_time() == 10
     assert seen == ["a"]
-    assert not lease_in(api_server).holder_identity
+    assert not stored_lease(api_server).holder_identity
 
 
 async def test_a_standby_has_caches_that_were_asked_for_before(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    hold(api_server, "somebody else")
+    create_lease(api_server, "somebody else")
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod)
     await nursery.start(partial(run_controllers, client, {}, leader_election=election("a"), factory=factory))
@@ -130,7 +130,7 @@ async def test_a_standby_has_caches_that_were_asked_for_before(
 async def test_a_starter_is_given_the_term_that_its_controller_is_for(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
-    hold(api_server, "", lease_transitions=3)
+    create_lease(api_server, "", lease_transitions=3)
     terms: list[tuple[str, int, bool]] = []
 
     async def note(context: ManagerContext) -> None:
@@ -147,7 +147,7 @@ async def test_the_times_of_the_election_are_those_that_were_given(
 ) -> None:
     options = LeaderElectionOptions(lease_duration=30, renew_deadline=20)
     seconds: list[int | None] = []
-    worker = Worker("a", [], on_end=lambda: seconds.append(lease_in(api_server).lease_duration_seconds))
+    worker = Worker("a", [], on_end=lambda: seconds.append(stored_lease(api_server).lease_duration_seconds))
     with trio.move_on_after(1):
         await run_controllers(client, starting(worker), leader_election=LeaderElection(NAME, NAMESPACE, "a", options))
     assert seconds == [30]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import trio
 
-from tests.support.lease_candidates import Wire
+from tests.support.lease_candidates import FaultInjector
 from trioformer.client import open_client
 from trioformer.events._options import EventRecorderOptions
 from trioformer.events._recorder import EventRecorder
@@ -38,12 +38,12 @@ def wall_clock() -> float:
 @asynccontextmanager
 async def recording(
     server: APIServer, nursery: trio.Nursery, **options: Any
-) -> AsyncIterator[tuple[EventRecorder, Wire]]:
+) -> AsyncIterator[tuple[EventRecorder, FaultInjector]]:
     """A recorder that does not run yet, with a client of its own."""
-    wire = Wire(server.http_transport(), nursery)
-    async with open_client(server.config, http_transport=wire) as client:
+    transport = FaultInjector(server.http_transport(), nursery)
+    async with open_client(server.config, http_transport=transport) as client:
         made = EventRecorderOptions(**{"wall_clock": wall_clock, **options})
-        yield EventRecorder(client, controller=CONTROLLER, instance="tester-0", options=made), wire
+        yield EventRecorder(client, controller=CONTROLLER, instance="tester-0", options=made), transport
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Candidates for a Lease of the embedded server, each with a way there that a test can disturb."""
+"""Candidates for a Lease of the embedded server, with an HTTP transport that injects faults."""
 
 from __future__ import annotations
 
@@ -20,24 +20,29 @@ from trioformer.testing import APIServer
 NAME = "the-lease"
 NAMESPACE = "default"
 
-Fate: TypeAlias = Literal["pass", "refuse", "swallow", "lose answer", "late", "slow"]
-"""What becomes of a request: ``swallow`` never reaches the server and hangs; ``lose answer`` is carried out and hangs;
-``late`` hangs and is carried out long after; ``slow`` takes its time in both directions."""
+Fault: TypeAlias = Literal["none", "refuse", "hang", "lose response", "deliver late", "slow"]
+"""What happens to a request.
+
+- ``hang``: it never reaches the server, and there is no response
+- ``lose response``: the server handles it, and there is no response
+- ``deliver late``: the server handles it after ``delivery_delay``, and there is no response
+- ``slow``: request and response are delayed by ``latency`` each
+"""
 
 
-def everything_passes(request: httpx.Request) -> Fate:
-    return "pass"
+def no_fault(request: httpx.Request) -> Fault:
+    return "none"
 
 
 @attrs.define(eq=False)
-class Wire(httpx.AsyncBaseTransport):
-    """One candidate's way to the server."""
+class FaultInjector(httpx.AsyncBaseTransport):
+    """An HTTP transport that injects faults into the requests of one client."""
 
     inner: httpx.AsyncBaseTransport
     nursery: trio.Nursery
-    fate: Callable[[httpx.Request], Fate] = everything_passes
-    lateness: Callable[[], float] = lambda: 8.0
-    slowness: Callable[[], float] = lambda: 2.0
+    fault: Callable[[httpx.Request], Fault] = no_fault
+    delivery_delay: Callable[[], float] = lambda: 8.0
+    latency: Callable[[], float] = lambda: 2.0
     sent: list[tuple[str, float]] = attrs.field(factory=list)
     """Each request's method, and when it was sent."""
 
@@ -47,93 +52,96 @@ class Wire(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.sent.append((request.method, trio.current_time()))
-        match self.fate(request):
+        match self.fault(request):
             case "refuse":
                 raise httpx.ConnectError("refused")
-            case "swallow":
+            case "hang":
                 await trio.sleep_forever()
-            case "lose answer":
+            case "lose response":
                 response = await self.inner.handle_async_request(request)
                 await response.aread()
                 await trio.sleep_forever()
-            case "late":
+            case "deliver late":
                 self.nursery.start_soon(self._deliver_late, request)
                 await trio.sleep_forever()
             case "slow":
-                await trio.sleep(self.slowness())
+                await trio.sleep(self.latency())
                 response = await self.inner.handle_async_request(request)
-                await trio.sleep(self.slowness())
+                await trio.sleep(self.latency())
                 return response
-            case "pass":
+            case "none":
                 pass
         return await self.inner.handle_async_request(request)
 
     async def _deliver_late(self, request: httpx.Request) -> None:
-        await trio.sleep(self.lateness())
+        await trio.sleep(self.delivery_delay())
         response = await self.inner.handle_async_request(request)
         await response.aread()
 
 
 @attrs.define(eq=False)
-class Stage:
-    """Where bodies perform, one at a time."""
+class LeaderRuns:
+    """Records the runs of leader code, and checks that they do not overlap."""
 
-    on_stage: list[str] = attrs.field(factory=list)
-    performances: list[tuple[str, float, float]] = attrs.field(factory=list)
-    """Who, from when, until when; in the order of their ends."""
-    leads: list[Leadership] = attrs.field(factory=list)
-    _news: trio.Event = attrs.field(factory=trio.Event)
+    running: list[str] = attrs.field(factory=list)
+    """Identities of the candidates whose leader code runs."""
+    ended: list[tuple[str, float, float]] = attrs.field(factory=list)
+    """Identity, start and end of each run, in the order of their ends."""
+    leaderships: list[Leadership] = attrs.field(factory=list)
+    _changed: trio.Event = attrs.field(factory=trio.Event)
 
     async def wait_for(self, identity: str) -> Leadership:
-        """Wait until somebody is on stage."""
-        while self.on_stage != [identity]:
-            await self._news.wait()
-        return self.leads[-1]
+        """Wait until a candidate's leader code runs."""
+        while self.running != [identity]:
+            await self._changed.wait()
+        return self.leaderships[-1]
 
-    def body(self, *, for_seconds: float = float("inf"), clean_up: float = 0.0) -> Callable[[Leadership], Any]:
-        """A body that works for a while, and cleans up when it is cancelled."""
+    def leader_code(self, *, for_seconds: float = float("inf"), clean_up: float = 0.0) -> Callable[[Leadership], Any]:
+        """Make leader code that works for some time, and that takes some time to clean up when it is cancelled."""
 
-        async def perform(lead: Leadership) -> str:
-            assert self.on_stage == [], f"{lead.identity} begins while {self.on_stage} still run"
-            self.on_stage.append(lead.identity)
-            self.leads.append(lead)
-            began = trio.current_time()
-            self._news.set()
-            self._news = trio.Event()
+        async def work(leadership: Leadership) -> str:
+            assert self.running == [], f"{leadership.identity} starts while {self.running} still run"
+            self.running.append(leadership.identity)
+            self.leaderships.append(leadership)
+            started_at = trio.current_time()
+            self._notify()
             try:
                 await trio.sleep(for_seconds)
-                return f"done by {lead.identity}"
+                return f"done by {leadership.identity}"
             finally:
                 with trio.CancelScope(shield=True):
                     await trio.sleep(clean_up)
-                self.on_stage.remove(lead.identity)
-                self.performances.append((lead.identity, began, trio.current_time()))
-                self._news.set()
-                self._news = trio.Event()
+                self.running.remove(leadership.identity)
+                self.ended.append((leadership.identity, started_at, trio.current_time()))
+                self._notify()
 
-        return perform
+        return work
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
 
 
 @asynccontextmanager
 async def candidate(
     server: APIServer, nursery: trio.Nursery, identity: str, **options: Any
-) -> AsyncIterator[tuple[LeaderElector, Wire]]:
-    """A candidate for the Lease, with a client of its own."""
-    wire = Wire(server.http_transport(), nursery)
-    async with open_client(server.config, http_transport=wire) as client:
+) -> AsyncIterator[tuple[LeaderElector, FaultInjector]]:
+    """A candidate for the Lease, with its own client."""
+    transport = FaultInjector(server.http_transport(), nursery)
+    async with open_client(server.config, http_transport=transport) as client:
         elector = LeaderElector(
             client, name=NAME, namespace=NAMESPACE, identity=identity, options=LeaderElectionOptions(**options)
         )
-        yield elector, wire
+        yield elector, transport
 
 
-def lease_in(server: APIServer) -> LeaseSpec:
-    """The Lease as it is stored."""
+def stored_lease(server: APIServer) -> LeaseSpec:
+    """The Lease on the server."""
     return server.get(Lease, NAME, namespace=NAMESPACE).spec
 
 
-def hold(server: APIServer, holder: str, **spec: Any) -> None:
-    """Let the Lease be held by somebody, as by hand."""
+def create_lease(server: APIServer, holder: str, **spec: Any) -> None:
+    """Create the Lease with a holder."""
     spec = {"lease_duration_seconds": 15, "lease_transitions": 3, **spec}
     metadata = ObjectMeta(name=NAME, namespace=NAMESPACE)
     server.create(Lease(metadata=metadata, spec=LeaseSpec(holder_identity=holder, **spec)))

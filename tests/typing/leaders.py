@@ -1,4 +1,4 @@
-"""What type checkers must find out of leadership; checked by mypy and pyright, never run."""
+"""What type checkers infer for leader election; checked by mypy and pyright, never run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from trioformer import Client
 from trioformer.leaderelection import Leadership, leadership, run_as_leader
 
 
-async def body(lead: Leadership) -> int:
-    return lead.transitions
+async def work(leadership: Leadership) -> int:
+    return leadership.transitions
 
 
 async def leading(client: Client) -> None:
-    assert_type(await run_as_leader(client, body, name="x", namespace="y"), int)
-    async with leadership(client, name="x", namespace="y") as lead:
-        assert_type(lead, Leadership)
+    assert_type(await run_as_leader(client, work, name="x", namespace="y"), int)
+    async with leadership(client, name="x", namespace="y") as term:
+        assert_type(term, Leadership)
+        assert_type(term.identity, str)

@@ -1,9 +1,10 @@
-"""Leader election: of several processes, one runs something (client-go ``tools/leaderelection``).
+"""Leader election on a Lease: of several processes, one runs the leader code (client-go ``tools/leaderelection``).
 
-- ``_elector.py``: :class:`LeaderElector`, :func:`leadership` and :func:`run_as_leader`
-- ``_leadership.py``: :class:`Leadership`, what a leader's code receives, and :class:`LeaderElectionOptions`
-- ``_lease_claim.py``: how a candidate acquires and a leader renews
-- ``_lease_lock.py``: the Lease object
+- ``_elector.py``: :class:`LeaderElector`, :func:`leadership`, :func:`run_as_leader`
+- ``_leadership.py``: :class:`Leadership`, :class:`LeaderElectionOptions`, :class:`LeaderElectionStatistics`,
+  :class:`LeadershipLostError`; the private state behind a leadership, and its clocks
+- ``_lease_claim.py``: a single attempt to acquire, renew or release the Lease
+- ``_lease_lock.py``: reads and writes the Lease
 """
 
 from __future__ import annotations

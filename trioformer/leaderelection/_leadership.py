@@ -1,4 +1,4 @@
-"""What leadership is to the one who leads: for how long it is certain, whether it is lost, and why."""
+"""What leader code receives, and the state behind it: how long the leadership is certain, and why it was lost."""
 
 from __future__ import annotations
 
@@ -16,64 +16,66 @@ from ..errors import TrioformerError
 from ..models import EMPTY_MAP
 
 JITTER: Final = 1.2
-"""After a failure a candidate waits from one retry period to ``1 + JITTER`` of them (client-go's ``JitterFactor``)."""
+"""After a failure a candidate waits for 1 to ``1 + JITTER`` retry periods (client-go's ``JitterFactor``)."""
 
 RETRY_FACTORS: Final = (0.4, 0.8)
-"""In retry periods, from when to when a candidate looks at the Lease again, at random.
+"""A candidate reads the Lease again after a random delay between these multiples of the retry period.
 
-It sees a renewal that much late, and takes over as much later when that was the last one.  client-go's candidates wait
-as long as after a failure, and do not look when the lease runs out, which makes up to 4.4 retry periods.
+The delay is how late the candidate sees a renewal, and therefore how late it takes over after the last one.
+client-go's candidates wait as long as after a failure and do not read the Lease at the time of its expiry, which adds
+up to 4.4 retry periods.
 """
 
 
-_SLEEPLESS: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+_BOOT_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 def boot_clock() -> float:
-    """Seconds on a clock that cannot be set, and that goes on while the machine sleeps, where the system has one."""
-    return time.perf_counter() if _SLEEPLESS is None else time.clock_gettime(_SLEEPLESS)
+    """Return seconds of a clock that cannot be set, and that includes suspend time where the system supports that."""
+    return time.perf_counter() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
 class LeadershipLostError(TrioformerError):
-    """The lease could not be kept, so the body was cancelled."""
+    """The lease was not renewed in time, or another candidate holds it, and the leader code was cancelled."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class LeaderElectionOptions:
-    """The times of an election, and whom it tells what.
+    """Durations and callbacks of an election.
 
-    The defaults are client-go's, and so are the rules: ``lease_duration > renew_deadline > 1.2 * retry_period``.
-    All candidates should have the same times.
+    The defaults and the rule ``lease_duration > renew_deadline > 1.2 * retry_period`` are client-go's.
+    Use the same durations for all candidates.
     """
 
     lease_duration: float = 15.0
-    """Seconds without a renewal after which the others take over.  The lease names whole ones, rounded up."""
+    """Seconds without a renewal after which another candidate takes over.  The Lease holds it rounded up to a whole
+    number."""
     renew_deadline: float = 10.0
-    """Seconds without a renewal after which the leader gives up.  What is left until ``lease_duration`` is what the
-    body has to end in after that."""
+    """Seconds without a renewal after which the leader code is cancelled.  It has the rest of ``lease_duration`` to
+    clean up."""
     retry_period: float = 2.0
-    """Seconds from one renewal to the next; candidates look twice as often, and when the lease runs out.
+    """Seconds between two renewals.  Candidates read the Lease twice as often, and when it expires.
 
-    So another one leads within ``lease_duration + retry_period`` after the last renewal of a leader that is lost, and
-    within ``retry_period`` after a release."""
+    So another candidate leads within ``lease_duration + retry_period`` after the last renewal of a leader that failed,
+    and within ``retry_period`` after a release."""
     grace_period: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
-    """Seconds of nothing but answers that waiting does not mend, such as 403, before a candidate raises one;
-    infinity retries for ever, as client-go does."""
+    """Seconds of only permanent errors, such as 403, after which a candidate raises the last one.
+    With infinity it retries forever, as client-go does."""
     labels: Mapping[str, str] = EMPTY_MAP
-    """Labels that the Lease is to have; others that it has stay."""
+    """Labels to set on the Lease; its other labels are kept."""
     on_new_leader: Callable[[str], None] | None = None
-    """Called with the holder's identity whenever another one is observed, this one included; with ``""`` for nobody.
-    Must be quick; what it raises ends the election."""
+    """Called with the new holder's identity whenever the observed holder changes, also to this candidate; with ``""``
+    when nobody holds the lease.  Must return quickly; an exception from it ends the election."""
     on_overrun: Callable[[], None] | None = None
-    """Called when the body still runs at the time when others may take over.  It is logged in any case; a program that
-    must not have two leaders under any circumstances ends itself here, with ``os._exit``.  Must be quick."""
+    """Called when the leader code still runs at the time when another candidate may take over, which is also logged.
+    A program that must never have two leaders can end itself here with ``os._exit``.  Must return quickly."""
     wall_clock: Callable[[], float] = time.time
-    """Seconds since 1970, for the stamps in the Lease; nothing is decided by it."""
+    """Seconds since 1970, for the times in the Lease; no decision depends on it."""
     boot_clock: Callable[[], float] = boot_clock
-    """Seconds since some moment, those included that the machine slept for; trio's clock stands still meanwhile."""
+    """Seconds since an arbitrary time, including the time that the machine was suspended, when trio's clock stops."""
     rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)
-    """Where the jitter comes from."""
+    """Source of the jitter."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("lease_duration", "renew_deadline", "retry_period"):
@@ -83,7 +85,7 @@ class LeaderElectionOptions:
         if not self.lease_duration > self.renew_deadline:
             raise ValueError(
                 f"lease_duration must be longer than renew_deadline, but {self.lease_duration:g} s is not longer than "
-                f"{self.renew_deadline:g} s; the difference is the time that the body has to end in"
+                f"{self.renew_deadline:g} s; the leader code has the difference to clean up"
             )
         if not self.renew_deadline > JITTER * self.retry_period:
             raise ValueError(
@@ -93,115 +95,154 @@ class LeaderElectionOptions:
 
     @property
     def request_deadline(self) -> float:
-        """Seconds that a single request may take: two fit into ``renew_deadline``, as in client-go."""
+        """Seconds allowed for a single request: two requests fit into ``renew_deadline``, as in client-go."""
         return min(max(1.0, self.renew_deadline / 2), self.renew_deadline)
 
 
 @final
 @attrs.frozen
 class Stamp:
-    """A moment on three clocks."""
+    """The same moment on three clocks."""
 
     trio: float
-    """Trio's: what deadlines are measured with."""
+    """Trio's clock, which deadlines refer to."""
     machine: float
-    """The real one behind it, which stands still while a machine sleeps; trio's may be a virtual one, in tests."""
+    """The real clock, which stops while the machine is suspended; trio's may be a virtual one in tests."""
     boot: float
-    """One that goes on while a machine sleeps."""
+    """A clock that includes the time of suspends."""
 
 
 @final
 @attrs.frozen
 class Clocks:
-    """Tells how long ago something was, whichever clock says more."""
+    """Measures elapsed time; suspend time counts."""
 
     boot_clock: Callable[[], float]
 
     def now(self) -> Stamp:
-        """Read all of them."""
+        """Read all clocks."""
         return Stamp(trio.current_time(), time.perf_counter(), self.boot_clock())
 
     def age(self, then: Stamp) -> float:
-        """Seconds since then, those included that the machine slept for.
+        """Return the seconds since a moment, including the time that the machine was suspended.
 
-        The wall clock has no say: it jumps whenever somebody puts it right.
+        The wall clock is not used, because it can be set.
         """
         now = self.now()
         passed = now.trio - then.trio
-        slept = now.boot - then.boot - max(passed, now.machine - then.machine)
-        return passed + max(0.0, slept)
+        suspended = now.boot - then.boot - max(passed, now.machine - then.machine)
+        return passed + max(0.0, suspended)
+
+
+@final
+@attrs.define(eq=False)
+class Term:
+    """State of one leadership: owned by the elector, written by it and its lease claim, read by :class:`Leadership`."""
+
+    identity: str
+    transitions: int
+    clocks: Clocks
+    lease_duration: float
+    renewed_at: Stamp
+    """When the last successful renewal was sent."""
+    lost: trio.Event = attrs.field(factory=trio.Event, init=False)
+    loss_reason: str = attrs.field(default="", init=False)
+    """Why the leadership was lost; empty until then."""
+    loss_cause: Exception | None = attrs.field(default=None, init=False)
+    """The error that the loss followed from, if any."""
+    unexpected_error: Exception | None = attrs.field(default=None, init=False)
+    """What a renewal or a callback raised that is not retried."""
+    has_ended: bool = attrs.field(default=False, init=False)
+    """Whether the leader code has ended."""
+    has_successor: bool = attrs.field(default=False, init=False)
+    """Whether another candidate holds the lease, or has held it."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the leader code was cancelled because the leadership was lost."""
+        return bool(self.loss_reason)
+
+    @property
+    def is_held(self) -> bool:
+        """See :attr:`Leadership.is_held`."""
+        return not self.has_ended and not self.is_lost and self.age() < self.lease_duration
+
+    def age(self) -> float:
+        """Return the seconds since the last successful renewal was sent."""
+        return self.clocks.age(self.renewed_at)
+
+    def lose(self, reason: str, cause: Exception | None) -> None:
+        """Record that the leadership is lost."""
+        self.loss_reason, self.loss_cause = reason, cause
+        self.lost.set()
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class Leadership(metaclass=NoPublicConstructor):
-    """One term as the leader; what the body is given.
+    """One term as the leader, passed to the leader code.
 
-    A body is cancelled when the leadership is lost, which it notices at its next ``await``.  After its process was
-    stopped, or its machine slept, it may run up to there although others lead.  So look at :attr:`is_held` right before
-    each act that others can see, and write :attr:`transitions` along with it.
+    The leader code is cancelled when the leadership is lost, which takes effect at its next checkpoint.  After its
+    process was stopped or its machine suspended, it may run until then although another process leads.  So check
+    :attr:`is_held` immediately before each action with an outside effect, and write :attr:`transitions` with it.
     """
 
-    identity: str
-    """Whose."""
-    transitions: int
-    """The Lease's ``leaseTransitions``, which rises with every change of the holder.
-
-    A fencing token: who writes it next to the work can tell late writes of a former leader from those of the present
-    one.  It begins anew when the Lease is deleted and neither its holder nor whoever takes it had seen it.
-    """
-    _clocks: Clocks
-    _lease_duration: float
-    _renewed: Stamp
-    _lost: trio.Event = attrs.field(factory=trio.Event, init=False)
-    _loss: str = attrs.field(default="", init=False)
-    _cause: Exception | None = attrs.field(default=None, init=False)
-    _crash: Exception | None = attrs.field(default=None, init=False)
-    _is_over: bool = attrs.field(default=False, init=False)
-    _has_successor: bool = attrs.field(default=False, init=False)
+    _term: Term
 
     def __repr__(self) -> str:
-        state = "over" if self._is_over else f"lost: {self._loss}" if self._loss else "held"
-        return f"<{type(self).__name__} of {self.identity!r}, transitions {self.transitions}, {state}>"
+        term = self._term
+        state = "over" if term.has_ended else f"lost: {term.loss_reason}" if term.is_lost else "held"
+        return f"<{type(self).__name__} of {term.identity!r}, transitions {term.transitions}, {state}>"
+
+    @property
+    def identity(self) -> str:
+        """The leader's identity."""
+        return self._term.identity
+
+    @property
+    def transitions(self) -> int:
+        """The Lease's ``leaseTransitions``, which increases with every change of the holder.
+
+        A fencing token: stored with each write, it distinguishes late writes of a former leader from those of the
+        current one.  It restarts from 0 when the Lease is deleted, its holder does not create it again, and the next
+        leader has never read it.
+        """
+        return self._term.transitions
 
     @property
     def is_held(self) -> bool:
-        """Whether nobody else can have taken over yet, and the body has not been told to end."""
-        return not self._is_over and not self._loss and self._age() < self._lease_duration
+        """Whether no other candidate can have taken over yet, and the leader code has not been cancelled."""
+        return self._term.is_held
 
     @property
     def expires_at(self) -> float:
-        """When others may take over, on trio's clock, unless the lease is renewed until then.
+        """When another candidate may take over, on trio's clock, if the lease is not renewed before.
 
-        It is counted from when the last successful renewal was *sent*, so it is never later than the others think.
+        It counts from when the last successful renewal was *sent*, so it is never later than candidates expect.
         """
-        return trio.current_time() + self._lease_duration - self._age()
-
-    def _age(self) -> float:
-        """Seconds since the last renewal that succeeded was sent."""
-        return self._clocks.age(self._renewed)
+        return trio.current_time() + self._term.lease_duration - self._term.age()
 
 
 @final
 @attrs.frozen(kw_only=True)
 class LeaderElectionStatistics:
-    """The figures of a :class:`LeaderElector`."""
+    """Statistics of a :class:`LeaderElector`."""
 
     leader: str
-    """Who held the lease when it was last seen; empty for nobody."""
+    """Identity of the last observed holder of the lease; empty for nobody."""
     is_leader: bool
-    """Whether this one leads."""
+    """Whether this candidate leads."""
     terms: int
     """How often it became the leader."""
     losses: int
-    """How often it lost that against its will."""
+    """How often it lost the leadership while the leader code ran."""
     overruns: int
-    """How often a body was still running when others could take over."""
+    """How often the leader code still ran when another candidate could take over."""
     renewals: int
-    """How often the lease was renewed."""
+    """How often it renewed the lease."""
     failures: int
-    """How many requests have failed, conflicts included."""
+    """Failed requests, including conflicts."""
     renewal_age: float
     """Seconds since the last successful renewal was sent; infinity unless it leads."""
     last_error: Exception | None
-    """What the last failure was."""
+    """The last failure."""

@@ -1,4 +1,4 @@
-"""A Lease as a lock: who holds it, since when, and for how long.
+"""A Lease as a lock: its holder, since when, and for how long.
 
 Source: client-go ``tools/leaderelection/resourcelock/leaselock.go`` and ``interface.go``.
 """
@@ -20,25 +20,25 @@ from ..models.coordination_v1 import Lease, LeaseSpec
 @final
 @attrs.frozen(kw_only=True)
 class LeaseRecord:
-    """What a Lease says of its holder; the times are the holder's own, and are only ever compared for change."""
+    """The holder's fields of a Lease.  Candidates compare its times for equality only, never with a clock."""
 
     holder_identity: str = ""
-    """Who holds it; empty for nobody."""
+    """Identity of the holder; empty for nobody."""
     lease_duration_seconds: int = 0
-    """For how long after each change the others leave it alone; 0 when the Lease does not say."""
+    """Seconds after each change in which other candidates do not acquire it; 0 when the Lease names none."""
     acquire_time: datetime | None = None
-    """When the holder got it, by the holder's clock."""
+    """When the holder acquired it, by the holder's clock."""
     renew_time: datetime | None = None
-    """When the holder renewed it last, by the holder's clock."""
+    """When the holder last renewed it, by the holder's clock."""
     lease_transitions: int = 0
-    """How often it went to another holder."""
+    """How often the holder has changed."""
 
     @classmethod
     def of(cls, lease: Lease) -> LeaseRecord:
-        """Read a Lease; what is absent, or cannot be, reads as nothing.
+        """Read a Lease; absent and negative values become the defaults.
 
         Raises:
-            DecodeError: A field is of a wrong type.
+            DecodeError: A field has the wrong type.
         """
         spec = lease.spec
         return cls(
@@ -50,7 +50,7 @@ class LeaseRecord:
         )
 
     def written_to(self, spec: LeaseSpec) -> LeaseSpec:
-        """Return the spec with these fields, and its others as they are."""
+        """Return a copy of the spec with these fields set."""
         return attrs.evolve(
             spec,
             holder_identity=self.holder_identity,
@@ -64,7 +64,7 @@ class LeaseRecord:
 @final
 @attrs.define(eq=False, repr=False)
 class LeaseLock:
-    """One Lease, read and written under its resourceVersion: of two who write at once, one gets a conflict."""
+    """Reads and writes one Lease; writes carry its resourceVersion, so one of two concurrent writes gets a conflict."""
 
     _api: Api[Lease]
     name: str
@@ -76,11 +76,11 @@ class LeaseLock:
 
     @property
     def is_known(self) -> bool:
-        """Whether there was a Lease when it was last read or written, so that it can be updated without reading."""
+        """Whether the Lease existed when it was last read or written; if so, it can be updated without a read."""
         return self._lease is not None
 
     async def get(self) -> LeaseRecord | None:
-        """Read the Lease; None if there is none."""
+        """Read the Lease; None if it does not exist."""
         try:
             lease = await self._api.get(self.name)
         except NotFoundError:
@@ -89,23 +89,20 @@ class LeaseLock:
         try:
             record = LeaseRecord.of(lease)
         except DecodeError as exc:
-            raise DecodeError(f"lease {self}: {exc}; correct it, or delete it") from exc
+            raise DecodeError(f"lease {self}: {exc}; correct or delete the lease") from exc
         self._lease = lease
         return record
 
     async def create(self, record: LeaseRecord) -> None:
-        """Create the Lease; a conflict says that somebody else has."""
+        """Create the Lease; a conflict means that it exists."""
         metadata = ObjectMeta(name=self.name, namespace=self._api.namespace, labels=self._labels)
         self._lease = await self._api.create(Lease(metadata=metadata, spec=record.written_to(LeaseSpec())))
 
     async def update(self, record: LeaseRecord) -> None:
-        """Write the Lease as it was last read or written, with another record.
-
-        Whatever else is in it stays.
-        """
+        """Replace the record in the Lease that was last read or written; its other fields are kept."""
         lease = self._lease
         if lease is None:
-            raise RuntimeError(f"lease {self} was not read, so it cannot be updated; get() or create() it first")
+            raise RuntimeError(f"lease {self} cannot be updated before it was read; call get() or create() first")
         metadata = lease.metadata
         if any(metadata.labels.get(key) != value for key, value in self._labels.items()):
             metadata = attrs.evolve(metadata, labels={**metadata.labels, **self._labels})
