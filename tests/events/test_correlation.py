@@ -1,4 +1,4 @@
-"""An event recorder that is told too much: similar events, spam, a full queue, and a sum that is always right."""
+"""Many events: combining similar ones, rate limits, a full queue, and the sum of the statistics."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ COMBINED = "(combined from similar events): "
     ],
     ids=[
         "a single event",
-        "the same event just counts",
-        "also more often than similar ones may come",
+        "a repetition is counted",
+        "more repetitions than max_similar",
         "nine similar ones",
-        "the tenth is a combined one",
-        "the combined one counts",
-        "one that is known goes on",
-        "just within the period",
+        "the tenth is combined",
+        "the combined one is counted",
+        "a known series continues",
+        "within the period",
         "after the period",
     ],
 )
-async def test_events_that_differ_in_their_note_are_combined_from_the_tenth_on(
+async def test_events_that_differ_only_in_their_note_are_combined_from_the_tenth_on(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -87,7 +87,7 @@ async def test_only_similar_events_are_combined(
     assert len(stored(api_server)) == 44
 
 
-async def test_events_with_other_related_objects_are_similar_and_the_combined_one_names_none(
+async def test_events_that_differ_in_their_related_object_are_combined_without_it(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, _), running(recorder):
@@ -101,7 +101,7 @@ async def test_events_with_other_related_objects_are_similar_and_the_combined_on
     assert (combined.note, count_of(combined)) == (f"{COMBINED}on a node", 3)
 
 
-async def test_a_combined_note_is_no_longer_than_a_server_takes(
+async def test_a_combined_note_is_truncated_to_the_servers_limit(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery, max_similar=1) as (recorder, _), running(recorder):
@@ -109,10 +109,10 @@ async def test_a_combined_note_is_no_longer_than_a_server_takes(
     assert counts(api_server) == [(COMBINED + "x" * (1_024 - len(COMBINED)), 1)]
 
 
-# --- too many of one object -------------------------------------------------------------------------------------------
+# --- the rate limit ---------------------------------------------------------------------------------------------------
 
 
-async def test_an_object_gets_twenty_five_events_of_a_type_and_then_one_in_five_minutes(
+async def test_an_object_gets_25_events_of_a_type_and_then_one_in_five_minutes(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSpamFilter, TestEventCorrelator"""
@@ -124,7 +124,7 @@ async def test_an_object_gets_twenty_five_events_of_a_type_and_then_one_in_five_
         assert recorder.statistics().filtered == 5
         record(recorder, type="Warning")
         record(recorder, regarding=pod("other"))
-        record(recorder, regarding=pod(uid="another life"))
+        record(recorder, regarding=pod(uid="another uid"))
         await trio.sleep(1)
         assert len(stored(api_server)) == 28
 
@@ -138,7 +138,7 @@ async def test_an_object_gets_twenty_five_events_of_a_type_and_then_one_in_five_
         assert recorder.statistics().filtered == 7
 
 
-async def test_an_object_that_was_quiet_for_long_gets_no_more_than_twenty_five_at_once(
+async def test_an_object_without_events_for_long_gets_a_burst_of_at_most_25(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSpamFilter"""
@@ -150,7 +150,7 @@ async def test_an_object_that_was_quiet_for_long_gets_no_more_than_twenty_five_a
     assert recorder.statistics().filtered == 10
 
 
-async def test_of_more_objects_than_are_remembered_those_are_forgotten_that_were_quiet_longest(
+async def test_the_rate_limit_of_the_least_recently_used_object_is_evicted(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery, cache_size=2, spam_burst=1) as (recorder, _), running(recorder):
@@ -160,7 +160,7 @@ async def test_of_more_objects_than_are_remembered_those_are_forgotten_that_were
             await trio.sleep(1)
 
 
-async def test_an_event_that_comes_again_is_no_spam(
+async def test_repetitions_do_not_count_for_the_rate_limit(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery, spam_burst=1) as (recorder, transport), running(recorder):
@@ -173,10 +173,10 @@ async def test_an_event_that_comes_again_is_no_spam(
     assert transport.methods == ["POST", "PATCH", "PATCH"]
 
 
-# --- bounds -----------------------------------------------------------------------------------------------------------
+# --- the queue --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_full_queue_drops_what_is_new_and_counts_what_it_knows(
+async def test_a_full_queue_drops_new_events_and_counts_those_of_known_series(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -187,23 +187,23 @@ async def test_a_full_queue_drops_what_is_new_and_counts_what_it_knows(
             record(recorder, regarding=pod(f"pod-{number}"))
             record(recorder, regarding=pod("pod-7"))
             await trio.sleep(0.04)
-        figures = recorder.statistics()
-        assert (figures.queued, figures.dropped, figures.waiting) == (1_000, 1_500, 3_500)
+        statistics = recorder.statistics()
+        assert (statistics.queued, statistics.dropped, statistics.waiting) == (1_000, 1_500, 3_500)
         lines = [each.getMessage() for each in caplog.records]
         assert len(lines) == 1  # it was full for a minute
         assert lines[0].startswith(
-            f"event recorder {CONTROLLER}: events dropped: 1, 1 in all; its queue is full with 1000"
+            f"event recorder {CONTROLLER}: events dropped: 1, 1 in total; the queue is full with 1000 Events"
         )
         await trio.sleep(1)
         record(recorder, "one more")
-        assert "events dropped: 1, 1501 in all" in caplog.text
+        assert "events dropped: 1, 1501 in total" in caplog.text
         async with running(recorder):
             await trio.sleep(1)
             assert len(stored(api_server)) == 1_000
             assert sum(map(count_of, stored(api_server))) == 3_500
 
 
-async def test_recording_costs_nothing_when_the_server_hangs(
+async def test_recording_does_not_block_when_the_server_hangs(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestLotsOfEvents"""
@@ -218,7 +218,7 @@ async def test_recording_costs_nothing_when_the_server_hangs(
         assert [note for note, _ in counts(api_server)] == [str(number) for number in range(10)]
 
 
-async def test_the_series_that_went_on_longest_ago_is_ended_when_there_are_too_many(
+async def test_the_least_recently_used_series_ends_when_there_are_too_many(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery, cache_size=3) as (recorder, transport), running(recorder):
@@ -236,7 +236,7 @@ async def test_the_series_that_went_on_longest_ago_is_ended_when_there_are_too_m
     assert counts(api_server) == [("a", 5), ("b", 4), ("c", 4), ("d", 1)]
 
 
-async def test_a_count_that_finds_no_room_in_the_queue_is_written_when_its_series_is_over(
+async def test_a_count_that_a_full_queue_delays_is_written_when_its_series_ends(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery, queue_size=2) as (recorder, transport), running(recorder):
@@ -249,15 +249,15 @@ async def test_a_count_that_finds_no_room_in_the_queue_is_written_when_its_serie
             record(recorder, str(number), regarding=pod(f"pod-{number}"))
         for note in ("one", "many"):
             record(recorder, note)
-        figures = recorder.statistics()
-        assert (figures.queued, figures.dropped, figures.waiting) == (2, 0, 4)
+        statistics = recorder.statistics()
+        assert (statistics.queued, statistics.dropped, statistics.waiting) == (2, 0, 4)
         await trio.sleep(400)
         assert recorder.statistics().waiting == recorder.statistics().series == 0
         assert dict(counts(api_server)).items() >= {"many": 4, "one": 2}.items()
-        assert recorder.statistics().dropped == 2  # the others, after twelve tries each
+        assert recorder.statistics().dropped == 2  # the other two, after twelve tries each
 
 
-async def test_a_count_for_which_there_is_no_room_at_all_is_dropped(
+async def test_the_count_of_an_evicted_series_is_dropped_when_the_queue_is_full(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery, queue_size=2, cache_size=2) as (recorder, transport), running(recorder):
@@ -267,14 +267,14 @@ async def test_a_count_for_which_there_is_no_room_at_all_is_dropped(
         transport.fault = lambda request: "hang"
         record(recorder, "a", regarding=pod("a"))
         record(recorder, "b", regarding=pod("b"))
-        figures = recorder.statistics()
-        assert (figures.queued, figures.series, figures.dropped) == (2, 2, 2)
+        statistics = recorder.statistics()
+        assert (statistics.queued, statistics.series, statistics.dropped) == (2, 2, 2)
         transport.fault = lambda request: "none"
     assert counts(api_server) == [("many", 2), ("a", 1), ("b", 1)]
     assert recorder.statistics().waiting == 0
 
 
-# --- the sum ----------------------------------------------------------------------------------------------------------
+# --- the statistics ---------------------------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[str, Any]
 
@@ -284,15 +284,15 @@ EVENTS = st.tuples(
 )
 TIME = st.tuples(st.just("sleep"), st.sampled_from([0, 0.5, 9, 61, 400, 2_000]))
 RESTART = st.tuples(st.just("restart"), st.just(None))
-REFUSALS = st.tuples(
+STATUSES = st.tuples(
     st.just("fail"), st.tuples(st.integers(1, 14), st.sampled_from([400, 403, 404, 409, 422, 429, 500, 503]))
 )
-CONNECTION = st.tuples(st.just("transport"), st.tuples(st.integers(1, 14), st.sampled_from(["refuse", "hang", "slow"])))
-LOST_ANSWERS = st.tuples(st.just("transport"), st.tuples(st.integers(1, 3), st.sampled_from(["lose response", "slow"])))
+CONNECTION = st.tuples(st.just("fault"), st.tuples(st.integers(1, 14), st.sampled_from(["refuse", "hang", "slow"])))
+LOST_RESPONSES = st.tuples(st.just("fault"), st.tuples(st.integers(1, 3), st.sampled_from(["lose response", "slow"])))
 
 
-async def carry_out(steps: list[Step], *, max_tries: int) -> None:
-    """Let a recorder with very small bounds live through the steps, then look at what the server has counted."""
+async def run_steps(steps: list[Step], *, max_tries: int) -> None:
+    """Run the steps on a recorder with small limits, then compare its statistics with the server."""
     server = APIServer()
     async with (
         trio.open_nursery() as nursery,
@@ -311,9 +311,9 @@ async def carry_out(steps: list[Step], *, max_tries: int) -> None:
         ),
     ):
         await nursery.start(server.run)
-        fates: list[Fault] = []
-        transport.fault = lambda _: fates.pop() if fates else "none"
-        told = 0
+        faults: list[Fault] = []
+        transport.fault = lambda _: faults.pop() if faults else "none"
+        recorded = 0
         scope = await nursery.start(run_in_scope, recorder)
         for step, what in steps:
             match step:
@@ -321,28 +321,28 @@ async def carry_out(steps: list[Step], *, max_tries: int) -> None:
                     name, reason, notes = what
                     for note in notes:
                         record(recorder, note, regarding=pod(name), reason=reason)
-                    told += len(notes)
+                    recorded += len(notes)
                 case "sleep":
                     await trio.sleep(what)
                 case "fail":
                     server.fail_next(what[0], resource="events", status=what[1])
-                case "transport":
-                    fates.extend([what[1]] * what[0])
+                case "fault":
+                    faults.extend([what[1]] * what[0])
                 case "restart":
                     await stop(scope)
                     scope = await nursery.start(run_in_scope, recorder)
-            figures = recorder.statistics()
-            assert figures.queued <= 3
-            assert figures.series <= 3
-        fates.clear()
+            statistics = recorder.statistics()
+            assert statistics.queued <= 3
+            assert statistics.series <= 3
+        faults.clear()
         await stop(scope)
-        figures = recorder.statistics()
-        assert figures.recorded == told
-        assert figures.waiting == figures.queued == 0
-        assert figures.written == sum(map(count_of, stored(server)))
-        assert figures.written + figures.dropped + figures.filtered == told
+        statistics = recorder.statistics()
+        assert statistics.recorded == recorded
+        assert statistics.waiting == statistics.queued == 0
+        assert statistics.written == sum(map(count_of, stored(server)))
+        assert statistics.written + statistics.dropped + statistics.filtered == recorded
         for name in ("dropped", "filtered", "combined"):
-            event(f"some were {name}: {getattr(figures, name) > 0}")
+            event(f"some were {name}: {getattr(statistics, name) > 0}")
         nursery.cancel_scope.cancel()
 
 
@@ -364,12 +364,12 @@ async def stop(running: Running) -> None:
     await ended.wait()
 
 
-@given(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, TIME, REFUSALS, CONNECTION, RESTART), max_size=60))
-def test_every_event_is_written_dropped_or_filtered_whatever_the_server_refuses(steps: list[Step]) -> None:
-    trio.run(partial(carry_out, steps, max_tries=12), clock=trio.testing.MockClock(autojump_threshold=0))
+@given(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, TIME, STATUSES, CONNECTION, RESTART), max_size=60))
+def test_every_event_is_written_dropped_or_filtered_under_server_errors(steps: list[Step]) -> None:
+    trio.run(partial(run_steps, steps, max_tries=12), clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-@given(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, TIME, LOST_ANSWERS), max_size=60))
-def test_no_event_is_counted_twice_whatever_answers_are_lost(steps: list[Step]) -> None:
-    # After the twelfth lost answer an event would count as dropped, and the server would have it.
-    trio.run(partial(carry_out, steps, max_tries=1_000), clock=trio.testing.MockClock(autojump_threshold=0))
+@given(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, TIME, LOST_RESPONSES), max_size=60))
+def test_no_event_is_counted_twice_when_responses_are_lost(steps: list[Step]) -> None:
+    # With 12 tries, an event whose responses are all lost would count as dropped although the server stored it.
+    trio.run(partial(run_steps, steps, max_tries=1_000), clock=trio.testing.MockClock(autojump_threshold=0))

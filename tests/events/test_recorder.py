@@ -1,4 +1,4 @@
-"""An event recorder: what an Event says, when it is the same one again, and when that is written."""
+"""An event recorder: the fields of Events, series of equal events, and when they are written."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ POD = {"apiVersion": "v1", "kind": "Pod", "name": "web", "namespace": "default",
 NODE = {"apiVersion": "v1", "kind": "Node", "name": "node1", "uid": "67890"}
 
 
-# --- what an Event says -----------------------------------------------------------------------------------------------
+# --- the fields of an Event -------------------------------------------------------------------------------------------
 
 
-async def test_an_event_names_its_objects_its_reporter_and_its_time(
+async def test_an_event_has_its_objects_its_reporter_and_its_time(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventf"""
@@ -114,13 +114,13 @@ async def test_an_event_is_in_the_namespace_of_its_object(
 
 
 @pytest.mark.parametrize("name", ["x" * 253, "2001:db8::123", "system:node", "UPPER", "-dash"])
-async def test_an_object_whose_name_an_event_cannot_have_gives_it_a_random_one(
+async def test_an_object_name_that_is_not_valid_for_events_gives_a_random_event_name(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, name: str
 ) -> None:
     """client-go: TestGenerateEventName, TestEventf"""
     async with recording(api_server, nursery) as (recorder, _), running(recorder):
         recorder.event(
-            IPAddress(metadata=ObjectMeta(name=name)), reason="Leaked", action="Allocating", note="nobody has it"
+            IPAddress(metadata=ObjectMeta(name=name)), reason="Leaked", action="Allocating", note="it is not assigned"
         )
     (event,) = stored(api_server)
     assert event.regarding.name == name
@@ -128,7 +128,7 @@ async def test_an_object_whose_name_an_event_cannot_have_gives_it_a_random_one(
     assert count_of(event) == 1
 
 
-async def test_two_events_at_the_same_time_have_names_of_their_own(
+async def test_two_events_at_the_same_time_have_different_names(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
@@ -146,9 +146,9 @@ async def test_two_events_at_the_same_time_have_names_of_their_own(
         ("x" + "é" * 512, "x" + "é" * 511),
         ("a\udcffb", "a?b"),
     ],
-    ids=["short enough", "too long", "half a character", "no text"],
+    ids=["short enough", "too long", "inside a character", "not encodable"],
 )
-async def test_a_note_is_cut_off_where_a_server_would_refuse_it(
+async def test_a_note_is_truncated_to_the_servers_limit(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, note: str, kept: str
 ) -> None:
     async with recording(api_server, nursery) as (recorder, _), running(recorder):
@@ -168,7 +168,7 @@ async def test_a_note_is_cut_off_where_a_server_would_refuse_it(
     ],
     ids=["type", "reason", "action", "nameless", "kindless", "namespace"],
 )
-async def test_an_argument_that_a_server_would_refuse_is_refused_at_once(
+async def test_an_argument_that_a_server_would_reject_raises_immediately(
     client: Client, wrong: dict[str, Any], message: str
 ) -> None:
     recorder = EventRecorder(client, controller=CONTROLLER)
@@ -178,19 +178,19 @@ async def test_an_argument_that_a_server_would_refuse_is_refused_at_once(
     assert recorder.statistics().recorded == 0
 
 
-async def test_what_is_no_object_is_refused(client: Client) -> None:
+async def test_an_argument_that_is_not_an_object_raises(client: Client) -> None:
     recorder = EventRecorder(client, controller=CONTROLLER)
     with pytest.raises(TypeError, match="str is not a kind"):
         recorder.event("web", reason="Tested", action="Testing", note="")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("controller", ["", "a/b/c", "example.com/", "x" * 64, "-x", "Ex.com/x", "a b"])
-async def test_a_controller_that_a_server_would_refuse_is_refused_at_once(client: Client, controller: str) -> None:
+async def test_a_controller_name_that_a_server_would_reject_raises_immediately(client: Client, controller: str) -> None:
     with pytest.raises(ValueError, match="the controller of an event recorder must be a name"):
         EventRecorder(client, controller=controller)
 
 
-async def test_the_instance_is_the_host_unless_given(client: Client) -> None:
+async def test_the_instance_defaults_to_the_host_name(client: Client) -> None:
     assert EventRecorder(client, controller="x").instance == socket.gethostname()
     assert EventRecorder(client, controller="example.com/x_Y.z", instance="i").instance == "i"
     with pytest.raises(ValueError, match="the reporting instance of an event must have 1 to 128 bytes, not 0"):
@@ -198,32 +198,32 @@ async def test_the_instance_is_the_host_unless_given(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", [field.name for field in attrs.fields(EventRecorderOptions)][:-2])
-def test_a_bound_or_a_time_that_makes_no_sense_is_refused(name: str) -> None:
+def test_a_limit_or_duration_of_zero_raises(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} must be .*, not 0"):
         EventRecorderOptions(**{name: 0})
 
 
-async def test_the_events_of_an_object_are_found_by_what_they_say_of_it(
+async def test_field_selectors_find_the_events_of_an_object(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     """client-go: TestGetFieldSelector"""
     async with recording(api_server, nursery) as (recorder, _), running(recorder):
         record(recorder, "of web")
-        record(recorder, "of another life of web", regarding=pod(uid="67890"))
+        record(recorder, "of web with another uid", regarding=pod(uid="67890"))
         record(recorder, "of another", regarding=pod("other"))
     events = client.api(Event, namespace="default")
     for selector, found in (
-        ("regarding.kind=Pod,regarding.name=web", {"of web", "of another life of web"}),
+        ("regarding.kind=Pod,regarding.name=web", {"of web", "of web with another uid"}),
         ("regarding.kind=Pod,regarding.name=web,regarding.uid=12345", {"of web"}),
         ("regarding.kind=Node,regarding.name=web", set[str]()),
     ):
         assert {each.note for each in await events.list(field_selector=selector)} == found
 
 
-# --- the same event again ---------------------------------------------------------------------------------------------
+# --- series -----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_same_event_again_is_counted_by_the_first_one(
+async def test_an_equal_event_is_counted_in_the_series_of_the_first_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSeriesf, TestRecordEventToSink"""
@@ -248,7 +248,7 @@ async def test_the_same_event_again_is_counted_by_the_first_one(
         {"type": "Warning"},
         {"note": "something else"},
         {"regarding": pod("other")},
-        {"regarding": pod(uid="another life")},
+        {"regarding": pod(uid="another uid")},
         {
             "regarding": ObjectReference(
                 api_version="v1",
@@ -263,7 +263,7 @@ async def test_the_same_event_again_is_counted_by_the_first_one(
     ],
     ids=["action", "reason", "type", "note", "object", "uid", "part", "related"],
 )
-async def test_an_event_that_differs_in_anything_is_another_one(
+async def test_an_event_that_differs_in_any_field_is_another_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, other: dict[str, Any]
 ) -> None:
     """client-go: TestEventSeriesf, TestMultiSinkCache, TestEventAggregatorByReasonFunc"""
@@ -276,7 +276,7 @@ async def test_an_event_that_differs_in_anything_is_another_one(
     assert [count_of(event) for event in stored(api_server)] == [2, 1]
 
 
-async def test_an_event_is_the_same_whatever_the_version_of_its_object(
+async def test_events_about_different_versions_of_an_object_are_equal(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, _), running(recorder):
@@ -288,7 +288,7 @@ async def test_an_event_is_the_same_whatever_the_version_of_its_object(
     assert event.regarding.resource_version == "1"
 
 
-async def test_events_that_are_the_same_before_the_first_is_written_cost_one_request(
+async def test_equal_events_before_the_first_write_cost_one_request(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSeriesWithEventSinkImplRace"""
@@ -300,7 +300,7 @@ async def test_events_that_are_the_same_before_the_first_is_written_cost_one_req
     assert transport.methods == ["POST"]
 
 
-async def test_an_event_that_comes_again_while_it_is_written_is_written_again(
+async def test_an_event_that_repeats_during_its_write_is_written_again(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestEventSeriesWithEventSinkImplRace"""
@@ -314,7 +314,7 @@ async def test_an_event_that_comes_again_while_it_is_written_is_written_again(
         assert transport.sent == [("POST", 0), ("PATCH", 4)]
 
 
-async def test_a_series_is_over_when_nothing_was_added_for_six_minutes(
+async def test_a_series_ends_after_six_idle_minutes(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestFinishSeries"""
@@ -339,7 +339,7 @@ async def test_a_series_is_over_when_nothing_was_added_for_six_minutes(
         assert counts(api_server) == [("it happened", 10), ("it happened", 1)]
 
 
-async def test_a_single_event_is_forgotten_after_six_minutes_without_another_request(
+async def test_a_series_of_one_event_ends_after_six_minutes_without_another_request(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestFinishSeries"""
@@ -355,7 +355,7 @@ async def test_a_single_event_is_forgotten_after_six_minutes_without_another_req
     assert transport.methods == ["POST", "POST"]
 
 
-async def test_a_series_that_goes_on_is_written_every_half_hour(
+async def test_the_count_of_an_active_series_is_written_every_half_hour(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestRefreshExistingEventSeries"""
@@ -378,14 +378,14 @@ async def test_a_refresh_that_fails_does_not_end_the_series(
                 api_server.fail_next(verb="patch", status=500)
             record(recorder)
             await trio.sleep(60)
-        assert api_server.statistics().pending_faults == 1  # it comes half an hour after the second
+        assert api_server.statistics().pending_faults == 1  # the refresh is half an hour after the second write
         record(recorder)
         await trio.sleep(60)
         assert counts(api_server) == [("it happened", 32)]
         assert recorder.statistics().series == 1
 
 
-async def test_an_event_that_was_deleted_is_created_again_with_its_whole_count(
+async def test_a_deleted_event_is_created_again_with_its_full_count(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestUpdateExpiredEvent"""
@@ -402,7 +402,7 @@ async def test_an_event_that_was_deleted_is_created_again_with_its_whole_count(
     assert transport.methods[3:] == ["PATCH"]
 
 
-async def test_recorders_count_for_themselves(
+async def test_recorders_count_independently(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestMultiSinkCache"""
@@ -424,7 +424,7 @@ async def test_recorders_count_for_themselves(
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-async def test_events_wait_until_there_is_somebody_to_write_them(
+async def test_events_are_queued_until_the_recorder_runs(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport):
@@ -441,7 +441,7 @@ async def test_events_wait_until_there_is_somebody_to_write_them(
             assert [seconds_of(event.event_time) for event in stored(api_server)] == [0, 0]
 
 
-async def test_a_recorder_runs_once_at_a_time_and_may_run_again(
+async def test_a_recorder_cannot_run_twice_at_the_same_time_but_again_later(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport):
@@ -460,7 +460,7 @@ async def test_a_recorder_runs_once_at_a_time_and_may_run_again(
         assert transport.methods == ["POST", "PATCH"]
 
 
-async def test_a_recorder_says_what_it_is_and_does(
+async def test_the_repr_of_a_recorder_has_its_state(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, _):
@@ -472,7 +472,7 @@ async def test_a_recorder_says_what_it_is_and_does(
             assert repr(recorder) == f"<EventRecorder of '{CONTROLLER}', running, 0 queued>"
 
 
-async def test_a_quiet_recorder_asks_and_logs_nothing(
+async def test_an_idle_recorder_sends_and_logs_nothing(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,

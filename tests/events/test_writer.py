@@ -1,4 +1,4 @@
-"""An event recorder whose server refuses, fails, hangs or is away; and how it ends."""
+"""Writing Events: rejections, failures, hanging requests, an unreachable server, and the shutdown of the recorder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import trio.testing
 from tests.support.event_recorders import CONTROLLER, EPOCH, count_of, counts, pod, record, recording, running, stored
 from tests.support.lease_candidates import Fault
 from trioformer.errors import ConnectionFailedError
-from trioformer.events._writer import is_passing
+from trioformer.events._writer import is_transient
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import Namespace
 from trioformer.models.events_v1 import Event
@@ -27,11 +27,11 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
 
 
-# --- what is tried again ----------------------------------------------------------------------------------------------
+# --- retries ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("status", "fates", "attempts", "dropped"),
+    ("status", "failures", "attempts", "dropped"),
     [
         (422, 1_000, 1, 1),
         (403, 1_000, 1, 1),
@@ -44,18 +44,18 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
         (500, 11, 12, 0),
     ],
 )
-async def test_what_a_server_fails_at_is_tried_again_and_what_it_refuses_is_not(
+async def test_transient_errors_are_retried_and_rejections_are_not(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
     status: int,
-    fates: int,
+    failures: int,
     attempts: int,
     dropped: int,
 ) -> None:
     """client-go: TestWriteEventError"""
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
-        api_server.fail_next(fates, verb="create", status=status)
+        api_server.fail_next(failures, verb="create", status=status)
         record(recorder)
         await trio.sleep(1_000)
         assert transport.methods == ["POST"] * attempts
@@ -64,7 +64,7 @@ async def test_what_a_server_fails_at_is_tried_again_and_what_it_refuses_is_not(
         assert len(stored(api_server)) == 1 - dropped
 
 
-async def test_tries_are_ten_seconds_apart_but_the_second_comes_at_random(
+async def test_tries_are_ten_seconds_apart_and_the_first_delay_is_random(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestWriteEventError"""
@@ -83,12 +83,12 @@ async def test_tries_are_ten_seconds_apart_but_the_second_comes_at_random(
     assert max(second_tries) - min(second_tries) > 5
 
 
-@pytest.mark.parametrize(("is_permanent", "waits"), [(True, False), (False, True)])
-def test_a_connection_that_cannot_come_about_is_not_waited_for(is_permanent: bool, waits: bool) -> None:
-    assert is_passing(ConnectionFailedError("the certificate does not verify", permanent=is_permanent)) == waits
+@pytest.mark.parametrize(("is_permanent", "is_retried"), [(True, False), (False, True)])
+def test_a_permanent_connection_failure_is_not_transient(is_permanent: bool, is_retried: bool) -> None:
+    assert is_transient(ConnectionFailedError("the certificate does not verify", permanent=is_permanent)) == is_retried
 
 
-async def test_a_server_that_asks_for_patience_gets_it(
+async def test_a_retry_after_header_is_honoured(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
@@ -99,18 +99,18 @@ async def test_a_server_that_asks_for_patience_gets_it(
         assert counts(api_server) == [("it happened", 1)]
 
 
-async def test_the_others_wait_while_one_is_tried_and_none_is_lost(
+async def test_other_events_wait_during_retries_and_none_is_lost(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestLotsOfEvents"""
     tries: Counter[bytes] = Counter()
 
-    def four_times_not(request: httpx.Request) -> Fault:
+    def refuse_four_times(request: httpx.Request) -> Fault:
         tries[request.content] += 1
         return "refuse" if tries[request.content] < 5 else "none"
 
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
-        transport.fault = four_times_not
+        transport.fault = refuse_four_times
         for number in range(1_000):
             record(recorder, str(number), regarding=pod(f"pod-{number}"), reason=f"Reason-{number}")
         await trio.sleep(86_000)
@@ -119,7 +119,7 @@ async def test_the_others_wait_while_one_is_tried_and_none_is_lost(
         assert recorder.statistics().written == 1_000
 
 
-async def test_a_server_that_hangs_counts_as_one_that_did_not_answer(
+async def test_a_request_that_hangs_is_retried_after_its_deadline(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
@@ -132,14 +132,14 @@ async def test_a_server_that_hangs_counts_as_one_that_did_not_answer(
         assert counts(api_server) == [("it happened", 1)]
 
 
-@pytest.mark.parametrize("how", ["hangs", "asks for patience", "is slow"])
-async def test_an_event_keeps_the_others_waiting_for_two_minutes_at_most_whatever_the_server_does(
+@pytest.mark.parametrize("how", ["hangs", "sends Retry-After", "is slow"])
+async def test_an_event_blocks_others_for_at_most_two_minutes(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, how: str
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         if how == "hangs":
             transport.fault = lambda request: "hang"
-        elif how == "asks for patience":
+        elif how == "sends Retry-After":
             api_server.fail_next(100, verb="create", status=429, retry_after=300)
         else:
             api_server.fail_next(100, verb="create", status=500)
@@ -151,15 +151,15 @@ async def test_an_event_keeps_the_others_waiting_for_two_minutes_at_most_whateve
             assert recorder.statistics().dropped == minutes // 2 - 1
             await trio.sleep_until(minutes * 60 + 1)
             assert recorder.statistics().dropped == minutes // 2
-        if how == "asks for patience":  # and gets some
+        if how == "sends Retry-After":
             assert [at for _, at in transport.sent] == [0, 120, 240]
 
 
-# --- what may have been carried out -----------------------------------------------------------------------------------
+# --- lost responses ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("again", [0, 3])
-async def test_an_event_whose_answer_was_lost_is_not_created_twice(
+async def test_an_event_whose_response_was_lost_is_not_created_twice(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, again: int
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
@@ -178,7 +178,7 @@ async def test_an_event_whose_answer_was_lost_is_not_created_twice(
     assert transport.methods == ["PATCH"]
 
 
-async def test_a_count_whose_answer_was_lost_is_not_added_twice(
+async def test_a_count_whose_response_was_lost_is_not_added_twice(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
@@ -191,23 +191,23 @@ async def test_a_count_whose_answer_was_lost_is_not_added_twice(
         assert transport.methods == ["POST", "PATCH", "PATCH"]
 
 
-async def test_a_name_that_somebody_else_has_taken_is_not_used(
+async def test_a_name_of_another_clients_event_is_not_used(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    taken = Event(metadata=ObjectMeta(name=f"web.{round(EPOCH * 1e9):x}", namespace="default"), note="somebody's")
+    taken = Event(metadata=ObjectMeta(name=f"web.{round(EPOCH * 1e9):x}", namespace="default"), note="another client's")
     api_server.create(taken)
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         record(recorder)
         await trio.sleep(1)
-        assert sorted(each.note or "" for each in api_server.list(Event)) == ["it happened", "somebody's"]
+        assert sorted(each.note or "" for each in api_server.list(Event)) == ["another client's", "it happened"]
         assert transport.methods == ["POST", "POST"]
         assert recorder.statistics().written == 1
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- rejections -------------------------------------------------------------------------------------------------------
 
 
-async def test_an_event_in_a_namespace_that_is_being_deleted_is_dropped_with_a_line_in_the_log(
+async def test_an_event_in_a_terminating_namespace_is_dropped_and_logged(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -223,11 +223,11 @@ async def test_an_event_in_a_namespace_that_is_being_deleted_is_dropped_with_a_l
         assert transport.methods == ["POST", "POST"]
         assert recorder.statistics().dropped == 1
     (line,) = warnings_in(caplog)
-    assert line.startswith(f"event recorder {CONTROLLER}: events dropped: 1, 1 in all; doomed/web.")
+    assert line.startswith(f"event recorder {CONTROLLER}: events dropped: 1, 1 in total; event doomed/web.")
     assert "is being terminated" in line
 
 
-async def test_a_refusal_is_logged_once_a_minute_and_every_drop_is_counted(
+async def test_rejections_are_logged_once_a_minute_and_every_drop_is_counted(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -239,11 +239,11 @@ async def test_a_refusal_is_logged_once_a_minute_and_every_drop_is_counted(
             record(recorder, regarding=pod(f"pod-{number}"))
             await trio.sleep(2)
         assert recorder.statistics().dropped == 100
-    said = [re.findall(r"events dropped: 1, (\d+) in all", line) for line in warnings_in(caplog)]
-    assert said == [["1"], ["31"], ["61"], ["91"]]
+    totals = [re.findall(r"events dropped: 1, (\d+) in total", line) for line in warnings_in(caplog)]
+    assert totals == [["1"], ["31"], ["61"], ["91"]]
 
 
-async def test_an_event_that_was_refused_begins_anew_when_it_comes_again(
+async def test_a_repetition_of_a_rejected_event_starts_a_new_series(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, _), running(recorder):
@@ -254,7 +254,7 @@ async def test_an_event_that_was_refused_begins_anew_when_it_comes_again(
         await trio.sleep(1)
         assert counts(api_server) == [("it happened", 1)]
 
-        api_server.fail_next(verb="patch", status=403)  # a role without it
+        api_server.fail_next(verb="patch", status=403)  # the role does not allow patch
         record(recorder)
         await trio.sleep(1)
         record(recorder)
@@ -263,7 +263,7 @@ async def test_an_event_that_was_refused_begins_anew_when_it_comes_again(
         assert recorder.statistics().dropped == 2
 
 
-async def test_an_event_that_cannot_be_encoded_is_dropped_and_harms_nobody(
+async def test_an_event_that_cannot_be_encoded_is_dropped_without_affecting_others(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, _), running(recorder):
@@ -274,12 +274,12 @@ async def test_an_event_that_cannot_be_encoded_is_dropped_and_harms_nobody(
         assert recorder.statistics().dropped == 1
 
 
-async def test_a_series_that_ended_and_is_refused_takes_nothing_from_the_next_one(
+async def test_the_rejection_of_an_ended_series_does_not_affect_the_next_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery, cache_size=1) as (recorder, transport):
         record(recorder)
-        record(recorder, "something else")  # there is room for one, so the first ends
+        record(recorder, "something else")  # the cache has one series, so the first one ends
         record(recorder)
         api_server.fail_next(2, status=403)
         async with running(recorder):
@@ -293,10 +293,10 @@ async def test_a_series_that_ended_and_is_refused_takes_nothing_from_the_next_on
     assert recorder.statistics().dropped == 2
 
 
-# --- how it ends ------------------------------------------------------------------------------------------------------
+# --- shutdown ---------------------------------------------------------------------------------------------------------
 
 
-async def test_what_waits_at_the_end_is_written(
+async def test_queued_events_are_written_at_shutdown(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestBroadcasterShutdown, TestStartEventWatcherExitsOnDirectShutdown"""
@@ -313,7 +313,7 @@ async def test_what_waits_at_the_end_is_written(
         assert recorder.statistics().waiting == 0
 
 
-async def test_a_recorder_that_is_cancelled_before_it_has_begun_flushes_and_is_cancelled(
+async def test_a_recorder_that_is_cancelled_before_its_start_flushes(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestStartEventWatcherExitsOnDirectShutdown, TestCancelEvent"""
@@ -327,7 +327,7 @@ async def test_a_recorder_that_is_cancelled_before_it_has_begun_flushes_and_is_c
     assert counts(api_server) == [("it happened", 2)]
 
 
-async def test_an_event_whose_request_is_cancelled_at_the_end_is_written_once(
+async def test_an_event_whose_request_is_cancelled_at_shutdown_is_written_once(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport):
@@ -340,7 +340,7 @@ async def test_an_event_whose_request_is_cancelled_at_the_end_is_written_once(
         assert recorder.statistics().written == 1
 
 
-async def test_at_the_end_everything_is_tried_once(
+async def test_every_event_is_tried_once_at_shutdown(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestCancelEvent"""
@@ -355,7 +355,7 @@ async def test_at_the_end_everything_is_tried_once(
         assert recorder.statistics().dropped == 2
 
 
-async def test_the_wait_between_two_tries_does_not_hold_up_the_end(
+async def test_the_delay_between_two_tries_does_not_delay_the_shutdown(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestCancelEvent"""
@@ -369,33 +369,31 @@ async def test_the_wait_between_two_tries_does_not_hold_up_the_end(
         assert counts(api_server) == [("it happened", 1)]
 
 
-@pytest.mark.parametrize("fate", ["hang", "refuse"])
-async def test_a_server_that_is_away_at_the_end_holds_it_up_for_some_seconds_at_most(
+@pytest.mark.parametrize("fault", ["hang", "refuse"])
+async def test_an_unreachable_server_delays_the_shutdown_by_at_most_the_flush_period(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
     caplog: pytest.LogCaptureFixture,
-    fate: Fault,
+    fault: Fault,
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport):
         async with running(recorder):
             record(recorder)
             await trio.sleep(100)
-            transport.fault = lambda request: fate
+            transport.fault = lambda request: fault
             for _ in range(3):
                 record(recorder)
             for number in range(10):
                 record(recorder, regarding=pod(f"pod-{number}"))
             await trio.sleep(1)
-        assert trio.current_time() == (106 if fate == "hang" else 101)
-        figures = recorder.statistics()
-        assert (figures.written, figures.dropped, figures.waiting, figures.queued) == (1, 13, 0, 0)
-        assert (
-            warnings_in(caplog)[-1] == f"event recorder {CONTROLLER}: events that could not be written at its end: 13"
-        )
+        assert trio.current_time() == (106 if fault == "hang" else 101)
+        statistics = recorder.statistics()
+        assert (statistics.written, statistics.dropped, statistics.waiting, statistics.queued) == (1, 13, 0, 0)
+        assert warnings_in(caplog)[-1] == f"event recorder {CONTROLLER}: events not written at shutdown: 13"
 
 
-async def test_events_that_are_recorded_while_it_ends_are_written_too(
+async def test_events_that_are_recorded_during_the_shutdown_are_written(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestNonRacyShutdown"""
@@ -418,13 +416,13 @@ async def test_events_that_are_recorded_while_it_ends_are_written_too(
             record(recorder, "stopping")
             await trio.sleep(1)
             inner.cancel_scope.cancel()
-        figures = recorder.statistics()
-        assert (figures.recorded, figures.dropped, figures.waiting) == (41, 0, 0)
-        assert sum(map(count_of, stored(api_server))) == figures.written == 41
+        statistics = recorder.statistics()
+        assert (statistics.recorded, statistics.dropped, statistics.waiting) == (41, 0, 0)
+        assert sum(map(count_of, stored(api_server))) == statistics.written == 41
         assert counts(api_server)[0] == ("stopping", 21)
 
 
-async def test_what_is_recorded_while_it_ends_in_vain_is_counted_as_dropped(
+async def test_events_that_cannot_be_written_during_the_shutdown_are_counted_as_dropped(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
@@ -448,12 +446,12 @@ async def test_what_is_recorded_while_it_ends_in_vain_is_counted_as_dropped(
             transport.fault = lambda request: "hang"
             record(recorder, "too late")
             inner.cancel_scope.cancel()
-        figures = recorder.statistics()
-        assert (figures.written, figures.dropped, figures.waiting, figures.queued) == (2, 3, 0, 0)
-    assert warnings_in(caplog) == [f"event recorder {CONTROLLER}: events that could not be written at its end: 3"]
+        statistics = recorder.statistics()
+        assert (statistics.written, statistics.dropped, statistics.waiting, statistics.queued) == (2, 3, 0, 0)
+    assert warnings_in(caplog) == [f"event recorder {CONTROLLER}: events not written at shutdown: 3"]
 
 
-async def test_events_may_be_recorded_at_any_time_after_its_end(
+async def test_events_may_be_recorded_after_the_shutdown(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     """client-go: TestNonRacyShutdown"""
@@ -465,7 +463,7 @@ async def test_events_may_be_recorded_at_any_time_after_its_end(
         assert recorder.statistics().waiting == 2
 
 
-async def test_a_client_that_is_closed_too_early_is_an_error_of_the_program(
+async def test_running_with_a_closed_client_raises(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with recording(api_server, nursery) as (recorder, _):
@@ -476,7 +474,7 @@ async def test_a_client_that_is_closed_too_early_is_an_error_of_the_program(
     assert recorder.statistics().waiting == 1
 
 
-async def test_a_task_that_fails_beside_it_does_not_lose_events(
+async def test_a_failure_of_a_sibling_task_does_not_lose_events(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async def fail(**_: Any) -> None:

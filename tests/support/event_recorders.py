@@ -1,4 +1,4 @@
-"""An event recorder of the embedded server, with a way there that a test can disturb."""
+"""An event recorder of the embedded server, with an HTTP transport that injects faults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTROLLER = "example.com/tester"
 
 
 def pod(name: str = "web", **metadata: Any) -> Pod:
-    """A pod that no server needs to know."""
+    """A pod that need not exist on a server."""
     return Pod(metadata=ObjectMeta(**{"name": name, "namespace": "default", "uid": "12345", **metadata}))
 
 
@@ -39,16 +39,16 @@ def wall_clock() -> float:
 async def recording(
     server: APIServer, nursery: trio.Nursery, **options: Any
 ) -> AsyncIterator[tuple[EventRecorder, FaultInjector]]:
-    """A recorder that does not run yet, with a client of its own."""
+    """A recorder that does not run yet, with its own client."""
     transport = FaultInjector(server.http_transport(), nursery)
     async with open_client(server.config, http_transport=transport) as client:
-        made = EventRecorderOptions(**{"wall_clock": wall_clock, **options})
-        yield EventRecorder(client, controller=CONTROLLER, instance="tester-0", options=made), transport
+        recorder_options = EventRecorderOptions(**{"wall_clock": wall_clock, **options})
+        yield EventRecorder(client, controller=CONTROLLER, instance="tester-0", options=recorder_options), transport
 
 
 @asynccontextmanager
 async def running(recorder: EventRecorder) -> AsyncIterator[None]:
-    """Run a recorder beside the block, and cancel it at its end, which lets it write what is left."""
+    """Run a recorder during the block, and cancel it at the end, when it writes what is left."""
     async with trio.open_nursery() as nursery:
         await nursery.start(recorder.run)
         yield
@@ -64,26 +64,26 @@ def record(
     reason: str = "Tested",
     action: str = "Testing",
 ) -> None:
-    """Record something."""
+    """Record an event."""
     recorder.event(regarding, type=type, reason=reason, action=action, note=note)
 
 
 def stored(server: APIServer) -> Sequence[Event]:
-    """The Events on the server, the oldest first."""
+    """The Events on the server, oldest first."""
     return sorted(server.list(Event), key=lambda event: (event.event_time, event.name.rpartition(".")[2]))
 
 
 def count_of(event: Event) -> int:
-    """How often it has happened, as kubectl counts."""
+    """How many occurrences an Event counts, as kubectl shows it."""
     return 1 if event.series is None else event.series.count
 
 
 def counts(server: APIServer) -> list[tuple[str | None, int]]:
-    """The note of each Event on the server, and how often it has happened."""
+    """Note and count of each Event on the server."""
     return [(event.note, count_of(event)) for event in stored(server)]
 
 
 def seconds_of(moment: datetime | None) -> float:
-    """A stamp, as virtual time."""
+    """A date as virtual time."""
     assert moment is not None
     return round(moment.timestamp() - EPOCH, 3)

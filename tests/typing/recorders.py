@@ -1,4 +1,4 @@
-"""What type checkers must find out of event recorders; run by mypy and pyright, never executed."""
+"""What type checkers infer for event recorders; checked by mypy and pyright, never run."""
 
 from __future__ import annotations
 

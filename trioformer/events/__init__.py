@@ -1,9 +1,9 @@
-"""Event recorder: writes Kubernetes Events about objects (client-go ``tools/events`` and ``tools/record``).
+"""Event recorder: records Kubernetes Events about objects (client-go ``tools/events`` and ``tools/record``).
 
 - ``_recorder.py``: :class:`EventRecorder`
-- ``_series.py``: one Event and its repetitions
-- ``_correlation.py``: Events that are combined, and Events that are too many
-- ``_writer.py``: sends Events to the API server
+- ``_series.py``: an occurrence, and the series of equal ones that one Event counts
+- ``_correlation.py``: combines similar events, and limits the Events of an object
+- ``_writer.py``: sends the Event of a series to the API server
 - ``_options.py``: :class:`EventRecorderOptions`, :class:`EventRecorderStatistics`
 """
 

@@ -1,4 +1,4 @@
-"""What keeps a server from being flooded with Events: similar ones are combined, and an object gets only so many.
+"""Limits on the number of Events: similar ones are combined, and each object has a budget.
 
 Source: client-go ``tools/record/events_cache.go``, ``EventAggregator`` and ``EventSourceObjectSpamFilter``.
 """
@@ -13,17 +13,17 @@ import attrs
 
 from .._retry import TokenBucket
 from ._options import EventRecorderOptions
-from ._series import MAX_NOTE, Observation, shortened
+from ._series import MAX_NOTE, Observation, truncate
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 COMBINED: Final = "(combined from similar events): "
-"""How the note of a combined event begins."""
+"""Prefix of the note of a combined event."""
 
 
 def remember(cache: OrderedDict[K, V], key: K, value: V, size: int) -> V | None:
-    """Make a value the most recently used; returns the least recently used one where that is one too many."""
+    """Store a value as the most recently used one; returns the value that is evicted, if any."""
     cache[key] = value
     cache.move_to_end(key)
     return cache.popitem(last=False)[1] if len(cache) > size else None
@@ -31,47 +31,47 @@ def remember(cache: OrderedDict[K, V], key: K, value: V, size: int) -> V | None:
 
 @final
 @attrs.define(eq=False)
-class _Family:
-    """Similar events that were seen one after the other."""
+class _SimilarEvents:
+    """Similar events without a gap of ``similar_period``."""
 
     details: set[Hashable] = attrs.field(factory=set)
-    seen_at: float = 0.0
+    last_at: float = 0.0
 
 
 @final
 @attrs.define(eq=False)
 class Aggregator:
-    """Notices events that differ in their note or ``related`` only."""
+    """Combines events that differ only in their note or ``related``."""
 
     _options: EventRecorderOptions
-    _families: OrderedDict[Hashable, _Family] = attrs.field(factory=OrderedDict, init=False)
+    _similar: OrderedDict[Hashable, _SimilarEvents] = attrs.field(factory=OrderedDict, init=False)
 
     def combine(self, observation: Observation, now: float) -> Observation | None:
-        """Return the combined event that this one is to be part of; None if it stands for itself."""
-        family = self._families.get(observation.kind)
-        if family is None or now - family.seen_at > self._options.similar_period:
-            family = _Family()
-        family.seen_at = now
-        remember(self._families, observation.kind, family, self._options.cache_size)
-        if observation.detail in family.details:
+        """Return the combined event that this one becomes part of; None if it is not combined."""
+        similar = self._similar.get(observation.kind)
+        if similar is None or now - similar.last_at > self._options.similar_period:
+            similar = _SimilarEvents()
+        similar.last_at = now
+        remember(self._similar, observation.kind, similar, self._options.cache_size)
+        if observation.detail in similar.details:
             return None
-        if len(family.details) < self._options.max_similar - 1:
-            family.details.add(observation.detail)
+        if len(similar.details) < self._options.max_similar - 1:
+            similar.details.add(observation.detail)
             return None
-        note = shortened(COMBINED + observation.note, MAX_NOTE)
+        note = truncate(COMBINED + observation.note, MAX_NOTE)
         return attrs.evolve(observation, related=None, note=note, is_combined=True)
 
 
 @final
 @attrs.define(eq=False)
 class SpamFilter:
-    """Says no when an object gets Events too fast: a token bucket for each object and type."""
+    """Limits the rate of new Events: a token bucket for each object and type."""
 
     _options: EventRecorderOptions
     _buckets: OrderedDict[Hashable, TokenBucket] = attrs.field(factory=OrderedDict, init=False)
 
-    def admits(self, observation: Observation) -> bool:
-        """Count one more Event, if there may be one."""
+    def allows(self, observation: Observation) -> bool:
+        """Take a token for one more Event; False if none is left."""
         options = self._options
         bucket = self._buckets.get(observation.subject) or TokenBucket(
             1 / options.spam_refill_period, options.spam_burst

@@ -1,4 +1,4 @@
-"""How an event recorder is set, and what it says of itself."""
+"""Options and statistics of an event recorder."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ import attrs
 @final
 @attrs.frozen(kw_only=True)
 class EventRecorderOptions:
-    """The bounds and times of an event recorder; the defaults are client-go's.
+    """Limits and durations of an event recorder; the defaults are client-go's.
 
     Source: client-go ``tools/events/event_broadcaster.go`` for series, ``tools/record/events_cache.go`` for similar
-    events and spam, ``tools/record/event.go`` for tries.
+    events and rate limits, ``tools/record/event.go`` for retries.
     """
 
     queue_size: int = 1_000
-    """How many events may wait to be written; the next ones are dropped."""
+    """How many Events may wait to be written; further ones are dropped."""
     cache_size: int = 4_096
-    """How many series are known at once, and of how many objects and reasons it is known what came before."""
+    """Maximum number of series, of groups of similar events, and of rate-limited objects that are remembered."""
     max_similar: int = 10
-    """From this many similar events on, which differ in their note or ``related`` only, they are combined into one."""
+    """Similar events, which differ only in their note or ``related``, are combined from this number on."""
     similar_period: float = 600.0
-    """Seconds without a similar event after which they are counted from the beginning."""
+    """Seconds without a similar event after which counting them restarts."""
     spam_burst: int = 25
-    """How many Events of one type an object may get at once."""
+    """How many Events of one type an object may get in a burst."""
     spam_refill_period: float = 300.0
-    """Seconds after which it may get one more."""
+    """Seconds after which it may get another one."""
     idle_period: float = 360.0
-    """Seconds without the same event after which a series is over: its count is written, and the next one begins
-    anew."""
+    """Seconds without an equal event after which a series ends: its count is written, and the next event starts a new
+    series."""
     refresh_period: float = 1_800.0
-    """Seconds after which the count of a series that goes on is written."""
+    """Seconds between two writes of the count of an active series."""
     max_tries: int = 12
-    """How often an event is sent before it is dropped, if that is because of the server or the way to it.
+    """How often an Event is sent before it is dropped, if the requests fail with transient errors.
 
-    It is dropped after ``max_tries * retry_period`` at the latest, by requests that take long or a server that asks for
-    more patience."""
+    It is dropped after ``max_tries * retry_period`` at the latest, also when requests are slow or the server asks for
+    a longer delay."""
     retry_period: float = 10.0
-    """Seconds between two tries; those before the second try are shortened at random."""
+    """Seconds between two tries; the delay before the second one is shortened by a random factor."""
     request_deadline: float = 30.0
-    """Seconds that a single request may take; fewer when fewer are left until its event is dropped."""
+    """Seconds allowed for a single request; fewer if the Event is dropped before that."""
     flush_period: float = 5.0
-    """Seconds that a cancelled :meth:`EventRecorder.run` may still write for."""
+    """Seconds for which a cancelled :meth:`EventRecorder.run` may still write."""
     wall_clock: Callable[[], float] = time.time
-    """Seconds since 1970, for what is written; deadlines and periods are measured on trio's clock."""
+    """Seconds since 1970, for the times in Events; deadlines and periods are measured on trio's clock."""
     rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)
-    """Where the jitter comes from."""
+    """Source of the jitter."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("queue_size", "cache_size", "max_similar", "spam_burst", "max_tries"):
@@ -75,27 +75,28 @@ class EventRecorderOptions:
 @final
 @attrs.frozen(kw_only=True)
 class EventRecorderStatistics:
-    """How an event recorder does, at one moment.
+    """Statistics of an event recorder.
 
-    Every call of :meth:`EventRecorder.event` is in one of four: ``recorded == written + waiting + dropped + filtered``.
+    Each call of :meth:`EventRecorder.event` is counted in one of four fields:
+    ``recorded == written + waiting + dropped + filtered``.
     """
 
     recorded: int
-    """Events that it was told of."""
+    """Calls of :meth:`EventRecorder.event`."""
     written: int
-    """Those that the server has counted."""
+    """Those that an Event on the server counts."""
     waiting: int
-    """Those that are not written yet; most are repetitions, which are only counted until their series is over."""
+    """Those that are not written yet; most are repetitions, whose count is written when their series ends."""
     dropped: int
-    """Those that were lost: the queue was full, or the server refused them, or it did not answer for too long, and may
-    have them all the same."""
+    """Those that were lost: the queue was full, the server rejected them, or it did not respond in time, in which case
+    it may have stored them."""
     filtered: int
-    """Those that were left out because their object had too many."""
+    """Those that were discarded by the rate limit of their object."""
     combined: int
-    """Those that became part of a combined event; they are among the others, too."""
+    """Those that became part of a combined event; they are counted in another field as well."""
     queued: int
-    """How many Events are to be created or changed as soon as may be."""
+    """Events that wait to be created or patched."""
     series: int
-    """How many series are known."""
+    """Active series."""
     is_running: bool
-    """Whether it writes now."""
+    """Whether :meth:`EventRecorder.run` is running."""

@@ -1,7 +1,7 @@
-"""What happened, and how often: the events that one Event on the server stands for.
+"""Occurrences, and series of equal ones: a series is one Event on the server.
 
-Source: client-go ``tools/events`` and ``tools/record``; what makes two events the same is the latter's, so an event
-with another note is not the same.
+Source: client-go ``tools/events`` and ``tools/record``.  Equality is that of the latter, so events with different notes
+are not equal.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ..models.core_v1 import ObjectReference
 from ..models.events_v1 import Event, EventSeries
 
 MAX_NOTE: Final = 1_024
-"""Bytes that a server takes for a note (kubernetes ``pkg/apis/core/validation/events.go``)."""
+"""Maximum bytes of a note (kubernetes ``pkg/apis/core/validation/events.go``)."""
 
 MAX_WORD: Final = 128
-"""Bytes that it takes for a reason, an action, and a reporting instance."""
+"""Maximum bytes of a reason, an action and a reporting instance."""
 
 SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-"""What an Event's name has to match."""
+"""Pattern of an Event's name."""
 
 MAX_NAME: Final = 253
-"""How many characters it may have."""
+"""Maximum characters of an Event's name."""
 
 
 def reference_to(obj: KubernetesObject | ObjectReference) -> ObjectReference:
-    """Name an object as it is now (client-go ``tools/reference``).
+    """Make a reference to the current version of an object (client-go ``tools/reference``).
 
     Raises:
         ValueError: It has no name or no kind.
@@ -54,12 +54,12 @@ def reference_to(obj: KubernetesObject | ObjectReference) -> ObjectReference:
 
 
 def identity_of(reference: ObjectReference) -> Hashable:
-    """Make a key of an object, whatever its version, and whatever part of it is meant."""
+    """Return a key of an object that ignores its version and the ``field_path``."""
     return reference.api_version, reference.kind, reference.namespace, reference.name, reference.uid
 
 
-def shortened(text: str, limit: int) -> str:
-    """Cut a text off at so many bytes of UTF-8, and leave no half character; what is no UTF-8 becomes ``?``."""
+def truncate(text: str, limit: int) -> str:
+    """Truncate a text to ``limit`` bytes of UTF-8, at a character boundary; what cannot be encoded becomes ``?``."""
     data = text.encode("utf-8", "replace")
     return data[:limit].decode("utf-8", "ignore")
 
@@ -67,7 +67,7 @@ def shortened(text: str, limit: int) -> str:
 @final
 @attrs.frozen(kw_only=True)
 class Observation:
-    """One call of the recorder: what happened, to what."""
+    """One call of :meth:`EventRecorder.event`."""
 
     regarding: ObjectReference
     related: ObjectReference | None
@@ -76,21 +76,21 @@ class Observation:
     action: str
     note: str
     is_combined: bool = False
-    """Whether it stands for similar ones, too."""
+    """Whether it represents similar events."""
 
     @property
     def subject(self) -> Hashable:
-        """The object and the type: of what there may be only so many."""
+        """Object and type, which have a common rate limit."""
         return identity_of(self.regarding), self.type
 
     @property
     def kind(self) -> Hashable:
-        """What similar events have in common."""
+        """Equal for similar events."""
         return self.subject, self.regarding.field_path, self.reason, self.action
 
     @property
     def detail(self) -> Hashable:
-        """What they differ in; None for a combined one."""
+        """Distinguishes similar events; None for a combined one."""
         if self.is_combined:
             return None
         if self.related is None:
@@ -99,40 +99,40 @@ class Observation:
 
     @property
     def key(self) -> Hashable:
-        """Equal for events that are the same."""
+        """Equal for events of one series."""
         return self.kind, self.detail
 
 
 @final
 @attrs.define(eq=False, kw_only=True)
 class Series:
-    """Events that are the same, and the Event on the server that stands for them."""
+    """Equal events, and the Event on the server that counts them."""
 
     observation: Observation
-    """The first of them."""
+    """The first event."""
     api: Api[Event]
-    """The namespace that the Event is in."""
+    """The API of the Event's namespace."""
     controller: str
     instance: str
     stamp: int
-    """Nanoseconds since 1970 of the first; no other series of the recorder has the same."""
+    """Nanoseconds since 1970 of the first event; unique within the recorder."""
     observed: datetime
-    """When the last of them was, on the wall clock."""
+    """When the last event was recorded, on the wall clock."""
     observed_at: float
-    """The same on trio's clock."""
+    """The same, on trio's clock."""
     name: str = attrs.field(init=False)
     count: int = 1
-    """How many there have been."""
+    """How many events were recorded."""
     written: int = 0
-    """How many of them the server has counted."""
+    """How many of them the Event on the server counts."""
     written_at: float = 0.0
     """When they were written, on trio's clock."""
     was_sent: bool = False
-    """Whether the server may have the Event: a request to create it was sent and was not refused."""
+    """Whether the server may have the Event: a request to create it was sent."""
     is_stored: bool = False
-    """Whether the server is known to have it."""
+    """Whether the server is known to have the Event."""
     is_queued: bool = False
-    """Whether it waits to be written."""
+    """Whether the series is in the queue."""
 
     def __attrs_post_init__(self) -> None:
         self.rename(self.stamp)
@@ -141,40 +141,40 @@ class Series:
         return f"{self.api.namespace}/{self.name}"
 
     def rename(self, stamp: int) -> None:
-        """Take the name that belongs to a moment (client-go ``GenerateEventName``)."""
+        """Derive the Event's name from a time stamp (client-go ``GenerateEventName``)."""
         self.stamp = stamp
         self.name = f"{self.observation.regarding.name}.{stamp:x}"
         if len(self.name) > MAX_NAME or not re.fullmatch(SUBDOMAIN, self.name):
-            self.name = str(uuid.uuid4())  # names of some kinds, such as ClusterRoles, may be what an Event's may not
+            self.name = str(uuid.uuid4())  # other kinds, such as ClusterRole, allow names that Events do not
 
     @property
     def unwritten(self) -> int:
-        """How many of them the server has not counted."""
+        """How many of them the Event on the server does not count yet."""
         return self.count - self.written
 
     def is_due(self, now: float, refresh_period: float) -> bool:
-        """Whether it should be written at once: the first, the second, and one in every refresh period.
+        """Whether to write the series now: for its first and second event, and once in every refresh period.
 
-        The others are written when the series is over.
+        The other counts are written when the series ends.
         """
         return self.unwritten > 0 and (self.written < 2 or now >= self.written_at + refresh_period)
 
     def repetitions(self, count: int) -> EventSeries | None:
-        """What the Event says of its repetitions; nothing of a single one."""
+        """Return the Event's ``series`` field; None for a single event."""
         return EventSeries(count=count, last_observed_time=self.observed) if count > 1 else None
 
     def event(self, count: int) -> Event:
-        """Make the Event as it is created."""
-        what = self.observation
+        """Make the Event to create."""
+        observation = self.observation
         return Event(
             metadata=ObjectMeta(name=self.name, namespace=self.api.namespace),
             event_time=datetime.fromtimestamp(self.stamp / 1e9, UTC),
-            type=what.type,
-            reason=what.reason,
-            action=what.action,
-            note=what.note,
-            regarding=what.regarding,
-            related=what.related,
+            type=observation.type,
+            reason=observation.reason,
+            action=observation.action,
+            note=observation.note,
+            regarding=observation.regarding,
+            related=observation.related,
             reporting_controller=self.controller,
             reporting_instance=self.instance,
             series=self.repetitions(count),

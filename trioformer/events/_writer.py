@@ -1,6 +1,6 @@
-"""Bring one series of events to the server.
+"""Write one series of events to the server.
 
-Source: client-go ``tools/events/event_broadcaster.go``, ``recordEvent``; when to try again ``tools/record/event.go``.
+Source: client-go ``tools/events/event_broadcaster.go``, ``recordEvent``; ``tools/record/event.go`` for retries.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from ._series import Series
 R = TypeVar("R")
 
 FAILURES: Final = (*REQUEST_ERRORS, ValueError)
-"""What can become of a request; a ``ValueError`` says that an event cannot be encoded."""
+"""Errors of a request; a ``ValueError`` means that an event cannot be encoded."""
 
 
-def is_passing(error: Exception) -> bool:
-    """Whether the same request may succeed later: it says nothing against the event.
+def is_transient(error: Exception) -> bool:
+    """Return whether the same request may succeed later.
 
-    client-go's recorder tries again only when there was no answer, but its requests have repeated 429 and 5xx already.
+    client-go's recorder retries only without a response, but its REST client has already retried 429 and 5xx.
     """
     if isinstance(error, ConnectionFailedError):
         return not error.permanent
@@ -47,20 +47,20 @@ def is_passing(error: Exception) -> bool:
 @final
 @attrs.define(eq=False)
 class EventWriter:
-    """Creates and changes Events."""
+    """Creates and patches Events."""
 
     _options: EventRecorderOptions
     _on_retry: Callable[[Series, Exception], None]
     _new_stamp: Callable[[], int]
 
     async def write(self, series: Series, *, tries: int) -> Exception | None:
-        """Let the server know how often a series has happened until now.
+        """Write the current count of a series, and retry transient errors.
 
-        That takes ``max_tries * retry_period`` at most, whatever the server does, since the other series wait.  If it
-        asks for more patience than is left of that, it is left alone for the rest, too.
+        This takes at most ``max_tries * retry_period``, because the other series wait.  If the server asks for a longer
+        delay than is left, nothing is sent for the rest of that time.
 
         Returns:
-            Why that was given up, or None.
+            The error after which it gave up, or None.
         """
         delay = self._options.retry_period * self._options.rng.random()
         end = trio.current_time() + self._options.max_tries * self._options.retry_period
@@ -70,11 +70,11 @@ class EventWriter:
                 await self._store(series, count, end)
             except FAILURES as error:
                 tries -= 1
-                if not tries or not is_passing(error):
+                if not tries or not is_transient(error):
                     return error
                 next_try = trio.current_time() + max(delay, retry_after(error, self._options.rng))
                 if next_try >= end:
-                    await trio.sleep_until(end)  # or the next series would ask a server that wants to be left alone
+                    await trio.sleep_until(end)  # the server asked for this delay, so the next series waits as well
                     return error
                 self._on_retry(series, error)
             else:
@@ -85,7 +85,7 @@ class EventWriter:
 
     async def _store(self, series: Series, count: int, end: float) -> None:
         if series.is_stored:
-            with suppress(NotFoundError):  # deleted, or expired, as Events do in an hour or so
+            with suppress(NotFoundError):  # deleted, or expired: servers keep Events for an hour by default
                 await self._patch(series, count, end)
                 return
         was_sent, series.was_sent = series.was_sent, True
@@ -93,24 +93,24 @@ class EventWriter:
             await self._create(series, count, end)
         except AlreadyExistsError:
             if not was_sent:
-                series.rename(self._new_stamp())  # it is somebody else's
+                series.rename(self._new_stamp())  # another client's Event has this name
                 await self._create(series, count, end)
             elif count > 1:
-                # The request that created it was carried out, although its answer did not come, and with fewer perhaps.
+                # An earlier request without a response has created it, perhaps with a lower count.
                 await self._patch(series, count, end)
         series.is_stored = True
 
     async def _create(self, series: Series, count: int, end: float) -> None:
-        await self._ask(series, series.api.create(series.event(count)), end)
+        await self._send(series, series.api.create(series.event(count)), end)
 
     async def _patch(self, series: Series, count: int, end: float) -> None:
         repetitions = series.repetitions(count)
         assert repetitions is not None
-        await self._ask(series, series.api.patch(series.name, {"series": to_dict(repetitions)}), end)
+        await self._send(series, series.api.patch(series.name, {"series": to_dict(repetitions)}), end)
 
-    async def _ask(self, series: Series, request: Awaitable[R], end: float) -> R:
+    async def _send(self, series: Series, request: Awaitable[R], end: float) -> R:
         now = trio.current_time()
         deadline = min(now + self._options.request_deadline, end)
         with trio.move_on_at(deadline):
             return await request
-        raise ConnectionFailedError(f"event {series}: no answer came within {max(0.0, deadline - now):g} s")
+        raise ConnectionFailedError(f"event {series}: no response within {max(0.0, deadline - now):g} s")
