@@ -330,9 +330,7 @@ async def test_a_queue_that_is_shut_down_under_load_works_off_what_waits_and_say
     assert (await queue.drain()).delayed == ("later",)
     assert sorted(done) == ["a", "a", "b", "c"]
     assert not queue.add("d")
-    assert log() == [
-        "INFO queue pods: shut down; 2 keys that wait are handed out, 2 are in work, 1 delayed ones never come"
-    ]
+    assert log() == ["INFO queue pods: shut down; 2 keys pending, 2 processing, 1 delayed dropped"]
 
 
 async def test_a_queue_that_is_shut_down_with_nothing_in_it_dismisses_its_workers_quietly(
@@ -384,8 +382,8 @@ async def test_a_drain_that_takes_too_long_says_what_is_left_and_so_do_workers_t
     left = queue.remaining()
     assert (left.ready, left.unfinished) == (("b",), ("a",))
     assert log()[1:] == [
-        "WARNING queue pods: not drained; 1 keys wait, 1 are in work",
-        "WARNING queue pods: 'a' is not done, nor taken again, since the queue is shut down",
+        "WARNING queue pods: drain cancelled; 1 keys pending, 1 processing",
+        "WARNING queue pods: 'a' is unfinished and not added again after the shutdown",
     ]
 
 
@@ -399,7 +397,7 @@ async def test_what_fails_after_the_shutdown_is_not_tried_again_and_named(
             queue.shut_down()
             raise OSError("disk full")
     assert queue.remaining().unfinished == ("a",)
-    assert log()[1:] == ["WARNING queue pods: 'a' is not done, nor taken again, since the queue is shut down"]
+    assert log()[1:] == ["WARNING queue pods: 'a' is unfinished and not added again after the shutdown"]
 
 
 async def test_a_worker_that_is_cancelled_gives_its_key_back_and_nothing_need_be_said(

@@ -53,6 +53,8 @@ SUBCLASSABLE = {
     "KubernetesObject",
     # What a user overrides in part.
     "ResourceEventHandler",
+    # RateLimitingQueue is a subclass, so that a function that takes a WorkQueue takes both.
+    "WorkQueue",
     # A read-only dict; isinstance() is how it is told from a caller's own.
     "FrozenMap",
 }

@@ -124,5 +124,5 @@ class Observer:
     def taken(self, request: Request, *, waited: float) -> None:
         self.told.append(f"{request.name} taken")
 
-    def finished(self, request: Request, *, lasted: float) -> None:
+    def finished(self, request: Request, *, duration: float) -> None:
         self.told.append(f"{request.name} finished")

@@ -1,4 +1,4 @@
-"""What type checkers must say of work queues; checked by mypy and pyright, never run."""
+"""Type assertions about work queues; mypy and pyright check them, and nothing runs them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class PerNamespace:
         return 0
 
 
+def add_a(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+
+
 async def queues() -> int:
     queue = WorkQueue[str](name="pods")
     assert_type(queue.add("a"), bool)
@@ -42,6 +46,10 @@ async def queues() -> int:
         PerNamespace(), BucketRateLimiter(), ItemExponentialFailureRateLimiter()
     )
     assert_type(RateLimitingQueue(both), RateLimitingQueue[tuple[str, str]])
+
+    add_a(queue)
+    add_a(limited)  # a RateLimitingQueue is a WorkQueue
+    add_a(RateLimitingQueue(PerNamespace()))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # other keys
 
     async def work(key: str) -> int:
         return len(key)

@@ -1,4 +1,4 @@
-"""Delayed keys: the earliest wish wins, nobody but a waiting worker watches the clock, and cancelling works."""
+"""Delayed keys: the earliest time counts, only a waiting worker has a deadline, and delays can be cancelled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Clock = trio.testing.MockClock
 
 
 async def run(queue: WorkQueue[str], log: list[tuple[float, str]], *, workers: int = 1) -> None:
-    """Note when each key is handed out."""
+    """Process keys, and record when each one was taken."""
 
     async def handle(key: str) -> None:
         log.append((round(trio.current_time(), 3), key))
@@ -25,7 +25,7 @@ async def run(queue: WorkQueue[str], log: list[tuple[float, str]], *, workers: i
     await queue.process(handle, workers=workers)
 
 
-async def test_a_delayed_key_comes_once_and_when_its_time_has_come(mock_clock: Clock) -> None:
+async def test_a_delayed_key_is_ready_once_and_not_before_it_is_due(mock_clock: Clock) -> None:
     """client-go: TestSimpleQueue"""
     queue = WorkQueue[str]()
     assert queue.add_after("foo", 0.05)
@@ -38,7 +38,7 @@ async def test_a_delayed_key_comes_once_and_when_its_time_has_come(mock_clock: C
     assert len(queue) == 0
 
 
-async def test_of_two_delays_of_a_key_the_shorter_counts_whichever_came_first(mock_clock: Clock) -> None:
+async def test_the_shorter_of_two_delays_of_a_key_counts(mock_clock: Clock) -> None:
     """client-go: TestDeduping"""
     queue = WorkQueue[str]()
     queue.add_after("foo", 0.05)
@@ -77,7 +77,7 @@ async def test_a_later_key_with_a_shorter_delay_comes_first(mock_clock: Clock) -
         assert key == "baz"
 
 
-async def test_keys_come_out_by_their_due_times_even_if_nobody_looked_meanwhile(mock_clock: Clock) -> None:
+async def test_keys_that_became_due_while_the_queue_was_not_used_are_in_order(mock_clock: Clock) -> None:
     """client-go: TestCopyShifting"""
     queue = WorkQueue[str]()
     queue.add_after("foo", 1)
@@ -88,7 +88,7 @@ async def test_keys_come_out_by_their_due_times_even_if_nobody_looked_meanwhile(
     assert queue.remaining().ready == ("baz", "bar", "foo")
 
 
-async def test_what_has_come_due_stands_before_what_is_added_afterwards(mock_clock: Clock) -> None:
+async def test_keys_that_are_due_come_before_keys_that_are_added_later(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("due", 1)
     mock_clock.jump(2)
@@ -97,7 +97,7 @@ async def test_what_has_come_due_stands_before_what_is_added_afterwards(mock_clo
     assert queue.remaining().ready == ("due", "now")
 
 
-async def test_keys_that_are_due_at_the_same_time_come_in_the_order_in_which_they_were_added(
+async def test_keys_with_the_same_due_time_are_in_the_order_of_their_adds(
     mock_clock: Clock,
 ) -> None:
     queue = WorkQueue[str]()
@@ -107,7 +107,7 @@ async def test_keys_that_are_due_at_the_same_time_come_in_the_order_in_which_the
     assert queue.remaining().ready == ("c", "a", "b")
 
 
-async def test_a_waiting_worker_wakes_at_the_due_time_exactly(autojump_clock: Clock, nursery: trio.Nursery) -> None:
+async def test_a_waiting_worker_wakes_exactly_at_the_due_time(autojump_clock: Clock, nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     log: list[tuple[float, str]] = []
     nursery.start_soon(run, queue, log)
@@ -144,7 +144,7 @@ async def test_one_due_key_wakes_one_worker(autojump_clock: Clock, nursery: trio
     queue.shut_down()
 
 
-async def test_many_keys_that_are_due_at_once_wake_as_many_workers(
+async def test_keys_that_are_due_at_the_same_time_wake_as_many_workers(
     autojump_clock: Clock, nursery: trio.Nursery
 ) -> None:
     queue = WorkQueue[str]()
@@ -166,7 +166,7 @@ async def test_many_keys_that_are_due_at_once_wake_as_many_workers(
     queue.shut_down()
 
 
-async def test_when_the_worker_that_watches_the_clock_is_busy_or_gone_the_next_one_does(
+async def test_the_next_waiter_has_the_deadline_when_the_first_is_busy_or_cancelled(
     autojump_clock: Clock, nursery: trio.Nursery
 ) -> None:
     queue = WorkQueue[str]()
@@ -183,9 +183,9 @@ async def test_when_the_worker_that_watches_the_clock_is_busy_or_gone_the_next_o
         nursery.start_soon(hold, scope)
         await trio.testing.wait_all_tasks_blocked()
     queue.add_after("due", 10)
-    queue.add("now")  # keeps the first in line busy
+    queue.add("now")  # the first waiter receives it
     await trio.sleep(1)
-    scopes[1].cancel()  # the second watches now
+    scopes[1].cancel()  # the second waiter had the deadline
     await trio.sleep(1)
     assert log == [(0, "now")]
     await trio.sleep(20)
@@ -194,7 +194,7 @@ async def test_when_the_worker_that_watches_the_clock_is_busy_or_gone_the_next_o
     nursery.cancel_scope.cancel()
 
 
-async def test_a_worker_that_is_cancelled_as_its_alarm_rings_leaves_the_key_to_the_next(
+async def test_a_worker_that_is_cancelled_at_its_deadline_leaves_the_key_to_the_next(
     autojump_clock: Clock, nursery: trio.Nursery
 ) -> None:
     queue = WorkQueue[str]()
@@ -203,7 +203,7 @@ async def test_a_worker_that_is_cancelled_as_its_alarm_rings_leaves_the_key_to_t
     async def cancelled() -> None:
         with trio.move_on_at(5):
             async with queue.take():
-                pytest.fail("it is cancelled when its key is due")
+                pytest.fail("the take was cancelled")
 
     nursery.start_soon(cancelled)
     await trio.testing.wait_all_tasks_blocked()
@@ -215,7 +215,7 @@ async def test_a_worker_that_is_cancelled_as_its_alarm_rings_leaves_the_key_to_t
     queue.shut_down()
 
 
-async def test_a_worker_that_comes_later_finds_what_has_come_due(mock_clock: Clock) -> None:
+async def test_a_worker_that_takes_later_receives_the_key_that_is_due(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 1)
     mock_clock.jump(5)
@@ -223,7 +223,7 @@ async def test_a_worker_that_comes_later_finds_what_has_come_due(mock_clock: Clo
         assert key == "a"
 
 
-async def test_a_key_that_somebody_awake_was_quicker_to_take_leaves_the_worker_first_in_line(
+async def test_a_worker_that_wakes_after_the_due_key_was_removed_stays_the_first(
     mock_clock: Clock, nursery: trio.Nursery
 ) -> None:
     queue = WorkQueue[str]()
@@ -240,26 +240,26 @@ async def test_a_key_that_somebody_awake_was_quicker_to_take_leaves_the_worker_f
         await trio.testing.wait_all_tasks_blocked()
     queue.add_after("a", 1)
 
-    class Snatch(trio.abc.Instrument):
-        """Takes the key away in the moment between the alarm and the first step of the worker that it wakes."""
+    class Remove(trio.abc.Instrument):
+        """Removes the key between the deadline and the first step of the worker that the deadline wakes."""
 
         def task_scheduled(self, task: trio.lowlevel.Task) -> None:
             if task.name.endswith("work") and not log:
-                log.append("gone")
+                log.append("removed")
                 queue._delayed.remove("a")
 
-    trio.lowlevel.add_instrument(snatch := Snatch())
+    trio.lowlevel.add_instrument(remove := Remove())
     mock_clock.jump(1)
     await trio.testing.wait_all_tasks_blocked()
-    trio.lowlevel.remove_instrument(snatch)
-    assert log == ["gone"]
+    trio.lowlevel.remove_instrument(remove)
+    assert log == ["removed"]
     queue.add("b")
     await trio.testing.wait_all_tasks_blocked()
-    assert log == ["gone", "1b"]
+    assert log == ["removed", "1b"]
     nursery.cancel_scope.cancel()
 
 
-async def test_no_worker_means_no_deadline_in_trio(autojump_clock: Clock, nursery: trio.Nursery) -> None:
+async def test_without_a_waiting_worker_trio_has_no_deadline(autojump_clock: Clock, nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 1)
     assert trio.lowlevel.current_statistics().seconds_to_next_deadline == math.inf
@@ -271,7 +271,7 @@ async def test_no_worker_means_no_deadline_in_trio(autojump_clock: Clock, nurser
     queue.shut_down()
 
 
-async def test_adding_a_delayed_key_brings_it_now_and_drops_the_delay(mock_clock: Clock) -> None:
+async def test_adding_a_delayed_key_makes_it_ready_and_drops_the_delay(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 5)
     queue.add("a")
@@ -281,7 +281,7 @@ async def test_adding_a_delayed_key_brings_it_now_and_drops_the_delay(mock_clock
     assert not queue.remaining()
 
 
-async def test_a_delay_for_a_key_that_waits_already_changes_nothing(mock_clock: Clock) -> None:
+async def test_a_delay_for_a_pending_key_changes_nothing(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     queue.add_after("a", 5)
@@ -291,7 +291,7 @@ async def test_a_delay_for_a_key_that_waits_already_changes_nothing(mock_clock: 
     assert not queue.remaining()
 
 
-async def test_a_key_that_comes_due_while_it_is_processed_comes_again_when_that_is_done(mock_clock: Clock) -> None:
+async def test_a_key_that_becomes_due_while_it_is_processed_is_handed_out_once_more(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     async with queue.take() as key:
@@ -305,7 +305,7 @@ async def test_a_key_that_comes_due_while_it_is_processed_comes_again_when_that_
 
 
 @pytest.mark.parametrize("delay", [0, 0.0, -1])
-async def test_no_delay_is_now(delay: float) -> None:
+async def test_a_delay_that_is_not_positive_adds_the_key_now(delay: float) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", delay)
     assert queue.remaining().ready == ("a",)
@@ -313,7 +313,7 @@ async def test_no_delay_is_now(delay: float) -> None:
 
 
 @pytest.mark.parametrize("delay", [math.nan, math.inf, -math.inf])
-async def test_a_delay_is_a_finite_number(delay: float) -> None:
+async def test_a_delay_must_be_a_finite_number(delay: float) -> None:
     queue = WorkQueue[str]()
     with pytest.raises(ValueError, match="finite number of seconds"):
         queue.add_after("a", delay)
@@ -332,7 +332,7 @@ async def test_a_delayed_key_can_be_cancelled_until_it_is_due(mock_clock: Clock)
     assert queue.remaining().ready == ("b",)
 
 
-async def test_cancelling_and_adding_anew_puts_a_delay_off(mock_clock: Clock) -> None:
+async def test_cancelling_and_adding_again_postpones_a_delayed_key(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 5)
     queue.cancel_delayed("a")
@@ -342,7 +342,7 @@ async def test_cancelling_and_adding_anew_puts_a_delay_off(mock_clock: Clock) ->
     assert queue.due_time("a") == 50
 
 
-async def test_cancelling_does_not_touch_a_key_that_is_processed() -> None:
+async def test_cancel_delayed_does_not_affect_a_key_that_is_processed() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     async with queue.take() as key:
@@ -351,7 +351,7 @@ async def test_cancelling_does_not_touch_a_key_that_is_processed() -> None:
     assert len(queue) == 1
 
 
-async def test_delayed_keys_do_not_come_due_after_the_shutdown_and_are_told(mock_clock: Clock) -> None:
+async def test_delayed_keys_never_become_due_after_the_shutdown_and_are_listed(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("late", 5)
     queue.add_after("soon", 1)
@@ -369,10 +369,10 @@ async def test_delayed_keys_do_not_come_due_after_the_shutdown_and_are_told(mock
     assert (await queue.drain()).delayed == ("late",)
 
 
-async def test_cancelled_and_shortened_delays_leave_no_heap_behind(mock_clock: Clock) -> None:
+async def test_cancelled_and_shortened_delays_do_not_fill_the_heap(mock_clock: Clock) -> None:
     queue = WorkQueue[int]()
     rng = random.Random(0)
-    queue.add_after(-1, 0.5)  # stays at the top, and what is left over of the others below it
+    queue.add_after(-1, 0.5)  # stays at the top, above the stale entries of the others
     for _ in range(20_000):
         key = rng.randrange(10)
         if rng.random() < 0.5:
@@ -386,7 +386,7 @@ async def test_cancelled_and_shortened_delays_leave_no_heap_behind(mock_clock: C
     assert queue._delayed.due == math.inf
 
 
-async def test_thousands_of_delays_come_in_order(autojump_clock: Clock, nursery: trio.Nursery) -> None:
+async def test_thousands_of_delayed_keys_become_due_in_order(autojump_clock: Clock, nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     log: list[tuple[float, str]] = []
     rng = random.Random(1)

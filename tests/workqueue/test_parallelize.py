@@ -1,4 +1,4 @@
-"""Many items in a few tasks."""
+"""parallelize(): many items in a few tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trioformer.workqueue import parallelize
 
 
 @pytest.mark.parametrize(("workers", "pieces"), [(10, 1_000), (10, 999), (1, 5), (10, 3), (5, 0)])
-async def test_every_item_is_done_once(workers: int, pieces: int) -> None:
+async def test_the_function_is_called_once_for_every_item(workers: int, pieces: int) -> None:
     """client-go: TestParallelizeUntil"""
     seen = Counter[int]()
     busy = most = 0
@@ -34,7 +34,7 @@ async def test_every_item_is_done_once(workers: int, pieces: int) -> None:
     assert most == min(workers, pieces)
 
 
-async def test_a_slow_item_does_not_keep_the_others_waiting(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_slow_item_does_not_delay_the_others(autojump_clock: trio.testing.MockClock) -> None:
     done = []
 
     async def work(seconds: float) -> None:
@@ -63,7 +63,7 @@ async def test_items_are_read_when_a_worker_is_free(autojump_clock: trio.testing
     assert read == 33
 
 
-async def test_the_first_error_cancels_the_others_and_leaves_in_a_group() -> None:
+async def test_the_first_error_cancels_the_other_workers_and_is_in_a_group() -> None:
     begun = []
 
     async def work(item: int) -> None:
@@ -79,7 +79,7 @@ async def test_the_first_error_cancels_the_others_and_leaves_in_a_group() -> Non
 
 
 @pytest.mark.parametrize("good", [0, 1, 5])
-async def test_an_error_of_the_iterable_leaves_in_a_group_too(good: int) -> None:
+async def test_an_error_of_the_iterable_is_in_a_group(good: int) -> None:
     def items() -> Iterator[int]:
         yield from range(good)
         raise KeyError
@@ -92,7 +92,7 @@ async def test_an_error_of_the_iterable_leaves_in_a_group_too(good: int) -> None
     assert caught.group_contains(KeyError)
 
 
-async def test_cancelling_it_leaves_the_rest_in_the_iterator() -> None:
+async def test_after_a_cancellation_the_iterator_has_the_items_not_read() -> None:
     items = iter(range(10))
 
     async def work(item: int) -> None:
@@ -105,7 +105,7 @@ async def test_cancelling_it_leaves_the_rest_in_the_iterator() -> None:
     assert list(items) == [5, 6, 7, 8, 9]
 
 
-async def test_it_is_a_checkpoint_even_with_nothing_to_do() -> None:
+async def test_parallelize_without_items_is_a_checkpoint() -> None:
     async def work(item: int) -> None:
         pytest.fail("there is no item")
 
@@ -113,7 +113,7 @@ async def test_it_is_a_checkpoint_even_with_nothing_to_do() -> None:
         await parallelize(1, [], work)
 
 
-async def test_work_that_never_waits_lets_others_run(
+async def test_work_that_never_waits_lets_other_tasks_run(
     monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
 ) -> None:
     monkeypatch.setattr(_util, "SLICE_ITEMS", 10)
@@ -134,14 +134,14 @@ async def test_work_that_never_waits_lets_others_run(
         nursery.start_soon(watch)
         await parallelize(1, range(100), work)
         nursery.cancel_scope.cancel()
-    # Which of two tasks runs first is left to chance, so a turn may come after two slices.
+    # Which of two tasks runs first is random, so the watching task may run after two slices.
     assert max(after - before for before, after in pairwise(sorted(seen))) <= 20
 
 
 @pytest.mark.parametrize("workers", [0, -1])
-async def test_there_is_at_least_one_worker(workers: int) -> None:
+async def test_parallelize_needs_at_least_one_worker(workers: int) -> None:
     async def work(item: int) -> None:
         pytest.fail("there is no worker")
 
-    with pytest.raises(ValueError, match="at least one worker"):
+    with pytest.raises(ValueError, match="workers must be at least 1"):
         await parallelize(workers, [1], work)

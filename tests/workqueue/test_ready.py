@@ -1,4 +1,4 @@
-"""Priorities, as in controller-runtime's queue: the highest first, the same key merges, equals in their order."""
+"""Priorities, as in controller-runtime's queue: the highest first, adds of a key merge, equal ones keep their order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from trioformer.workqueue._ready import ReadyKeys
 
 
 def order(queue: WorkQueue[str]) -> str:
-    """The keys that are ready, in the order in which they come."""
+    """The ready keys in order."""
     return " ".join(queue.remaining().ready)
 
 
 async def taken(queue: WorkQueue[str]) -> str:
+    """Take every key that is ready, in order."""
     found = []
     while len(queue):
         async with queue.take() as key:
@@ -23,7 +24,7 @@ async def taken(queue: WorkQueue[str]) -> str:
     return " ".join(found)
 
 
-async def test_the_highest_priority_comes_first_and_equals_in_their_order() -> None:
+async def test_keys_come_by_priority_and_then_in_the_order_of_their_adds() -> None:
     queue = WorkQueue[str]()
     for number in range(3):
         for priority in (10, -10, 5, 0, -5):
@@ -33,7 +34,7 @@ async def test_the_highest_priority_comes_first_and_equals_in_their_order() -> N
     assert await taken(queue) == expected
 
 
-async def test_a_key_that_is_added_with_a_higher_priority_goes_behind_those_that_have_it() -> None:
+async def test_a_raised_key_is_placed_behind_the_other_keys_of_its_priority() -> None:
     queue = WorkQueue[str]()
     queue.add("foo")
     queue.add("bar", priority=1)
@@ -41,7 +42,7 @@ async def test_a_key_that_is_added_with_a_higher_priority_goes_behind_those_that
     assert await taken(queue) == "bar foo"
 
 
-async def test_a_raised_key_overtakes_its_former_equals() -> None:
+async def test_a_raised_key_comes_before_keys_of_its_former_priority() -> None:
     queue = WorkQueue[str]()
     for key in ("foo", "bar", "baz"):
         queue.add(key)
@@ -49,7 +50,7 @@ async def test_a_raised_key_overtakes_its_former_equals() -> None:
     assert await taken(queue) == "baz foo bar"
 
 
-async def test_a_key_never_sinks() -> None:
+async def test_adding_a_key_with_a_lower_priority_does_not_change_it() -> None:
     queue = WorkQueue[str]()
     queue.add("a", priority=2)
     queue.add("b", priority=1)
@@ -57,7 +58,7 @@ async def test_a_key_never_sinks() -> None:
     assert await taken(queue) == "a b"
 
 
-async def test_the_same_priority_again_leaves_the_place_as_it_is() -> None:
+async def test_adding_a_key_with_the_same_priority_keeps_its_place() -> None:
     queue = WorkQueue[str]()
     queue.add("a", priority=-100)
     queue.add("b", priority=-100)
@@ -65,7 +66,7 @@ async def test_the_same_priority_again_leaves_the_place_as_it_is() -> None:
     assert await taken(queue) == "a b"
 
 
-async def test_a_key_is_raised_while_it_is_processed() -> None:
+async def test_the_priority_of_a_key_may_rise_while_it_is_processed() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     async with queue.take() as key:
@@ -75,7 +76,9 @@ async def test_a_key_is_raised_while_it_is_processed() -> None:
     assert await taken(queue) == "a b"
 
 
-async def test_delay_and_priority_merge_to_the_best_of_both(mock_clock: trio.testing.MockClock) -> None:
+async def test_merged_delays_keep_the_earliest_time_and_the_highest_priority(
+    mock_clock: trio.testing.MockClock,
+) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 5, priority=1)
     queue.add_after("a", 50, priority=7)
@@ -94,7 +97,7 @@ async def test_a_delayed_key_that_is_added_now_keeps_the_higher_priority() -> No
     assert await taken(queue) == "a b"
 
 
-async def test_a_delay_with_a_higher_priority_raises_a_key_that_is_ready() -> None:
+async def test_a_delayed_add_with_a_higher_priority_raises_a_ready_key() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     queue.add("b")
@@ -102,7 +105,7 @@ async def test_a_delay_with_a_higher_priority_raises_a_key_that_is_ready() -> No
     assert await taken(queue) == "b a"
 
 
-async def test_a_high_key_that_comes_due_overtakes_low_ones_that_wait(mock_clock: trio.testing.MockClock) -> None:
+async def test_a_high_key_that_becomes_due_comes_before_ready_low_ones(mock_clock: trio.testing.MockClock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("high", 1, priority=1)
     queue.add("low")
@@ -110,7 +113,7 @@ async def test_a_high_key_that_comes_due_overtakes_low_ones_that_wait(mock_clock
     assert await taken(queue) == "high low"
 
 
-async def test_a_high_key_that_comes_due_in_the_middle_of_a_slice_is_next(mock_clock: trio.testing.MockClock) -> None:
+async def test_a_high_key_that_becomes_due_within_a_slice_is_next(mock_clock: trio.testing.MockClock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("high", 0.0005, priority=1)
     for key in "ab":
@@ -122,7 +125,7 @@ async def test_a_high_key_that_comes_due_in_the_middle_of_a_slice_is_next(mock_c
         assert key == "high"
 
 
-async def test_a_key_that_is_raised_after_it_came_due_stands_behind_what_came_due_with_that_priority(
+async def test_a_key_raised_after_it_was_due_comes_after_others_of_its_new_priority(
     mock_clock: trio.testing.MockClock,
 ) -> None:
     queue = WorkQueue[str]()
@@ -134,7 +137,7 @@ async def test_a_key_that_is_raised_after_it_came_due_stands_behind_what_came_du
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, -100), (0, 0), (-200, -200)])
-async def test_a_delayed_add_in_the_block_keeps_the_priority_unless_it_says_otherwise(
+async def test_a_delayed_add_in_the_block_keeps_the_priority_by_default(
     given: int | None, kept: int, mock_clock: trio.testing.MockClock
 ) -> None:
     queue = RateLimitingQueue[str]()
@@ -151,14 +154,14 @@ async def test_a_delayed_add_in_the_block_keeps_the_priority_unless_it_says_othe
             pass
 
 
-async def test_a_delayed_add_from_elsewhere_has_the_ordinary_priority(mock_clock: trio.testing.MockClock) -> None:
+async def test_a_delayed_add_outside_a_block_has_priority_0_by_default(mock_clock: trio.testing.MockClock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 1)
     mock_clock.jump(1)
     assert queue.statistics().depth_by_priority == {0: 1}
 
 
-async def test_strictly_by_priority_low_keys_wait_as_long_as_high_ones_come() -> None:
+async def test_with_strict_priorities_low_keys_wait_while_high_ones_arrive() -> None:
     queue = WorkQueue[str]()
     queue.add("low", priority=-100)
     queue.add("high 0")
@@ -170,7 +173,7 @@ async def test_strictly_by_priority_low_keys_wait_as_long_as_high_ones_come() ->
 
 
 @pytest.mark.parametrize("every", [2, 8])
-async def test_with_oldest_every_low_keys_come_however_many_high_ones_do(every: int) -> None:
+async def test_with_oldest_every_low_keys_are_taken_while_high_ones_arrive(every: int) -> None:
     queue = WorkQueue[str](oldest_every=every)
     for number in range(100):
         queue.add(f"low {number}", priority=-100)
@@ -193,7 +196,7 @@ async def test_the_oldest_key_is_chosen_from_all_priorities() -> None:
     assert await taken(queue) == "high middle high2 low high3"
 
 
-async def test_a_raised_key_is_as_old_as_it_was() -> None:
+async def test_raising_a_key_does_not_change_its_age() -> None:
     queue = WorkQueue[str](oldest_every=2)
     for key, priority in [("old", -5), ("low", -7), ("high", 10), ("high2", 10)]:
         queue.add(key, priority=priority)
@@ -201,7 +204,7 @@ async def test_a_raised_key_is_as_old_as_it_was() -> None:
     assert await taken(queue) == "high old high2 low"
 
 
-async def test_takes_without_a_choice_do_not_count() -> None:
+async def test_takes_among_one_priority_do_not_count_for_oldest_every() -> None:
     queue = WorkQueue[str](oldest_every=2)
     for key in "abc":
         queue.add(key)
@@ -212,8 +215,8 @@ async def test_takes_without_a_choice_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("every", [1, 0, -1])
-def test_oldest_every_is_at_least_two(every: int) -> None:
-    with pytest.raises(ValueError, match="oldest_every must be at least 2"):
+def test_oldest_every_must_be_at_least_two(every: int) -> None:
+    with pytest.raises(ValueError, match="oldest_every must be None or at least 2"):
         WorkQueue[str](oldest_every=every)
 
 

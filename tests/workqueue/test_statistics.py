@@ -1,4 +1,4 @@
-"""What a queue says of itself, and what it tells an observer."""
+"""The statistics of a queue, and the calls of its observer."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ Clock = trio.testing.MockClock
 
 @attrs.define(eq=False)
 class Recorder:
-    """Writes down what it is told; raises where it is told to."""
+    """Records the calls, and raises in the method that ``raises`` names."""
 
     log: list[tuple[object, ...]] = attrs.field(factory=list)
     raises: str = ""
 
-    def _tell(self, what: str, *told: object) -> None:
-        self.log.append((what, *told))
-        if what == self.raises:
-            raise OSError(what)
+    def _record(self, method: str, *arguments: object) -> None:
+        self.log.append((method, *arguments))
+        if method == self.raises:
+            raise OSError(method)
 
     def added(self, key: str, *, priority: int) -> None:
-        self._tell("added", key, priority)
+        self._record("added", key, priority)
 
     def delayed(self, key: str, *, delay: float) -> None:
-        self._tell("delayed", key, delay)
+        self._record("delayed", key, delay)
 
     def taken(self, key: str, *, waited: float) -> None:
-        self._tell("taken", key, waited)
+        self._record("taken", key, waited)
 
-    def finished(self, key: str, *, lasted: float) -> None:
-        self._tell("finished", key, lasted)
+    def finished(self, key: str, *, duration: float) -> None:
+        self._record("finished", key, duration)
 
     def take(self) -> list[tuple[object, ...]]:
-        """What it was told since the last call."""
-        told, self.log = self.log, []
-        return told
+        """Return the calls since the last take."""
+        calls, self.log = self.log, []
+        return calls
 
 
 def implements(observer: QueueObserver[str]) -> QueueObserver[str]:
@@ -74,7 +74,7 @@ async def test_depth_latency_and_unfinished_work_are_measured(mock_clock: Clock)
     assert recorder.take() == [("finished", "foo", 1)]
 
 
-async def test_measuring_has_no_task_and_no_timer_that_could_outlive_the_queue() -> None:
+async def test_measuring_needs_no_task_and_no_timer() -> None:
     """client-go: TestMetricShutdown"""
     before = trio.lowlevel.current_statistics()
     recorder = Recorder()
@@ -92,8 +92,8 @@ async def test_measuring_has_no_task_and_no_timer_that_could_outlive_the_queue()
     assert recorder.log == []
 
 
-async def done_at_once(key: str) -> None:
-    """Handle a key."""
+async def do_nothing(key: str) -> None:
+    """Process a key."""
 
 
 async def test_the_statistics_count_everything(mock_clock: Clock) -> None:
@@ -113,7 +113,7 @@ async def test_the_statistics_count_everything(mock_clock: Clock) -> None:
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
             for _ in range(3):
-                nursery.start_soon(queue.process, done_at_once)
+                nursery.start_soon(queue.process, do_nothing)
             await trio.testing.wait_all_tasks_blocked()
             assert queue.statistics().tasks_waiting == 3
             scope.cancel()
@@ -131,7 +131,7 @@ async def test_the_statistics_count_everything(mock_clock: Clock) -> None:
         seen = queue.statistics()
     assert seen == QueueStatistics(
         depth=3,
-        depth_by_priority={7: 1, 0: 1, -100: 1},  # the delay raised what waited
+        depth_by_priority={7: 1, 0: 1, -100: 1},  # add_after() raised the pending key
         delayed=1,
         processing=2,
         adds=5,
@@ -143,7 +143,7 @@ async def test_the_statistics_count_everything(mock_clock: Clock) -> None:
     )
 
 
-async def test_keys_that_have_come_due_are_counted_as_waiting(mock_clock: Clock) -> None:
+async def test_keys_that_are_due_are_counted_as_pending(mock_clock: Clock) -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 1)
     assert (queue.statistics().delayed, queue.statistics().depth, queue.statistics().adds) == (1, 0, 0)
@@ -151,16 +151,16 @@ async def test_keys_that_have_come_due_are_counted_as_waiting(mock_clock: Clock)
     assert (queue.statistics().delayed, queue.statistics().depth, queue.statistics().adds) == (0, 1, 1)
 
 
-async def test_statistics_do_not_change_afterwards() -> None:
+async def test_statistics_do_not_change_after_they_were_read() -> None:
     queue = WorkQueue[str]()
     seen = queue.statistics()
     queue.add("a")
     assert (seen.depth, dict(seen.depth_by_priority)) == (0, {})
     with pytest.raises(TypeError):
-        seen.depth_by_priority[0] = 1  # type: ignore[index]  # that it cannot be written is what is tested
+        seen.depth_by_priority[0] = 1  # type: ignore[index]  # the test is that this fails
 
 
-async def test_a_delayed_key_waits_since_it_was_due_not_since_somebody_looked(mock_clock: Clock) -> None:
+async def test_a_delayed_key_waits_from_its_due_time(mock_clock: Clock) -> None:
     recorder = Recorder()
     queue = WorkQueue[str](observer=recorder)
     queue.add_after("a", 5, priority=3)
@@ -171,7 +171,7 @@ async def test_a_delayed_key_waits_since_it_was_due_not_since_somebody_looked(mo
     assert recorder.take() == [("added", "a", 3), ("taken", "a", 2), ("finished", "a", 0)]
 
 
-async def test_a_key_that_comes_due_for_a_waiting_worker_has_waited_for_nothing(autojump_clock: Clock) -> None:
+async def test_a_key_that_becomes_due_for_a_waiting_worker_has_not_waited(autojump_clock: Clock) -> None:
     recorder = Recorder()
     queue = WorkQueue[str](observer=recorder)
     queue.add_after("a", 5)
@@ -180,7 +180,7 @@ async def test_a_key_that_comes_due_for_a_waiting_worker_has_waited_for_nothing(
     assert recorder.take()[1:] == [("added", "a", 0), ("taken", "a", 0), ("finished", "a", 2)]
 
 
-async def test_a_key_that_is_added_before_its_worker_has_run_is_measured_twice(
+async def test_a_key_that_is_added_again_before_its_worker_runs_is_measured_twice(
     mock_clock: Clock, nursery: trio.Nursery
 ) -> None:
     recorder = Recorder()
@@ -192,16 +192,16 @@ async def test_a_key_that_is_added_before_its_worker_has_run_is_measured_twice(
     nursery.start_soon(queue.process, handle)
     await trio.testing.wait_all_tasks_blocked()
     queue.add("a")
-    queue.add("a")  # handed out, and wanted again
+    queue.add("a")  # handed out, and added again
     mock_clock.jump(3)
     await trio.testing.wait_all_tasks_blocked()
     queue.shut_down()
-    assert [told for told in recorder.take() if told[0] == "taken"] == [("taken", "a", 0), ("taken", "a", 3)]
+    assert [call for call in recorder.take() if call[0] == "taken"] == [("taken", "a", 0), ("taken", "a", 3)]
 
 
 @pytest.mark.parametrize("kind", [WorkQueue, RateLimitingQueue])
 @pytest.mark.parametrize("raises", ["added", "delayed", "taken", "finished"])
-async def test_an_observer_that_raises_leaves_the_queue_in_order(
+async def test_the_queue_stays_consistent_when_an_observer_raises(
     raises: str, kind: type[WorkQueue[str]], mock_clock: Clock
 ) -> None:
     recorder = Recorder()
@@ -234,7 +234,7 @@ async def test_an_observer_that_raises_leaves_the_queue_in_order(
     assert expected[raises] == set(left.delayed)
 
 
-async def test_an_observer_that_raises_loses_no_key_that_came_due(mock_clock: Clock) -> None:
+async def test_no_due_key_is_lost_when_an_observer_raises(mock_clock: Clock) -> None:
     recorder = Recorder()
     queue = WorkQueue[str](observer=recorder)
     for key in "abc":
@@ -246,14 +246,14 @@ async def test_an_observer_that_raises_loses_no_key_that_came_due(mock_clock: Cl
             queue.add(key)
     with pytest.raises(OSError, match="added"):
         async with queue.take():
-            pytest.fail("it was not told of all yet")
+            pytest.fail("the observer raised before")
     assert queue.remaining().ready == ("b", "c", "d", "e", "a")
     recorder.raises = ""
     queue.add("b")
-    assert [told[1] for told in recorder.take() if told[0] == "added"] == ["a", "b", "c", "d", "e", "a"]
+    assert [call[1] for call in recorder.take() if call[0] == "added"] == ["a", "b", "c", "d", "e", "a"]
 
 
-async def test_a_worker_that_waits_gets_its_key_whatever_the_observer_of_another_task_does() -> None:
+async def test_a_waiting_worker_receives_its_key_when_the_observer_raises_in_add() -> None:
     recorder = Recorder()
     queue = WorkQueue[str](observer=recorder)
     seen = []
@@ -273,7 +273,7 @@ async def test_a_worker_that_waits_gets_its_key_whatever_the_observer_of_another
         nursery.cancel_scope.cancel()
 
 
-async def test_a_worker_whose_alarm_rang_gives_its_key_back_when_the_observer_raises(autojump_clock: Clock) -> None:
+async def test_a_worker_woken_by_its_deadline_puts_its_key_back_when_observers_raise(autojump_clock: Clock) -> None:
     recorder = Recorder(raises="added")
     queue = WorkQueue[str](observer=recorder)
     for key in "ab":

@@ -25,12 +25,12 @@ from ..cache import (
 )
 from ..controller import Controller
 from ..leaderelection import LeaderElector
-from ..workqueue import QueueStatistics, RateLimitingQueue, WorkQueue
+from ..workqueue import QueueStatistics, WorkQueue
 
 T = TypeVar("T")
 
 Labels: TypeAlias = tuple[str, ...]
-WithQueue: TypeAlias = Controller | WorkQueue[Any] | RateLimitingQueue[Any]
+WithQueue: TypeAlias = Controller | WorkQueue[Any]
 """A queue, or a controller, which has one while it runs."""
 
 MOST_PRIORITIES: Final = 25

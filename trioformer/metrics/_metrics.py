@@ -13,7 +13,7 @@ from ..controller import Controller, ControllerObserver
 from ..leaderelection import LeaderElector
 from ..models import KubernetesObject
 from ..transport import RequestObserver
-from ..workqueue import QueueObserver, RateLimitingQueue, WorkQueue
+from ..workqueue import QueueObserver, WorkQueue
 from ._collector import Collector
 from ._observers import QueueCounts, QueueMetrics, ReconcileCounts, ReconcileMetrics, RequestMetrics
 
@@ -100,7 +100,7 @@ class Metrics:
         """
         self._scrape.queues.add(controller.name, controller)
 
-    def register_queue(self, queue: WorkQueue[K] | RateLimitingQueue[K]) -> None:
+    def register_queue(self, queue: WorkQueue[K]) -> None:
         """Measure what waits in a queue, and what is in work.
 
         Raises:
@@ -140,12 +140,7 @@ class Metrics:
 
     def unregister(
         self,
-        watched: Controller
-        | WorkQueue[K]
-        | RateLimitingQueue[K]
-        | SharedInformerFactory
-        | HandlerRegistration[T]
-        | LeaderElector,
+        watched: Controller | WorkQueue[K] | SharedInformerFactory | HandlerRegistration[T] | LeaderElector,
     ) -> None:
         """Measure something no more, and give its name back; nothing when it is not measured."""
         self._scrape.discard(watched)

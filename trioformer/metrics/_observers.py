@@ -155,9 +155,9 @@ class QueueCounts:
         """Note how long a key waited."""
         self._waited.observe(waited)
 
-    def finished(self, key: Hashable, *, lasted: float) -> None:
+    def finished(self, key: Hashable, *, duration: float) -> None:
         """Note how long a worker had a key."""
-        self._worked.observe(lasted)
+        self._worked.observe(duration)
 
 
 @final

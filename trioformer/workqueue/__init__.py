@@ -1,4 +1,4 @@
-"""Keys to be handled, each by one worker at a time; knows nothing of Kubernetes.
+"""Work queues: keys to be processed, each by one worker at a time; independent of Kubernetes.
 
 ::
 
@@ -6,8 +6,17 @@
     add_after(key, 5) ─▶ delayed ─▲                             │
     add_rate_limited(key) ──▲     └── added or failed meanwhile ┘
 
-:class:`WorkQueue` leaves failures to its user; :class:`RateLimitingQueue` repeats what failed, later and later.
-Adding is a plain function that never waits; taking is ``async with queue.take() as key``.
+A :class:`WorkQueue` leaves failures to its user; its subclass :class:`RateLimitingQueue` retries them with growing
+delays.  Adding a key is a plain function that never waits; a worker takes one with ``async with queue.take() as key``.
+
+- ``_work_queue.py``: :class:`WorkQueue`
+- ``_ready.py``: keys that workers may take, by priority
+- ``_delayed.py``: keys that are not due yet
+- ``_wait_queue.py``: workers that wait for a key
+- ``_rate_limiting_queue.py``: :class:`RateLimitingQueue`
+- ``_rate_limiters.py``: :class:`RateLimiter` and the limiters of client-go
+- ``_statistics.py``: :class:`QueueStatistics`, :class:`Remaining` and :class:`QueueObserver`
+- ``_parallelize.py``: :func:`parallelize`
 """
 
 from __future__ import annotations
@@ -21,8 +30,25 @@ from ._rate_limiters import RateLimiter as RateLimiter
 from ._rate_limiters import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
 from ._rate_limiters import default_controller_rate_limiter as default_controller_rate_limiter
 from ._rate_limiters import default_item_based_rate_limiter as default_item_based_rate_limiter
+from ._rate_limiting_queue import RateLimitingQueue as RateLimitingQueue
 from ._statistics import QueueObserver as QueueObserver
 from ._statistics import QueueStatistics as QueueStatistics
 from ._statistics import Remaining as Remaining
-from ._work_queue import RateLimitingQueue as RateLimitingQueue
 from ._work_queue import WorkQueue as WorkQueue
+
+__all__ = [
+    "BucketRateLimiter",
+    "ItemExponentialFailureRateLimiter",
+    "ItemFastSlowRateLimiter",
+    "MaxOfRateLimiter",
+    "QueueObserver",
+    "QueueStatistics",
+    "RateLimiter",
+    "RateLimitingQueue",
+    "Remaining",
+    "WithMaxWaitRateLimiter",
+    "WorkQueue",
+    "default_controller_rate_limiter",
+    "default_item_based_rate_limiter",
+    "parallelize",
+]

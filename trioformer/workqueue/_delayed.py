@@ -1,6 +1,7 @@
-"""The keys that are not due yet: a heap beside a dict, and no timer.
+"""The keys that are not due yet, in a heap and a dict.
 
-What was merged or cancelled stays in the heap until it comes to the top, or until such leftovers are the greater part.
+Entries of keys that were merged or cancelled stay in the heap until they reach its top, or until they are the greater
+part of it.
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ import attrs
 
 K = TypeVar("K", bound=Hashable)
 
-SPARE = 64
-"""Leftovers that are not worth cleaning up."""
+MIN_STALE = 64
+"""The heap is not rebuilt for fewer stale entries than this."""
 
 
 class Delay(NamedTuple):
-    """When a key comes due, and with which priority."""
+    """When a key becomes due, and with which priority."""
 
     due: float
     number: int
-    """Tells this entry of the heap from older ones of the same key, and orders those that are due at the same time."""
+    """Distinguishes this heap entry from older ones of the same key, and orders keys that are due at the same time."""
     priority: int
 
 
 @final
 @attrs.define(eq=False)
 class DelayedKeys(Generic[K]):
-    """Keys by the time at which they come due."""
+    """Keys by the time at which they become due."""
 
     due: float = attrs.field(default=math.inf, init=False)
-    """When the first one does; infinity when there is none."""
+    """When the first key becomes due; infinity when there is none."""
     _delays: dict[K, Delay] = attrs.field(factory=dict, init=False)
     _heap: list[tuple[float, int, K]] = attrs.field(factory=list, init=False)
     _numbers: int = attrs.field(default=0, init=False)
@@ -42,7 +43,7 @@ class DelayedKeys(Generic[K]):
         return len(self._delays)
 
     def __iter__(self) -> Iterator[K]:
-        """Go through the keys in the order in which they come due."""
+        """Iterate over the keys in the order in which they become due."""
         return iter(sorted(self._delays, key=self._delays.__getitem__))
 
     def get(self, key: K) -> Delay | None:
@@ -50,7 +51,7 @@ class DelayedKeys(Generic[K]):
         return self._delays.get(key)
 
     def add(self, key: K, due: float, priority: int) -> None:
-        """Add a key; one that is there keeps the earlier time and the higher priority."""
+        """Add a key; one that is delayed already keeps the earlier time and the higher priority."""
         old = self._delays.get(key)
         if old is not None:
             priority = max(priority, old.priority)
@@ -60,28 +61,28 @@ class DelayedKeys(Generic[K]):
         self._numbers += 1
         self._delays[key] = Delay(due, self._numbers, priority)
         heappush(self._heap, (due, self._numbers, key))
-        self._tidy()
+        self._drop_stale()
 
     def remove(self, key: K) -> Delay | None:
-        """Take a key out; None when it is not there."""
+        """Remove a key and return its delay; None when it is not delayed."""
         delay = self._delays.pop(key, None)
         if delay is not None:
-            self._tidy()
+            self._drop_stale()
         return delay
 
     def pop_due(self, now: float) -> list[tuple[K, Delay]]:
-        """Take out every key that is due."""
+        """Remove and return the keys that are due."""
         found: list[tuple[K, Delay]] = []
         while self.due <= now:
             _, _, key = heappop(self._heap)
             found.append((key, self._delays.pop(key)))
-            self._tidy()
+            self._drop_stale()
         return found
 
-    def _tidy(self) -> None:
-        """Leave a heap whose first entry counts, and few that do not."""
+    def _drop_stale(self) -> None:
+        """Remove stale entries from the top of the heap, and all of them when there are many; update ``due``."""
         heap, delays = self._heap, self._delays
-        if len(heap) > 2 * len(delays) + SPARE:
+        if len(heap) > 2 * len(delays) + MIN_STALE:
             heap[:] = [(delay.due, delay.number, key) for key, delay in delays.items()]
             heapify(heap)
         while heap:

@@ -1,4 +1,4 @@
-"""Work on many items in a few tasks."""
+"""Process many items in a few tasks."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ T = TypeVar("T")
 
 
 async def parallelize(workers: int, items: Iterable[T], fn: Callable[[T], Awaitable[object]]) -> None:
-    """Call ``fn(item)`` for every item, so many at once, and return when all are done.
+    """Call ``fn(item)`` for every item in several tasks, and return when all calls have returned.
 
-    The items are read one by one, when a worker is free, so there may be any number of them.
-    They begin in their order; nothing is said of how they end.
+    Each worker reads the next item when it is free, so the iterable may be endless.
+    The calls begin in the order of the items; they may end in any order.
 
     Args:
-        workers: How many are worked on at once.
-        items: What is to be done.
-        fn: Does it.
+        workers: How many calls run at the same time, at most.
+        items: The arguments of the calls.
+        fn: The function to call.
 
     Raises:
-        ExceptionGroup: What ``fn`` raised, or the iterable; the first error cancels the other workers, and no further
-            item is begun.
-        ValueError: There are no workers.
+        ExceptionGroup: Exceptions of ``fn`` or of the iterable; the first one cancels the other workers, and no further
+            item is read.
+        ValueError: ``workers`` is less than 1.
 
-    Cancellation: the workers are cancelled; items that none had begun stay in an iterator.
+    Cancellation: the running calls are cancelled; items that were not read stay in an iterator.
 
     Ownership: its tasks have ended when it returns.
 
-    Source: client-go ``util/workqueue/parallelizer.go``, ``ParallelizeUntil``; there an error is the caller's affair.
+    Source: client-go ``util/workqueue/parallelizer.go``, ``ParallelizeUntil``, whose pieces of work cannot fail.
     """
     if workers < 1:
-        raise ValueError(f"there must be at least one worker, not {workers}")
+        raise ValueError(f"workers must be at least 1, not {workers}")
     await trio.lowlevel.checkpoint()
     shared = iter(items)
     async with trio.open_nursery() as nursery:
@@ -48,5 +48,5 @@ async def _work(items: Iterator[T], fn: Callable[[T], Awaitable[object]]) -> Non
     slices = Slices()
     for item in items:
         await fn(item)
-        if slices.is_over():  # fn may never have waited
+        if slices.is_over():  # fn need not be a checkpoint
             await slices.checkpoint()

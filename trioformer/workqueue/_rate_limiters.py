@@ -1,4 +1,4 @@
-"""How long a key that failed waits: client-go's rate limiters (``util/workqueue/default_rate_limiters.go``)."""
+"""Delays of failed keys: client-go's rate limiters (``util/workqueue/default_rate_limiters.go``)."""
 
 from __future__ import annotations
 
@@ -16,143 +16,143 @@ T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Says how long a key waits before it is handled once more."""
+    """Decides how long a failed key waits until it is processed again."""
 
     def when(self, key: T_contra) -> float:
-        """Count one more try, and return how many seconds it has to wait."""
+        """Count one more failure of a key, and return how many seconds the key waits."""
         ...
 
     def forget(self, key: T_contra) -> None:
-        """Count from the beginning: the key succeeded, or was given up."""
+        """Reset a key's failures: it succeeded, or was given up."""
         ...
 
     def num_requeues(self, key: T_contra) -> int:
-        """How many tries have been counted since the key was last forgotten."""
+        """Return how many failures were counted since the key was last forgotten."""
         ...
 
 
 @final
 @attrs.define(eq=False)
 class ItemExponentialFailureRateLimiter:
-    """Twice as long after every failure of a key: ``base_delay · 2ⁿ`` seconds, at most ``max_delay``."""
+    """Doubles the delay with every failure of a key: ``base_delay · 2ⁿ`` seconds, at most ``max_delay``."""
 
     base_delay: float = attrs.field(default=0.005, validator=validators.gt(0))
     """The delay after the first failure, seconds."""
     max_delay: float = attrs.field(default=1_000.0, validator=[validators.gt(0), validators.lt(math.inf)])
     """The longest delay, seconds."""
     _failures: dict[Hashable, int] = attrs.field(factory=dict, init=False, repr=False)
-    _enough: int = attrs.field(init=False, repr=False)
+    _doublings: int = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        # From so many failures on it is max_delay.  2.0 ** 1024 raises, and a key may fail more often than that.
-        self._enough = max(0, math.ceil(math.log2(self.max_delay) - math.log2(self.base_delay)))
+        # After so many doublings the delay is max_delay.  2.0 ** 1024 raises, and a key may fail more often than that.
+        self._doublings = max(0, math.ceil(math.log2(self.max_delay) - math.log2(self.base_delay)))
 
     def when(self, key: Hashable) -> float:
-        """Count a failure, and return how many seconds to wait."""
+        """Count a failure of a key, and return how many seconds the key waits."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        if failures >= self._enough:
+        if failures >= self._doublings:
             return self.max_delay
         return math.ldexp(self.base_delay, failures)
 
     def forget(self, key: Hashable) -> None:
-        """Begin at ``base_delay`` again."""
+        """Reset a key to ``base_delay``."""
         self._failures.pop(key, None)
 
     def num_requeues(self, key: Hashable) -> int:
-        """How many failures have been counted."""
+        """Return how many failures of a key were counted."""
         return self._failures.get(key, 0)
 
 
 @final
 @attrs.define(eq=False)
 class ItemFastSlowRateLimiter:
-    """A short delay for the first failures of a key, then a long one."""
+    """Returns a short delay for the first failures of a key, then a long one."""
 
     fast_delay: float = attrs.field(validator=validators.ge(0))
     """The short delay, seconds."""
     slow_delay: float = attrs.field(validator=validators.ge(0))
     """The long delay, seconds."""
     max_fast_attempts: int = attrs.field(validator=validators.ge(0))
-    """How many failures have the short one."""
+    """How many failures have the short delay."""
     _failures: dict[Hashable, int] = attrs.field(factory=dict, init=False, repr=False)
 
     def when(self, key: Hashable) -> float:
-        """Count a failure, and return how many seconds to wait."""
+        """Count a failure of a key, and return how many seconds the key waits."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         return self.fast_delay if failures <= self.max_fast_attempts else self.slow_delay
 
     def forget(self, key: Hashable) -> None:
-        """Begin with the short delays again."""
+        """Reset a key to the short delay."""
         self._failures.pop(key, None)
 
     def num_requeues(self, key: Hashable) -> int:
-        """How many failures have been counted."""
+        """Return how many failures of a key were counted."""
         return self._failures.get(key, 0)
 
 
 @final
 @attrs.define(eq=False)
 class BucketRateLimiter:
-    """So many tries a second for all keys together, after a first burst: a token bucket on trio's clock.
+    """Limits the retries of all keys together to a rate, after a burst: a token bucket on trio's clock.
 
-    A try that finds the bucket empty is promised the next token that nobody has been promised yet.
+    When the bucket is empty, a retry reserves the next token that is not reserved.
     """
 
     qps: float = attrs.field(default=10.0, validator=[validators.gt(0), validators.lt(math.inf)])
-    """Tries a second."""
+    """Retries per second."""
     burst: int = attrs.field(default=100, validator=validators.ge(1))
-    """Tries that need not wait, when there was none for long."""
+    """Retries that need not wait when the bucket is full."""
     _bucket: TokenBucket = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._bucket = TokenBucket(self.qps, self.burst)
 
     def when(self, key: Hashable) -> float:
-        """Take a token, and return how many seconds it takes to come."""
+        """Reserve a token, and return how many seconds it takes until it is there."""
         return self._bucket.take()
 
     def forget(self, key: Hashable) -> None:
-        """Nothing is kept of a key."""
+        """Do nothing: the bucket does not know keys."""
 
     def num_requeues(self, key: Hashable) -> int:
-        """Nothing is counted: 0."""
+        """Return 0: the bucket does not count failures."""
         return 0
 
 
 @final
 @attrs.define(eq=False, init=False)
 class MaxOfRateLimiter(Generic[K]):
-    """The longest of the delays that several limiters want.
+    """Returns the longest of the delays of several limiters.
 
     Args:
-        limiters: Each counts every try.
+        limiters: The limiters; each counts every failure.
     """
 
     limiters: tuple[RateLimiter[K], ...]
-    """Those that are asked."""
+    """The limiters."""
 
     def __init__(self, *limiters: RateLimiter[K]) -> None:
         self.limiters = limiters
 
     def when(self, key: K) -> float:
-        """Count a try with each, and return the longest delay, seconds."""
+        """Count a failure with each limiter, and return the longest delay, seconds."""
         return max((limiter.when(key) for limiter in self.limiters), default=0.0)
 
     def forget(self, key: K) -> None:
-        """Tell each."""
+        """Reset a key in each limiter."""
         for limiter in self.limiters:
             limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:
-        """The most that one of them has counted."""
+        """Return the largest of the limiters' counts."""
         return max((limiter.num_requeues(key) for limiter in self.limiters), default=0)
 
 
 @final
 @attrs.define(eq=False)
 class WithMaxWaitRateLimiter(Generic[K]):
-    """What another limiter wants, but never more than ``max_delay`` seconds."""
+    """Returns the delay of another limiter, but at most ``max_delay`` seconds."""
 
     limiter: RateLimiter[K]
     """The other limiter."""
@@ -160,27 +160,27 @@ class WithMaxWaitRateLimiter(Generic[K]):
     """The longest delay, seconds."""
 
     def when(self, key: K) -> float:
-        """Count a try, and return how many seconds to wait."""
+        """Count a failure with the other limiter, and return how many seconds the key waits."""
         return min(self.limiter.when(key), self.max_delay)
 
     def forget(self, key: K) -> None:
-        """Tell the other limiter."""
+        """Reset a key in the other limiter."""
         self.limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:
-        """What the other limiter has counted."""
+        """Return the other limiter's count."""
         return self.limiter.num_requeues(key)
 
 
 def default_controller_rate_limiter() -> RateLimiter[Hashable]:
-    """Make the limiter that client-go's controllers have: the longer of two delays.
+    """Make the limiter of client-go's controllers: the longer of two delays.
 
-    Per key 5 ms, doubled with every failure up to 1,000 s; and for all keys together 10 tries a second after a burst of
-    100.
+    Each key waits 5 ms, doubled with every failure up to 1,000 s; all keys together are limited to 10 retries per
+    second after a burst of 100.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1_000.0), BucketRateLimiter(10.0, 100))
 
 
 def default_item_based_rate_limiter() -> RateLimiter[Hashable]:
-    """Make a limiter that knows only single keys: 1 ms, doubled with every failure up to 1,000 s."""
+    """Make a limiter of single keys only: 1 ms, doubled with every failure up to 1,000 s."""
     return ItemExponentialFailureRateLimiter(0.001, 1_000.0)

@@ -1,7 +1,7 @@
-"""The keys that a worker may take now, in the order in which they are to be taken.
+"""The keys that workers may take now, in the order in which they are taken.
 
-One FIFO for each priority, the highest first.  Adding, taking and moving a key to another priority take the same time
-however many keys there are; only the number of different priorities counts, and programs have two or three.
+There is one FIFO for each priority, and the highest priority comes first.  The time to add, take or move a key does not
+depend on the number of keys, but only on the number of different priorities; programs have two or three.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ K = TypeVar("K", bound=Hashable)
 @final
 @attrs.define(eq=False)
 class ReadyKeys(Generic[K]):
-    """Keys by priority, first come first served among equals.
+    """Keys by priority; keys of the same priority in the order in which they were added.
 
     Args:
-        oldest_every: Of the takes that find keys of several priorities, every how many-th goes to the key that came
-            first, whatever its priority; None for never.
+        oldest_every: When there are keys of several priorities, every n-th :meth:`pop` takes the oldest key, whatever
+            its priority; None for never.
     """
 
     oldest_every: int | None = None  # no validator: attrs would run it at every assignment to any attribute
     size: int = attrs.field(default=0, init=False)
     """How many keys there are."""
-    # The value of a key is the number of its arrival.  A level other than 0 exists only while it holds a key, so that
-    # of all levels none but 0 is ever empty.
+    # By priority, keys and their numbers in the order of arrival.  A level other than 0 exists only while it holds a
+    # key, so only level 0 can be empty.
     _levels: dict[int, OrderedDict[K, int]] = attrs.field(init=False)
     _priorities: list[int] = attrs.field(init=False)  # those of _levels, ascending
     _arrivals: int = attrs.field(default=0, init=False)
@@ -41,37 +41,37 @@ class ReadyKeys(Generic[K]):
         self._priorities = [0]
 
     def __iter__(self) -> Iterator[K]:
-        """Go through the keys in the order of their priorities."""
+        """Iterate over the keys in the order of their priorities."""
         for priority in reversed(self._priorities):
             yield from self._levels[priority]
 
     def push(self, key: K, priority: int) -> None:
-        """Add a key that is not there, behind its equals."""
+        """Add a new key, behind the others of its priority."""
         self._arrivals += 1
         self.size += 1
         level = self._levels.get(priority)
         if level is None:
-            level = self._open(priority)
+            level = self._add_level(priority)
         level[key] = self._arrivals
 
-    def _open(self, priority: int) -> OrderedDict[K, int]:
+    def _add_level(self, priority: int) -> OrderedDict[K, int]:
         insort(self._priorities, priority)
         level = self._levels[priority] = OrderedDict()
         return level
 
     def pop(self) -> tuple[K, int]:
-        """Take out the key whose turn it is, with its priority; there must be one."""
-        priority = 0 if len(self._priorities) == 1 else self._choose()
+        """Remove and return the next key, with its priority; there must be one."""
+        priority = 0 if len(self._priorities) == 1 else self._choose_priority()
         level = self._levels[priority]
         key, _ = level.popitem(last=False)
         self.size -= 1
         if priority and not level:
-            self._close(priority)
+            self._remove_level(priority)
         return key, priority
 
-    def _choose(self) -> int:
-        """Choose between several levels, of which 0 may be empty."""
-        priorities = self._priorities if self._levels[0] else [one for one in self._priorities if one]
+    def _choose_priority(self) -> int:
+        """Choose between several levels, of which level 0 may be empty."""
+        priorities = self._priorities if self._levels[0] else [each for each in self._priorities if each]
         if self.oldest_every is None or len(priorities) == 1:
             return priorities[-1]
         self._choices += 1
@@ -83,17 +83,17 @@ class ReadyKeys(Generic[K]):
     def _first_arrival(self, priority: int) -> int:
         return next(iter(self._levels[priority].values()))
 
-    def _close(self, priority: int) -> None:
+    def _remove_level(self, priority: int) -> None:
         del self._levels[priority]
         self._priorities.remove(priority)
 
     def move(self, key: K, old: int, new: int) -> None:
-        """Put a key behind those of another priority; it stays as old as it is."""
+        """Place a key behind those of another priority; its age for ``oldest_every`` does not change."""
         held = self._levels[old]
         arrival = held.pop(key)
         if old and not held:
-            self._close(old)
+            self._remove_level(old)
         level = self._levels.get(new)
         if level is None:
-            level = self._open(new)
+            level = self._add_level(new)
         level[key] = arrival

@@ -1,120 +1,500 @@
-"""The two kinds of queue: one that leaves failures to its user, and one that repeats what failed."""
+"""The work queue: keys that wait for a worker, keys that are processed, and workers that wait for a key.
+
+Events arrive in any number and any order, work is slow, and two workers must never process one key at the same time.
+client-go (``util/workqueue``) solves this with few states, which are the same here.  A key is *pending* from the time
+it is added until a worker takes it.  A pending key that no worker has is *ready*: it has a place in the order.  A
+pending key that a worker has becomes ready when that worker is done.  So a key is ready at most once, has one worker at
+most, and is always processed once more after it was added, however often that was.
+
+client-go uses goroutines where this queue uses no task:
+
+- Delayed keys.  client-go has a goroutine with a timer.  Here the worker that has waited longest sleeps until the first
+  delayed key is due; when it receives a key or leaves, the next worker sleeps until then.  While no worker waits, there
+  is no timer: whatever next uses the queue finds the keys that have become due, in the order of their due times.
+- Handing out.  A key that is added while workers wait goes to the first of them immediately, so no other worker can
+  take it.  A worker that is cancelled at that moment receives it too, and puts it back when it leaves its block.
+
+Everything except waiting happens between two checkpoints, so there are no locks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TypeVar, final
+import logging
+import math
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AbstractAsyncContextManager
+from types import MappingProxyType, TracebackType
+from typing import Generic, TypeVar, final
 
 import attrs
+import trio
 
-from ._queue import BaseQueue
-from ._rate_limiters import RateLimiter, default_controller_rate_limiter
+from .._util import SLICE, SLICE_ITEMS
+from ._delayed import DelayedKeys
+from ._ready import ReadyKeys
+from ._statistics import QueueObserver, QueueStatistics, Remaining
+from ._wait_queue import WaitQueue
 
 K = TypeVar("K", bound=Hashable)
+
+logger = logging.getLogger("trioformer.workqueue")
 
 
 @final
 @attrs.define(eq=False, repr=False)
-class WorkQueue(BaseQueue[K]):
-    """Keys to be handled, each by one worker at a time.
+class _Take(Generic[K]):
+    """The context manager of ``take()``; as a generator function it would cost as much as the rest of the queue."""
 
-    - A key that is added several times before a worker takes it is handled once.
-    - A key has one worker at most.  Added meanwhile, however often, it is handled exactly once more.
-    - The highest priority comes first; among equals, who came first.  A key that was added while it was being processed
-      comes when that is done, at the end of the line, so that no key keeps others from their turn.
-    - A delayed key comes when it is due; of several wishes for a key the earliest and the highest priority count.
-    - Workers are served in the order in which they came to wait.
+    _queue: WorkQueue[K]
+    _key: K = attrs.field(init=False)
+    _is_used: bool = attrs.field(default=False, init=False)
 
-    Strictly by priority means that low ones wait as long as higher ones keep coming, for ever if need be; controller-
-    runtime's queue does so, too.  ``oldest_every=8`` gives every eighth place to the key that has come first, whatever
-    its priority: the low ones then move on, and the high ones lose an eighth at most.
+    async def __aenter__(self) -> K:
+        if self._is_used:
+            raise RuntimeError("this take() has been entered before; call take() again for each `async with`")
+        self._is_used = True
+        self._key = await self._queue._next_key()
+        return self._key
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._queue._finish(self._key, error)
+
+
+@attrs.define(eq=False, repr=False)
+class WorkQueue(Generic[K]):
+    """Keys to be processed, each by one worker at a time.
+
+    - A key that is added several times before a worker takes it is processed once.
+    - A key has one worker at most.  If it is added while it is processed, however often, it is processed once more.
+    - The highest priority comes first; keys of the same priority come in the order in which they were added.  A key
+      that was added while it was processed is placed last when that is done, so that no key can block the others.
+    - A delayed key becomes ready when it is due; if a key is added several times, the earliest time and the highest
+      priority count.
+    - Workers receive keys in the order in which they began to wait.
+
+    With strict priorities low ones wait as long as higher ones arrive, possibly forever, as in controller-runtime's
+    queue.  With ``oldest_every=8`` every eighth key is the oldest one, whatever its priority: low ones then make
+    progress, and high ones lose at most an eighth.
 
     The queue is bounded by the number of different keys; adding never waits.
-    An exception that leaves a :meth:`take` block is the caller's: the key is done, and comes again when somebody adds
-    it.
+    An exception that leaves a :meth:`take` block is the caller's: the key is done, and is processed again only after it
+    was added again.  :class:`~trioformer.workqueue.RateLimitingQueue` is the subclass that retries it.
 
     Args:
-        name: What the queue is for, in its ``repr``, its log lines and in metrics; without one it logs nothing.
-        oldest_every: Of the takes that find keys of several priorities, every how many-th goes to the key that came
-            first; None for strictly by priority.
-        observer: Is told what happens; without one nothing is measured.
+        name: The queue's name in its ``repr``, its log lines and in metrics; a queue without a name logs nothing.
+        oldest_every: When keys of several priorities are ready, every n-th take is given the oldest key; None for
+            strict priorities.
+        observer: Receives what happens; without one nothing is measured.
 
-    Ownership: it has no tasks and no timer, and nothing needs to be closed.  It belongs to one ``trio.run`` and one
-    thread; another thread uses ``trio.from_thread.run_sync(queue.add, key)``.
+    Ownership: the queue has no tasks and no timer, and is not closed.  It belongs to one ``trio.run`` and one thread;
+    another thread uses ``trio.from_thread.run_sync(queue.add, key)``.
 
     Source: client-go ``util/workqueue`` (``queue.go``, ``delaying_queue.go``); for priorities controller-runtime
     ``pkg/controller/priorityqueue``.
     """
 
+    name: str = attrs.field(default="", kw_only=True)
+    """The queue's name in its ``repr``, its log lines and in metrics."""
+    _oldest_every: int | None = attrs.field(default=None, kw_only=True, alias="oldest_every")
+    _observer: QueueObserver[K] | None = attrs.field(default=None, kw_only=True, alias="observer")
+    _pending: dict[K, int] = attrs.field(factory=dict, init=False)  # each key's priority
+    _ready: ReadyKeys[K] = attrs.field(init=False)
+    _delayed: DelayedKeys[K] = attrs.field(factory=DelayedKeys, init=False)  # none of them is pending
+    _processing: dict[K, tuple[float, int]] = attrs.field(factory=dict, init=False)  # when it was taken, priority
+    _workers: WaitQueue[K] = attrs.field(init=False)  # while a worker waits, no key is ready
+    _unfinished: dict[K, None] = attrs.field(factory=dict, init=False)
+    # For the observer, and empty without one: when keys became pending; how long those waited whose worker has not run
+    # since it received them; and the keys whose addition has not been reported.
+    _pending_since: dict[K, float] = attrs.field(factory=dict, init=False)
+    _waited: dict[K, float] = attrs.field(factory=dict, init=False)
+    _unreported: deque[tuple[K, int]] = attrs.field(factory=deque, init=False)
+    _is_shut_down: bool = attrs.field(default=False, init=False)
+    _drained: trio.Event | None = attrs.field(default=None, init=False)
+    _adds: int = attrs.field(default=0, init=False)
+    _retries: int = attrs.field(default=0, init=False)
+    _slice_ends: float = attrs.field(default=-math.inf, init=False)
+    _slice_left: int = attrs.field(default=0, init=False)
 
-@final
-@attrs.define(eq=False, repr=False)
-class RateLimitingQueue(BaseQueue[K]):
-    """A :class:`WorkQueue` that repeats what failed, after a delay that its limiter says.
+    def __attrs_post_init__(self) -> None:
+        if self._oldest_every is not None and self._oldest_every < 2:
+            raise ValueError(f"oldest_every must be None or at least 2, not {self._oldest_every}")
+        self._ready = ReadyKeys(self._oldest_every)
+        self._workers = WaitQueue(self._delayed)
 
-    How a :meth:`take` block is left says how it went, so the worker need not:
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        state = ", shut down" if self._is_shut_down else ""
+        counts = f"{self._ready.size} ready, {len(self._delayed)} delayed, {len(self._processing)} processing"
+        return f"<{type(self).__name__}{name}: {counts}{state}>"
 
-    - normally: the key succeeded; the limiter forgets its failures;
-    - with an exception: the key failed; it comes again after the limiter's delay, with the priority that it had, and
-      the exception goes on to the caller;
-    - by cancellation: neither; the key goes back as it was, and its failures are still counted.
+    def __len__(self) -> int:
+        """How many keys are ready."""
+        self._add_due()
+        return self._ready.size
 
-    A worker that handles its failures inside the block decides for itself, as in client-go: after
-    :meth:`add_rate_limited` inside a block its end neither forgets nor adds the key.
+    # An empty queue is still a queue: `queue or default` must not replace it.
+    def __bool__(self) -> bool:
+        return True
 
-    Args:
-        limiter: What delays failures; `default_controller_rate_limiter` unless given.
-        name: What the queue is for, in its ``repr``, its log lines and in metrics; without one it logs nothing.
-        oldest_every: Of the takes that find keys of several priorities, every how many-th goes to the key that came
-            first; None for strictly by priority.
-        observer: Is told what happens; without one nothing is measured.
+    # --- adding: plain functions, atomic ---
 
-    Source: client-go ``util/workqueue/rate_limiting_queue.go``.
-    """
+    def add(self, key: K, *, priority: int = 0) -> bool:
+        """Add a key.
 
-    limiter: RateLimiter[K] = attrs.field(factory=default_controller_rate_limiter)
-    """What delays failures."""
-    _decided: set[K] = attrs.field(factory=set, init=False)  # in work, and rate-limited by the worker itself
-
-    def add_rate_limited(self, key: K, *, priority: int | None = None) -> bool:
-        """Count a failure, and ask for a key to be handled after the delay that the limiter says.
-
-        Every call counts, also when the key is delayed already and merges.
+        A pending key is not added twice: it keeps the higher of the two priorities, and if that is the new one, it is
+        placed behind the other keys of that priority.
+        A delayed key becomes ready now.
+        A key that is being processed is handed out once more when that is done.
 
         Args:
-            key: Anything hashable.
-            priority: As for :meth:`add_after`.
+            key: Any hashable value.
+            priority: Higher comes first.
 
         Returns:
-            Whether the queue took it; False when it is shut down.
+            Whether the queue accepted the key; False when it is shut down.
         """
         if self._is_shut_down:
-            return self._refuse(key)
-        if key in self._processing:
-            self._decided.add(key)
-        return self.add_after(key, self.limiter.when(key), priority=priority)
+            return self._reject(key)
+        if self._delayed.due < math.inf:
+            self._add_due()
+            if (delay := self._delayed.remove(key)) is not None:
+                priority = max(priority, delay.priority)
+        self._make_pending(key, priority)
+        if self._workers.waiters:
+            self._hand_out()
+        if self._unreported:
+            self._report_added()
+        return True
 
-    def forget(self, key: K) -> None:
-        """Let the limiter forget a key's failures: it was given up.  What waits, waits."""
-        self.limiter.forget(key)
+    def add_after(self, key: K, delay: float, *, priority: int | None = None) -> bool:
+        """Add a key after a delay, or now if the delay is not positive.
 
-    def num_requeues(self, key: K) -> int:
-        """How many failures of a key have been counted since it last succeeded or was forgotten."""
-        return self.limiter.num_requeues(key)
+        A key that is delayed already keeps the earlier of the two times and the higher of the two priorities.
+        A pending key keeps its place.
+        To postpone a delayed key, call :meth:`cancel_delayed` first.
+
+        Args:
+            key: Any hashable value.
+            delay: Seconds, on trio's clock.
+            priority: Higher comes first; None for the priority with which the key was taken if it is being processed,
+                otherwise 0.
+
+        Returns:
+            Whether the queue accepted the key; False when it is shut down.
+
+        Raises:
+            ValueError: The delay is infinite or not a number.
+        """
+        if not math.isfinite(delay):
+            raise ValueError(f"the delay must be a finite number of seconds, not {delay}")
+        if self._is_shut_down:
+            return self._reject(key)
+        if priority is None:
+            taken = self._processing.get(key)
+            priority = 0 if taken is None else taken[1]
+        if delay <= 0:
+            return self.add(key, priority=priority)
+        self._add_due()
+        self._retries += 1
+        if key in self._pending:
+            self._make_pending(key, priority)  # the delay cannot make it earlier; its priority may rise
+        else:
+            self._delayed.add(key, trio.current_time() + delay, priority)
+            self._workers.update_deadline()
+        if self._observer is not None:
+            self._report_added()
+            self._observer.delayed(key, delay=delay)
+        return True
+
+    def cancel_delayed(self, key: K) -> bool:
+        """Remove a key that is not due yet.
+
+        Returns:
+            Whether the key was delayed.  A key that is pending or being processed is not affected.
+        """
+        self._add_due()
+        found = self._delayed.remove(key) is not None
+        self._workers.update_deadline()
+        return found
+
+    def due_time(self, key: K) -> float | None:
+        """Return when a delayed key becomes due, on trio's clock; None if the key is not delayed."""
+        self._add_due()
+        delay = self._delayed.get(key)
+        return None if delay is None else delay.due
+
+    def _make_pending(self, key: K, priority: int, since: float | None = None) -> None:
+        """Make a key pending, and ready unless it is being processed; the caller hands it out."""
+        old = self._pending.get(key)
+        if old is not None:
+            if priority > old:
+                self._pending[key] = priority
+                if key not in self._processing:
+                    self._ready.move(key, old, priority)
+            return
+        self._pending[key] = priority
+        self._adds += 1
+        if key not in self._processing:
+            self._ready.push(key, priority)
+        if self._observer is not None:
+            self._pending_since[key] = trio.current_time() if since is None else since
+            self._unreported.append((key, priority))
+
+    def _reject(self, key: K) -> bool:
+        """Return False, and record as unfinished a key that a worker wants to process again after the shutdown."""
+        if key in self._processing and key not in self._pending:
+            self._unfinished[key] = None
+        return False
+
+    def _add_due(self) -> None:
+        """Make the due keys pending and hand them out.
+
+        Called before the order is read or changed, so that it does not depend on which task ran when.
+        """
+        if self._delayed.due < math.inf and self._make_due_pending() and self._workers.waiters:
+            self._hand_out()
+
+    def _make_due_pending(self) -> bool:
+        if self._is_shut_down:
+            return False
+        due = self._delayed.pop_due(trio.current_time())
+        for key, delay in due:
+            self._make_pending(key, delay.priority, delay.due)
+        return bool(due)
+
+    def _hand_out(self) -> None:
+        """Give the ready keys to the workers that wait."""
+        now = trio.current_time()
+        while self._workers.waiters and self._ready.size:
+            self._workers.hand_off(self._pop_ready(now))
+        self._workers.update_deadline()
+
+    # --- taking ---
+
+    def take(self) -> AbstractAsyncContextManager[K, None]:
+        """Take the next key, and wait for one if none is ready: ``async with queue.take() as key``.
+
+        While the block runs, no other worker receives that key.
+        When the block ends, in whatever way, the key is done.
+
+        Raises:
+            trio.EndOfChannel: On entering: the queue is shut down and has no key left to hand out.
+
+        Cancellation: nothing is lost while it waits.
+            The key of a block that is cancelled goes back to the queue, with the priority that it had.
+
+        A checkpoint when no key is ready, and otherwise about once a millisecond, like every loop over ready work in
+        this library: a worker that let all other tasks run before each key would make almost no progress beside them.
+        """
+        return _Take(self)
+
+    async def process(self, fn: Callable[[K], Awaitable[object]], *, workers: int = 1) -> None:
+        """Call ``fn(key)`` for one key after the other until the queue is shut down and empty.
+
+        Args:
+            fn: The work.  It runs inside the block of :meth:`take`.
+            workers: How many tasks take keys.
+
+        Raises:
+            ExceptionGroup: Exceptions of ``fn``; the other workers have been cancelled.
+            ValueError: ``workers`` is less than 1.
+
+        Cancellation: keys that are being processed go back to the queue, see :meth:`take`.
+        """
+        if workers < 1:
+            raise ValueError(f"workers must be at least 1, not {workers}")
+        async with trio.open_nursery() as nursery:
+            for _ in range(workers):
+                nursery.start_soon(self._work, fn)
+
+    async def _work(self, fn: Callable[[K], Awaitable[object]]) -> None:
+        while True:
+            try:
+                key = await self._next_key()
+            except trio.EndOfChannel:
+                return
+            error: BaseException | None = None
+            try:
+                await fn(key)
+            except BaseException as raised:
+                error = raised
+                raise
+            finally:
+                self._finish(key, error)
+                error = None  # no reference cycle of the error and this frame
+
+    async def _next_key(self) -> K:
+        now = trio.current_time()
+        if self._delayed.due <= now:
+            self._add_due()
+        # One checkpoint for many keys: with one for each key, beside a task that works in slices of a millisecond, four
+        # workers took 4,300 keys a second, and this takes a hundred times as many.
+        self._slice_left -= 1
+        if self._ready.size and (self._slice_left <= 0 or now >= self._slice_ends):
+            await trio.lowlevel.checkpoint()
+            now = self._begin_slice()
+            self._add_due()
+        if self._ready.size:
+            key = self._pop_ready(now)
+        else:
+            key = await self._wait()
+            self._begin_slice()
+        if self._observer is not None:
+            self._report_taken(key)
+        return key
+
+    def _begin_slice(self) -> float:
+        now = trio.current_time()
+        self._slice_ends, self._slice_left = now + SLICE, SLICE_ITEMS
+        return now
+
+    def _pop_ready(self, now: float) -> K:
+        key, priority = self._ready.pop()
+        del self._pending[key]
+        self._processing[key] = (now, priority)
+        if self._observer is not None:
+            self._waited[key] = now - self._pending_since.pop(key)
+        return key
+
+    def _report_taken(self, key: K) -> None:
+        assert self._observer is not None
+        try:
+            self._report_added()
+            self._observer.taken(key, waited=self._waited.pop(key))
+        except BaseException:
+            # The block is not entered, so nothing else would put the key back.
+            self._waited.pop(key, None)
+            self._put_back(key, self._release(key))
+            raise
+
+    def _report_added(self) -> None:
+        """Report keys that became pending; called last, because the observer may raise."""
+        while self._unreported and self._observer is not None:
+            key, priority = self._unreported.popleft()
+            self._observer.added(key, priority=priority)
+
+    async def _wait(self) -> K:
+        """Wait until there is a key for this task."""
+        in_front = False
+        while not self._is_shut_down:
+            waiter = await self._workers.wait(in_front=in_front)
+            if waiter.has_key:
+                return waiter.key
+            self._make_due_pending()
+            if self._ready.size:
+                key = self._pop_ready(trio.current_time())
+                self._hand_out()
+                return key
+            in_front = True  # another task has taken or removed the due key meanwhile
+        raise trio.EndOfChannel
+
+    # --- done ---
 
     def _finish(self, key: K, error: BaseException | None) -> None:
-        _, priority = self._processing[key]
-        is_decided = key in self._decided
-        self._decided.discard(key)
-        try:
-            super()._finish(key, error)
-        finally:
-            if is_decided:
-                pass
-            elif error is None:
-                self.limiter.forget(key)
-            elif isinstance(error, Exception):
-                if self._is_shut_down:
-                    self._give_back(key, priority)
-                else:
-                    self.add_after(key, self.limiter.when(key), priority=priority)
+        """End a take's block."""
+        began, priority = self._processing[key]
+        self._release(key)
+        if error is not None and not isinstance(error, Exception):
+            self._put_back(key, priority)
+        if self._observer is not None:
+            self._observer.finished(key, duration=trio.current_time() - began)
+
+    def _release(self, key: K) -> int:
+        """End the processing of a key; return the priority with which it was taken."""
+        _, priority = self._processing.pop(key)
+        again = self._pending.get(key)
+        if again is not None:
+            self._ready.push(key, again)
+            if self._workers.waiters:
+                self._hand_out()
+        elif self._drained is not None and not self._pending and not self._processing:
+            self._drained.set()
+        return priority
+
+    def _put_back(self, key: K, priority: int) -> None:
+        """Add a key whose work did not finish."""
+        if not self._is_shut_down:
+            self.add(key, priority=priority)
+        elif key not in self._pending:
+            self._unfinished[key] = None
+            if self.name:
+                logger.warning("queue %s: %r is unfinished and not added again after the shutdown", self.name, key)
+
+    # --- shutting down ---
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether the queue rejects further keys."""
+        return self._is_shut_down
+
+    def shut_down(self) -> None:
+        """Reject further keys, hand out the pending ones, then end :meth:`take` for all workers.
+
+        Delayed keys no longer become due.
+        A key that was added while it is processed is still handed out once more.
+        This does not wait; :meth:`drain` does.
+        """
+        if self._is_shut_down:
+            return
+        self._add_due()
+        self._is_shut_down = True
+        if self.name and (self._pending or self._delayed or self._processing):
+            counts = len(self._pending), len(self._processing), len(self._delayed)
+            logger.info("queue %s: shut down; %d keys pending, %d processing, %d delayed dropped", self.name, *counts)
+        self._workers.wake_all()
+
+    async def drain(self) -> Remaining[K]:
+        """Shut the queue down and wait until the workers have processed every pending key.
+
+        The caller limits the time with ``trio.move_on_after``; :meth:`remaining` then lists what was left.
+        A worker must not call this inside the block of a take, for which it would wait.
+
+        Returns:
+            The keys that will not be processed: those that were delayed, and those whose work did not finish.
+
+        Cancellation: the queue stays shut down; the workers continue.
+        """
+        self.shut_down()
+        await trio.lowlevel.checkpoint()
+        if self._pending or self._processing:
+            if self._drained is None:
+                self._drained = trio.Event()
+            try:
+                await self._drained.wait()
+            except trio.Cancelled:
+                if self.name:
+                    counts = len(self._pending), len(self._processing)
+                    logger.warning("queue %s: drain cancelled; %d keys pending, %d processing", self.name, *counts)
+                raise
+        return self.remaining()
+
+    def remaining(self) -> Remaining[K]:
+        """List the keys that the queue holds."""
+        self._add_due()
+        return Remaining(
+            processing=tuple(self._processing),
+            ready=tuple(self._ready),
+            delayed=tuple(self._delayed),
+            unfinished=tuple(self._unfinished),
+        )
+
+    def statistics(self) -> QueueStatistics:
+        """Count and measure."""
+        self._add_due()
+        now = trio.current_time()
+        running = [now - began for began, _ in self._processing.values()]
+        return QueueStatistics(
+            depth=len(self._pending),
+            depth_by_priority=MappingProxyType(dict(Counter(self._pending.values()))),
+            delayed=len(self._delayed),
+            processing=len(running),
+            adds=self._adds,
+            retries=self._retries,
+            longest_running=max(running, default=0.0),
+            unfinished_work=sum(running),
+            tasks_waiting=len(self._workers.waiters),
+            is_shut_down=self._is_shut_down,
+        )

@@ -1,4 +1,4 @@
-"""The work queue's core: one worker for each key, no wish forgotten, nothing lost by cancellation, a defined end."""
+"""WorkQueue: one worker for each key, no add forgotten, no key lost by cancellation, shutdown and drain."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import trio
 import trio.lowlevel
 import trio.testing
 
-from trioformer.workqueue import RateLimitingQueue, WorkQueue
-from trioformer.workqueue import _queue as room
+from trioformer.workqueue import RateLimitingQueue, WorkQueue, _work_queue
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:
-    """Every key that is ready now, in order; each is done at once."""
+    """Take every key that is ready, in order; each is done immediately."""
     found = []
     while len(queue):
         async with queue.take() as key:
@@ -28,7 +27,7 @@ async def taken(queue: WorkQueue[str]) -> list[str]:
 
 
 class Workers:
-    """Workers that hold what they take until they are told otherwise."""
+    """Workers that hold a key until :meth:`finish` is called."""
 
     def __init__(self, queue: WorkQueue[str], nursery: trio.Nursery) -> None:
         self.queue = queue
@@ -38,7 +37,7 @@ class Workers:
         self.ended = 0
 
     async def run(self, name: str = "") -> None:
-        """Take one key after the other."""
+        """Take keys until the queue is shut down."""
         while True:
             try:
                 async with self.queue.take() as key:
@@ -54,24 +53,24 @@ class Workers:
                 return
 
     async def start(self, name: str = "") -> None:
-        """Start one, and wait until it holds a key or waits for one."""
+        """Start a worker, and wait until it holds a key or waits for one."""
         self.nursery.start_soon(self.run, name)
         await trio.testing.wait_all_tasks_blocked()
 
     async def finish(self, key: str) -> None:
-        """Let the worker that holds a key be done with it."""
+        """End the work on a key."""
         self.held[key].set()
         await trio.testing.wait_all_tasks_blocked()
 
 
-async def test_keys_come_out_in_the_order_in_which_they_went_in() -> None:
+async def test_keys_are_taken_in_the_order_in_which_they_were_added() -> None:
     queue = WorkQueue[str]()
     for key in "cab":
         assert queue.add(key)
     assert await taken(queue) == ["c", "a", "b"]
 
 
-async def test_the_length_counts_what_could_be_taken_now() -> None:
+async def test_the_length_is_the_number_of_ready_keys() -> None:
     """client-go: TestLen"""
     queue = WorkQueue[str]()
     queue.add("foo")
@@ -90,7 +89,7 @@ async def test_a_key_that_is_added_again_while_it_waits_is_handed_out_once() -> 
     assert await taken(queue) == ["bar"]
 
 
-async def test_a_key_that_is_added_while_it_is_processed_comes_again_when_that_is_done() -> None:
+async def test_a_key_that_is_added_while_it_is_processed_is_handed_out_once_more() -> None:
     """client-go: TestReinsert"""
     queue = WorkQueue[str]()
     queue.add("foo")
@@ -100,7 +99,7 @@ async def test_a_key_that_is_added_while_it_is_processed_comes_again_when_that_i
     assert await taken(queue) == ["foo"]
 
 
-async def test_a_key_that_comes_again_stands_behind_those_that_came_meanwhile() -> None:
+async def test_a_key_that_was_added_while_it_was_processed_is_placed_last() -> None:
     queue = WorkQueue[str]()
     queue.add("foo")
     async with queue.take() as key:
@@ -128,7 +127,7 @@ async def test_a_second_worker_gets_a_key_only_when_the_first_is_done_and_only_o
 
 
 @pytest.mark.parametrize("drains", [False, True])
-async def test_many_producers_and_workers_never_have_a_key_twice_at_once(
+async def test_with_many_producers_and_workers_a_key_never_has_two_workers(
     drains: bool, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestBasic"""
@@ -163,7 +162,7 @@ async def test_many_producers_and_workers_never_have_a_key_twice_at_once(
 
 
 @pytest.mark.parametrize("drains", [False, True])
-async def test_every_worker_adds_every_key_again_and_each_is_handled_that_often(drains: bool) -> None:
+async def test_a_key_is_processed_once_for_each_time_its_worker_added_it(drains: bool) -> None:
     """client-go: TestAddWhileProcessing"""
     queue = WorkQueue[int]()
     handled = Counter[int]()
@@ -186,7 +185,7 @@ async def test_every_worker_adds_every_key_again_and_each_is_handled_that_often(
     assert handled == Counter(dict.fromkeys(range(50), 20))
 
 
-async def test_workers_are_served_in_the_order_in_which_they_came(nursery: trio.Nursery) -> None:
+async def test_workers_receive_keys_in_the_order_in_which_they_began_to_wait(nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     workers = Workers(queue, nursery)
     for name in "123":
@@ -201,7 +200,7 @@ async def test_workers_are_served_in_the_order_in_which_they_came(nursery: trio.
     nursery.cancel_scope.cancel()
 
 
-async def test_nobody_snatches_a_key_that_was_handed_to_a_waiting_worker(nursery: trio.Nursery) -> None:
+async def test_no_other_worker_takes_a_key_that_was_handed_to_a_waiting_one(nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     workers = Workers(queue, nursery)
     await workers.start("waiting ")
@@ -210,13 +209,13 @@ async def test_nobody_snatches_a_key_that_was_handed_to_a_waiting_worker(nursery
     assert queue.remaining().processing == ("a",)
     with trio.move_on_after(0):
         async with queue.take():
-            pytest.fail("there was nothing left to take")
+            pytest.fail("no key was left")
     await trio.testing.wait_all_tasks_blocked()
     assert workers.log == ["waiting a"]
     nursery.cancel_scope.cancel()
 
 
-async def test_the_queue_does_not_keep_what_was_taken_from_it() -> None:
+async def test_the_queue_keeps_no_reference_to_a_key_that_is_done() -> None:
     """client-go: TestGarbageCollection"""
 
     class Key:
@@ -237,10 +236,10 @@ async def test_the_queue_does_not_keep_what_was_taken_from_it() -> None:
 
 
 CALLS = 13
-"""Python functions that one key calls, from add to done: 12; benchmarks/work_queue.py measures the time."""
+"""Limit of Python function calls per key, from add to done (12 today); benchmarks/work_queue.py measures the time."""
 
 
-async def test_a_key_costs_few_calls(mock_clock: trio.testing.MockClock) -> None:
+async def test_adding_and_taking_a_key_needs_few_calls(mock_clock: trio.testing.MockClock) -> None:
     queue = WorkQueue[int]()
     calls = Counter[str]()
 
@@ -263,11 +262,11 @@ async def test_a_key_costs_few_calls(mock_clock: trio.testing.MockClock) -> None
     assert sum(calls.values()) / 100 <= CALLS, calls
 
 
-async def test_a_queue_is_true_even_when_it_is_empty() -> None:
+async def test_an_empty_queue_is_true() -> None:
     assert WorkQueue[str]()
 
 
-async def test_its_repr_names_it_and_counts() -> None:
+async def test_the_repr_has_the_name_and_the_counts() -> None:
     queue = WorkQueue[str](name="pods")
     queue.add("a")
     queue.add_after("b", 5)
@@ -281,21 +280,21 @@ async def test_its_repr_names_it_and_counts() -> None:
 # --- checkpoints ---
 
 
-async def test_taking_is_a_checkpoint_when_it_waited() -> None:
+async def test_a_take_that_waits_is_a_checkpoint() -> None:
     queue = WorkQueue[str]()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(lambda: queue.process(takes_nothing))
+        nursery.start_soon(lambda: queue.process(do_nothing))
         await trio.testing.wait_all_tasks_blocked()
         queue.add("a")
         queue.shut_down()
 
 
-async def takes_nothing(key: str) -> None:
-    """Handle a key without a checkpoint."""
+async def do_nothing(key: str) -> None:
+    """Process a key without a checkpoint."""
 
 
 async def was_a_checkpoint(queue: WorkQueue[str]) -> bool:
-    """Take a key that is ready."""
+    """Take a ready key, and return whether that was a checkpoint."""
     assert len(queue)
     try:
         with trio.testing.assert_no_checkpoints():
@@ -306,17 +305,17 @@ async def was_a_checkpoint(queue: WorkQueue[str]) -> bool:
     return False
 
 
-async def test_the_first_take_and_then_every_slice_is_a_checkpoint(
+async def test_the_first_take_of_every_slice_is_a_checkpoint(
     monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
 ) -> None:
-    monkeypatch.setattr(room, "SLICE_ITEMS", 3)
+    monkeypatch.setattr(_work_queue, "SLICE_ITEMS", 3)
     queue = WorkQueue[str]()
     for key in "abcdefgh":
         queue.add(key)
     assert [await was_a_checkpoint(queue) for _ in range(8)] == [True, False, False] * 2 + [True, False]
 
 
-async def test_workers_that_never_wait_let_others_run_once_a_millisecond(mock_clock: trio.testing.MockClock) -> None:
+async def test_takes_that_never_wait_are_a_checkpoint_once_a_millisecond(mock_clock: trio.testing.MockClock) -> None:
     queue = WorkQueue[str]()
     seen = []
     for key in "abcdefgh":
@@ -334,7 +333,7 @@ async def test_a_take_that_waited_begins_a_slice(autojump_clock: trio.testing.Mo
     assert not await was_a_checkpoint(queue)
 
 
-async def test_what_comes_due_while_others_run_is_found_by_the_take_that_let_them(
+async def test_a_take_finds_keys_that_became_due_during_its_checkpoint(
     mock_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
     async def pass_time(passed: list[bool]) -> None:
@@ -342,7 +341,7 @@ async def test_what_comes_due_while_others_run_is_found_by_the_take_that_let_the
         passed.append(True)
 
     seen = set()
-    for _ in range(40):  # which of two tasks runs first is left to chance
+    for _ in range(40):  # which of two tasks runs first is random
         queue = WorkQueue[str]()
         queue.add("a")
         queue.add_after("due", 1, priority=1)
@@ -354,40 +353,40 @@ async def test_what_comes_due_while_others_run_is_found_by_the_take_that_let_the
     assert seen == {(False, "a"), (True, "due")}
 
 
-async def test_a_cancelled_worker_takes_nothing_at_a_slices_end() -> None:
+async def test_a_take_that_is_cancelled_at_its_checkpoint_takes_no_key() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     with trio.move_on_after(0):
         async with queue.take():
-            pytest.fail("it was cancelled before")
+            pytest.fail("the take was cancelled")
     assert queue.remaining().ready == ("a",)
 
 
 # --- cancellation ---
 
 
-async def test_cancelling_a_waiting_worker_loses_nothing(nursery: trio.Nursery) -> None:
+async def test_cancelling_a_waiting_worker_loses_no_key(nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     with trio.move_on_after(0):
         async with queue.take():
-            pytest.fail("there was nothing to take")
+            pytest.fail("there was no key")
     queue.add("a")
     assert await taken(queue) == ["a"]
     assert queue.statistics().tasks_waiting == 0
 
 
-async def test_a_worker_that_is_cancelled_as_it_is_handed_a_key_gives_it_back() -> None:
+async def test_a_worker_that_is_cancelled_as_it_receives_a_key_puts_it_back() -> None:
     queue = WorkQueue[str]()
     async with trio.open_nursery() as nursery:
         workers = Workers(queue, nursery)
         await workers.start()
         queue.add("a")
         nursery.cancel_scope.cancel()
-    assert workers.log == ["a"]  # it had it, and its first checkpoint said so
+    assert workers.log == ["a"]  # it received the key, and was cancelled at its first checkpoint
     assert queue.remaining().ready == ("a",)
 
 
-async def test_a_worker_that_is_cancelled_before_it_is_handed_a_key_leaves_it_to_the_next() -> None:
+async def test_when_a_waiting_worker_is_cancelled_the_next_one_receives_the_key() -> None:
     queue = WorkQueue[str]()
     async with trio.open_nursery() as nursery:
         workers = Workers(queue, nursery)
@@ -403,7 +402,7 @@ async def test_a_worker_that_is_cancelled_before_it_is_handed_a_key_leaves_it_to
         nursery.cancel_scope.cancel()
 
 
-async def test_work_that_is_cancelled_is_done_and_goes_back() -> None:
+async def test_a_key_whose_work_is_cancelled_goes_back_with_its_priority() -> None:
     queue = WorkQueue[str]()
     queue.add("a", priority=7)
     queue.add("b", priority=7)
@@ -417,7 +416,7 @@ async def test_work_that_is_cancelled_is_done_and_goes_back() -> None:
     assert await taken(queue) == ["b", "a"]
 
 
-async def test_work_that_is_cancelled_hands_its_key_to_a_worker_that_waits(nursery: trio.Nursery) -> None:
+async def test_a_key_whose_work_is_cancelled_goes_to_a_waiting_worker(nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     workers = Workers(queue, nursery)
     await workers.start()
@@ -434,7 +433,7 @@ async def test_work_that_is_cancelled_hands_its_key_to_a_worker_that_waits(nurse
     nursery.cancel_scope.cancel()
 
 
-async def test_an_exception_in_the_block_is_the_callers_and_the_key_is_done() -> None:
+async def test_an_exception_in_the_block_is_raised_and_the_key_is_done() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     with pytest.raises(KeyError):
@@ -443,7 +442,7 @@ async def test_an_exception_in_the_block_is_the_callers_and_the_key_is_done() ->
     assert not queue.remaining()
 
 
-async def test_an_exception_in_the_block_does_not_take_back_what_was_added_meanwhile() -> None:
+async def test_a_key_that_was_added_in_a_block_that_raises_is_pending() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
 
@@ -456,7 +455,7 @@ async def test_an_exception_in_the_block_does_not_take_back_what_was_added_meanw
     assert await taken(queue) == ["a"]
 
 
-async def test_leaving_the_block_early_is_being_done() -> None:
+async def test_a_key_is_done_when_its_block_is_left_by_break() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     while True:
@@ -465,13 +464,13 @@ async def test_leaving_the_block_early_is_being_done() -> None:
     assert not queue.remaining()
 
 
-async def test_a_take_is_for_one_block() -> None:
+async def test_a_take_can_be_entered_only_once() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     queue.add("b")
     take = queue.take()
     async with take:
-        with pytest.raises(RuntimeError, match="call take\\(\\) for each"):
+        with pytest.raises(RuntimeError, match="call take\\(\\) again for each"):
             async with take:
                 pytest.fail("it was entered twice")
     assert queue.remaining().ready == ("b",)
@@ -490,7 +489,7 @@ async def test_one_task_may_hold_several_keys() -> None:
 # --- process ---
 
 
-async def test_an_error_of_the_work_cancels_the_other_workers_and_leaves_in_a_group() -> None:
+async def test_an_error_of_the_work_cancels_the_other_workers_and_is_in_a_group() -> None:
     queue = WorkQueue[str]()
     for key in ("fine", "bad", "next"):
         queue.add(key)
@@ -506,7 +505,7 @@ async def test_an_error_of_the_work_cancels_the_other_workers_and_leaves_in_a_gr
     assert set(queue.remaining().ready) == {"fine", "next"}
 
 
-async def test_an_error_of_the_work_is_not_kept_by_a_cycle() -> None:
+async def test_an_error_of_the_work_is_in_no_reference_cycle() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
 
@@ -528,7 +527,7 @@ async def test_an_error_of_the_work_is_not_kept_by_a_cycle() -> None:
         gc.enable()
 
 
-async def test_processing_gives_back_its_keys_when_it_is_cancelled() -> None:
+async def test_process_puts_its_keys_back_when_it_is_cancelled() -> None:
     queue = WorkQueue[str]()
     for key in "abc":
         queue.add(key)
@@ -544,15 +543,15 @@ async def test_processing_gives_back_its_keys_when_it_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("workers", [0, -1])
-async def test_there_is_at_least_one_worker(workers: int) -> None:
-    with pytest.raises(ValueError, match="at least one worker"):
-        await WorkQueue[str]().process(takes_nothing, workers=workers)
+async def test_process_needs_at_least_one_worker(workers: int) -> None:
+    with pytest.raises(ValueError, match="workers must be at least 1"):
+        await WorkQueue[str]().process(do_nothing, workers=workers)
 
 
-# --- the end ---
+# --- shutdown and drain ---
 
 
-async def test_a_queue_that_is_shut_down_refuses_keys_and_hands_out_what_it_has() -> None:
+async def test_after_the_shutdown_keys_are_rejected_and_pending_ones_handed_out() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     assert not queue.is_shut_down
@@ -566,7 +565,7 @@ async def test_a_queue_that_is_shut_down_refuses_keys_and_hands_out_what_it_has(
     assert await taken(queue) == ["a"]
     with pytest.raises(trio.EndOfChannel):
         async with queue.take():
-            pytest.fail("there was nothing to take")
+            pytest.fail("there was no key")
 
 
 async def test_shutting_down_ends_every_worker_that_waits(nursery: trio.Nursery) -> None:
@@ -590,7 +589,7 @@ async def test_shutting_down_does_not_wait_for_work() -> None:
         assert queue.remaining().processing == ("foo", "bar")
 
 
-async def test_a_worker_may_shut_the_queue_down_from_inside_its_block() -> None:
+async def test_a_worker_may_shut_the_queue_down_inside_its_block() -> None:
     queue = WorkQueue[str]()
     for key in "abc":
         queue.add(key)
@@ -604,7 +603,7 @@ async def test_a_worker_may_shut_the_queue_down_from_inside_its_block() -> None:
     assert seen == ["a", "b", "c"]
 
 
-async def test_draining_waits_until_what_was_taken_is_done(nursery: trio.Nursery) -> None:
+async def test_drain_waits_until_the_taken_keys_are_done(nursery: trio.Nursery) -> None:
     """client-go: TestQueueDrainageUsingShutDownWithDrain"""
     queue = WorkQueue[str]()
     drained = Draining(queue)
@@ -616,7 +615,7 @@ async def test_draining_waits_until_what_was_taken_is_done(nursery: trio.Nursery
             await trio.testing.wait_all_tasks_blocked()
             with pytest.raises(trio.EndOfChannel):
                 async with queue.take():
-                    pytest.fail("there was nothing left to take")
+                    pytest.fail("no key was left")
         await trio.testing.wait_all_tasks_blocked()
         assert not drained.is_over
     await trio.testing.wait_all_tasks_blocked()
@@ -624,19 +623,19 @@ async def test_draining_waits_until_what_was_taken_is_done(nursery: trio.Nursery
 
 
 class Draining:
-    """A task that drains a queue."""
+    """A task that drains a queue, and whether it is over."""
 
     def __init__(self, queue: WorkQueue[str]) -> None:
         self.queue = queue
         self.is_over = False
 
     async def run(self) -> None:
-        """Drain it."""
+        """Drain the queue."""
         await self.queue.drain()
         self.is_over = True
 
 
-async def test_draining_waits_for_what_comes_again_when_its_work_is_done(nursery: trio.Nursery) -> None:
+async def test_drain_waits_for_keys_that_were_added_while_they_were_processed(nursery: trio.Nursery) -> None:
     """client-go: TestQueueDrainageUsingShutDownWithDrainWithDirtyItem"""
     queue = WorkQueue[str]()
     drained = Draining(queue)
@@ -647,19 +646,19 @@ async def test_draining_waits_for_what_comes_again_when_its_work_is_done(nursery
         await trio.testing.wait_all_tasks_blocked()
         with pytest.raises(trio.EndOfChannel):
             async with queue.take():
-                pytest.fail("nobody else may have it now")
+                pytest.fail("the key is being processed")
     await trio.testing.wait_all_tasks_blocked()
     assert not drained.is_over
     async with queue.take() as key:
         assert key == "foo"
         with pytest.raises(trio.EndOfChannel):
             async with queue.take():
-                pytest.fail("that was all")
+                pytest.fail("no key was left")
     await trio.testing.wait_all_tasks_blocked()
     assert drained.is_over
 
 
-async def test_a_drain_is_over_when_its_deadline_is_and_says_what_is_left(
+async def test_remaining_lists_the_keys_when_drain_exceeds_its_deadline(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestForceQueueShutdownUsingShutDown"""
@@ -676,7 +675,7 @@ async def test_a_drain_is_over_when_its_deadline_is_and_says_what_is_left(
         assert (left.processing, left.ready, left.delayed) == (("foo", "bar"), ("waits",), ("later",))
 
 
-async def test_draining_an_idle_queue_is_a_checkpoint_and_returns_at_once() -> None:
+async def test_drain_of_an_idle_queue_is_a_checkpoint_and_does_not_wait() -> None:
     queue = WorkQueue[str]()
     with trio.testing.assert_checkpoints():
         assert not await queue.drain()
@@ -684,7 +683,7 @@ async def test_draining_an_idle_queue_is_a_checkpoint_and_returns_at_once() -> N
         assert not await queue.drain()
 
 
-async def test_several_may_wait_for_the_same_drain(nursery: trio.Nursery) -> None:
+async def test_several_tasks_may_drain_the_same_queue(nursery: trio.Nursery) -> None:
     queue = WorkQueue[str]()
     drains = [Draining(queue), Draining(queue)]
     queue.add("a")
@@ -696,7 +695,7 @@ async def test_several_may_wait_for_the_same_drain(nursery: trio.Nursery) -> Non
     assert [each.is_over for each in drains] == [True, True]
 
 
-async def test_work_that_is_cancelled_after_the_shutdown_is_told_as_unfinished() -> None:
+async def test_a_key_whose_work_is_cancelled_after_the_shutdown_is_unfinished() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     with trio.CancelScope() as scope:
@@ -708,7 +707,7 @@ async def test_work_that_is_cancelled_after_the_shutdown_is_told_as_unfinished()
     assert (left.processing, left.ready, left.unfinished) == ((), (), ("a",))
 
 
-async def test_a_key_that_is_refused_while_a_worker_has_it_is_told_as_unfinished() -> None:
+async def test_a_key_that_is_rejected_while_it_is_processed_is_unfinished() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     queue.add("again")
@@ -716,14 +715,14 @@ async def test_a_key_that_is_refused_while_a_worker_has_it_is_told_as_unfinished
         queue.add(again)
         queue.shut_down()
         assert not queue.add(first)
-        assert not queue.add(again)  # it comes again anyway
+        assert not queue.add(again)  # it is pending
         assert not queue.add("never seen")
     assert await taken(queue) == ["again"]
     left = await queue.drain()
     assert left.unfinished == ("a",)
 
 
-async def test_work_that_comes_again_anyway_is_not_unfinished_when_it_is_cancelled() -> None:
+async def test_a_pending_key_whose_work_is_cancelled_is_not_unfinished() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     with trio.CancelScope() as scope:
@@ -736,17 +735,17 @@ async def test_work_that_comes_again_anyway_is_not_unfinished_when_it_is_cancell
     assert not await queue.drain()
 
 
-async def test_a_queue_that_is_shut_down_under_load_hands_out_all_it_took(
+async def test_a_queue_that_is_drained_under_load_processes_all_accepted_keys(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     queue = WorkQueue[int]()
     accepted: set[int] = set()
-    refused: set[int] = set()
+    rejected: set[int] = set()
     handled: list[int] = []
 
     async def produce(first: int) -> None:
         for key in range(first, 1_000, 10):
-            (accepted if queue.add(key) else refused).add(key)
+            (accepted if queue.add(key) else rejected).add(key)
             await trio.sleep(0.01)
 
     async def handle(key: int) -> None:
@@ -762,14 +761,14 @@ async def test_a_queue_that_is_shut_down_under_load_hands_out_all_it_took(
             assert not await queue.drain()
     assert sorted(handled) == sorted(accepted)
     assert len(accepted) == 410
-    assert accepted | refused == set(range(1_000))
+    assert accepted | rejected == set(range(1_000))
 
 
-# --- never more than one state away from the truth: cancel a scene at each of its checkpoints ---
+# --- a scenario is cancelled at each of its checkpoints ---
 
 
-async def cancelled_at(checkpoint: int, scene: Callable[[], Awaitable[None]]) -> bool:
-    """Run a scene and cancel it at its n-th checkpoint; returns whether it came so far."""
+async def cancelled_at(checkpoint: int, scenario: Callable[[], Awaitable[None]]) -> bool:
+    """Run a scenario and cancel it at its n-th checkpoint; return whether it had that many."""
     passed = 0
     with trio.CancelScope() as scope:
 
@@ -783,22 +782,24 @@ async def cancelled_at(checkpoint: int, scene: Callable[[], Awaitable[None]]) ->
         count = Count()
         trio.lowlevel.add_instrument(count)
         try:
-            await scene()
+            await scenario()
         finally:
             trio.lowlevel.remove_instrument(count)
     return scope.cancelled_caught
 
 
-async def test_wherever_everything_is_cancelled_no_key_is_lost(autojump_clock: trio.testing.MockClock) -> None:
+async def test_no_key_is_lost_when_everything_is_cancelled_at_any_checkpoint(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     cancelled = 0
     for checkpoint in range(1, 400):
         queue = RateLimitingQueue[str]()
-        wanted: set[str] = set()
+        added: set[str] = set()
         handled: set[str] = set()
 
         async def handle(
             key: str,
-            wanted: set[str] = wanted,
+            added: set[str] = added,
             handled: set[str] = handled,
             queue: RateLimitingQueue[str] = queue,
         ) -> None:
@@ -812,26 +813,26 @@ async def test_wherever_everything_is_cancelled_no_key_is_lost(autojump_clock: t
             await trio.lowlevel.checkpoint()
             handled.add(key)
 
-        async def scene(
-            wanted: set[str] = wanted,
+        async def scenario(
+            added: set[str] = added,
             queue: RateLimitingQueue[str] = queue,
             handle: Callable[[str], Awaitable[None]] = handle,
         ) -> None:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(lambda: queue.process(handle, workers=3))
                 for key in ("a", "b", "fails", "c", "d"):
-                    wanted.add(key)
+                    added.add(key)
                     queue.add(key)
                     await trio.lowlevel.checkpoint()
-                wanted.add("later")
+                added.add("later")
                 queue.add_after("later", 0.05)
                 await trio.sleep(1)
                 await queue.drain()
 
-        was_cancelled = await cancelled_at(checkpoint, scene)
+        was_cancelled = await cancelled_at(checkpoint, scenario)
         left = queue.remaining()
         assert left.processing == ()
-        assert handled | {*left.ready, *left.delayed, *left.unfinished} == wanted
+        assert handled | {*left.ready, *left.delayed, *left.unfinished} == added
         assert queue.statistics().tasks_waiting == 0
         cancelled += was_cancelled
         if not was_cancelled:

@@ -1,8 +1,8 @@
-"""The queue beside a model of it that is as simple as can be: everything that both can say is compared after each step.
+"""The queue is compared with a simple model after each of many random steps.
 
-Workers are tasks that take one key and hold it until they are told how to end, so that any number of them may wait or
-work while other things happen.
-The ordinary run lets hypothesis choose the steps, and ``--long`` draws a million of them.
+Workers are tasks that take one key and hold it until the test ends them, so any number of them may wait or work during
+other steps.
+The ordinary run lets hypothesis choose the steps; ``--long`` takes a million random ones.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ DELAYS = (0.0, 1.0, 2.0, 5.0)
 
 @attrs.define(eq=False)
 class Model:
-    """The queue as its documentation tells it, with lists instead of good ideas."""
+    """The queue as documented, in simple data structures."""
 
     oldest_every: int | None = None
     now: float = 0.0
-    clock: int = 0  # counts places, so that first come can be told from first served
+    clock: int = 0  # a number for every change of the order
     pending: dict[str, int] = attrs.field(factory=dict)  # priority
-    arrived: dict[str, int] = attrs.field(factory=dict)  # of ready keys: when they came,
-    placed: dict[str, int] = attrs.field(factory=dict)  # and when to this priority
+    arrived: dict[str, int] = attrs.field(factory=dict)  # of ready keys: when they were added,
+    placed: dict[str, int] = attrs.field(factory=dict)  # and when with this priority
     delayed: dict[str, tuple[float, int, int]] = attrs.field(factory=dict)  # due, place, priority
     processing: dict[str, tuple[float, int]] = attrs.field(factory=dict)  # since, priority
     waiting: list[int] = attrs.field(factory=list)
     held: dict[int, str] = attrs.field(factory=dict)
-    decided: set[str] = attrs.field(factory=set)
+    rate_limited: set[str] = attrs.field(factory=set)
     failures: Counter[str] = attrs.field(factory=Counter)
     unfinished: list[str] = attrs.field(factory=list)
     is_shut_down: bool = False
@@ -63,7 +63,7 @@ class Model:
     def ready(self) -> list[str]:
         return sorted(self.placed, key=lambda key: (-self.pending[key], self.placed[key]))
 
-    def request(self, key: str, priority: int) -> None:
+    def make_pending(self, key: str, priority: int) -> None:
         if key not in self.pending:
             self.adds += 1
             self.pending[key] = priority
@@ -74,15 +74,15 @@ class Model:
             if key in self.placed:
                 self.placed[key] = self.tick()
 
-    def catch_up(self) -> None:
+    def hand_out(self) -> None:
         if not self.is_shut_down:
             for key in sorted(self.delayed, key=self.delayed.__getitem__):
                 if self.delayed[key][0] <= self.now:
-                    self.request(key, self.delayed.pop(key)[2])
+                    self.make_pending(key, self.delayed.pop(key)[2])
         while self.waiting and self.placed:
-            self.hand_to(self.waiting.pop(0))
+            self.hand_off(self.waiting.pop(0))
 
-    def hand_to(self, worker: int) -> None:
+    def hand_off(self, worker: int) -> None:
         key = self.ready()[0]
         if self.oldest_every is not None and len({self.pending[each] for each in self.placed}) > 1:
             self.choices += 1
@@ -95,15 +95,15 @@ class Model:
         self.held[worker] = key
 
     def add(self, key: str, priority: int) -> bool:
-        if self.refuses(key):
+        if self.rejects(key):
             return False
         if key in self.delayed:
             priority = max(priority, self.delayed.pop(key)[2])
-        self.request(key, priority)
-        self.catch_up()
+        self.make_pending(key, priority)
+        self.hand_out()
         return True
 
-    def refuses(self, key: str) -> bool:
+    def rejects(self, key: str) -> bool:
         if self.is_shut_down and key in self.processing:
             self.leave_unfinished(key)
         return self.is_shut_down
@@ -113,7 +113,7 @@ class Model:
             self.unfinished.append(key)
 
     def add_after(self, key: str, delay: float, priority: int | None) -> bool:
-        if self.refuses(key):
+        if self.rejects(key):
             return False
         if priority is None:
             priority = self.processing[key][1] if key in self.processing else 0
@@ -121,7 +121,7 @@ class Model:
             return self.add(key, priority)
         self.retries += 1
         if key in self.pending:
-            self.request(key, priority)
+            self.make_pending(key, priority)
         elif key not in self.delayed:
             self.delayed[key] = (self.now + delay, self.tick(), priority)
         else:
@@ -132,10 +132,10 @@ class Model:
         return True
 
     def add_rate_limited(self, key: str, priority: int | None) -> bool:
-        if self.refuses(key):
+        if self.rejects(key):
             return False
         if key in self.processing:
-            self.decided.add(key)
+            self.rate_limited.add(key)
         return self.add_after(key, self.when(key), priority)
 
     def when(self, key: str) -> float:
@@ -147,24 +147,24 @@ class Model:
         _, priority = self.processing.pop(key)
         if key in self.pending:
             self.arrived[key] = self.placed[key] = self.tick()
-            self.catch_up()
+            self.hand_out()
         if how == "cancelled":
             if self.is_shut_down:
                 self.leave_unfinished(key)
             else:
                 self.add(key, priority)
-        elif key not in self.decided:
+        elif key not in self.rate_limited:
             if how == "done":
                 del self.failures[key]
             elif self.is_shut_down:
                 self.leave_unfinished(key)
             else:
                 self.add_after(key, self.when(key), priority)
-        self.decided.discard(key)
+        self.rate_limited.discard(key)
 
 
-class ToldError(Exception):
-    """What a worker raises that is told to."""
+class WorkError(Exception):
+    """The exception of a worker that fails."""
 
 
 @attrs.define(eq=False)
@@ -172,12 +172,12 @@ class Worker:
     """A task that takes one key."""
 
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
-    told: trio.Event = attrs.field(factory=trio.Event)
+    ending: trio.Event = attrs.field(factory=trio.Event)
     how: str = ""
     key: str | None = None
 
     async def run(self, queue: RateLimitingQueue[str], held: set[str]) -> None:
-        with self.scope, suppress(ToldError, trio.EndOfChannel):
+        with self.scope, suppress(WorkError, trio.EndOfChannel):
             async with queue.take() as self.key:
                 await self.hold(self.key, held)
 
@@ -185,16 +185,16 @@ class Worker:
         assert key not in held
         held.add(key)
         try:
-            await self.told.wait()
+            await self.ending.wait()
         finally:
             held.discard(key)
         if self.how == "failed":
-            raise ToldError
+            raise WorkError
 
 
 @attrs.define(eq=False)
-class World:
-    """The queue and its model, to which the same is done."""
+class QueueAndModel:
+    """The queue and its model, on which the same operations are called."""
 
     nursery: trio.Nursery
     clock: trio.testing.MockClock
@@ -233,7 +233,7 @@ class World:
             return
         self.workers[self.numbers] = worker
         self.model.waiting.append(self.numbers)
-        self.model.catch_up()
+        self.model.hand_out()
         self.nursery.start_soon(worker.run, self.queue, self.held)
 
     def end(self, number: int, how: str) -> None:
@@ -242,17 +242,17 @@ class World:
         if how == "cancelled":
             worker.scope.cancel()
         else:
-            worker.told.set()
+            worker.ending.set()
         if number in self.model.waiting:
             self.model.waiting.remove(number)
         else:
             self.model.end(number, how)
 
     def advance(self, seconds: float) -> None:
-        # the tests look at the queue only between times: how far a jump goes at once does not matter
+        # The queue is compared only after a jump, so the length of the jump does not matter.
         self.clock.jump(seconds)
         self.model.now += seconds
-        self.model.catch_up()
+        self.model.hand_out()
 
     def shut_down(self) -> None:
         self.queue.shut_down()
@@ -288,15 +288,15 @@ class World:
 
 
 class Guest:
-    """A trio that runs only while it is asked to do something, since hypothesis' steps are plain functions."""
+    """A trio run in guest mode that runs only during :meth:`do`, since hypothesis' steps are plain functions."""
 
-    def __init__(self, make: Callable[[trio.Nursery, trio.testing.MockClock], World]) -> None:
+    def __init__(self, make: Callable[[trio.Nursery, trio.testing.MockClock], QueueAndModel]) -> None:
         self.clock = trio.testing.MockClock()
         self.make = make
-        self.world: World | None = None
+        self.both: QueueAndModel | None = None
         self.outcome: outcome.Outcome[None] | None = None
         self._calls = host.SimpleQueue[Callable[[], object]]()
-        self._todo: Callable[[World], None] | None = None
+        self._todo: Callable[[QueueAndModel], None] | None = None
         self._woken = trio.Event()
         trio.lowlevel.start_guest_run(
             self._main,
@@ -310,13 +310,13 @@ class Guest:
     async def _main(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
         async with trio.open_nursery() as nursery:
-            self.world = self.make(nursery, self.clock)
+            self.both = self.make(nursery, self.clock)
             while True:
                 self._is_idle = True
                 await self._woken.wait()
                 self._woken = trio.Event()
                 assert self._todo is not None
-                self._todo(self.world)
+                self._todo(self.both)
                 await trio.testing.wait_all_tasks_blocked()
 
     def _finished(self, result: outcome.Outcome[None]) -> None:
@@ -329,87 +329,87 @@ class Guest:
         if self.outcome is not None:
             self.outcome.unwrap()
 
-    def do(self, todo: Callable[[World], None]) -> None:
-        """Do it, and run until every task waits."""
+    def do(self, todo: Callable[[QueueAndModel], None]) -> None:
+        """Call a function in trio, and run until every task waits."""
         self._todo = todo
         self._token.run_sync_soon(lambda: self._woken.set())
         self._pump()
 
     def close(self) -> None:
-        """Cancel everything, and run to the end."""
+        """Cancel all tasks, and run until they have ended."""
         if self.outcome is None:
-            world = self.world
-            assert world is not None
-            self._token.run_sync_soon(world.nursery.cancel_scope.cancel)
+            both = self.both
+            assert both is not None
+            self._token.run_sync_soon(both.nursery.cancel_scope.cancel)
             while self.outcome is None:
                 self._calls.get()()
             self.outcome.unwrap()
 
 
 class QueueBesideModel(RuleBasedStateMachine):
-    """Steps in any order."""
+    """Calls the operations in any order."""
 
     guest: Guest | None = None
 
     @initialize(oldest_every=st.sampled_from([None, None, 2, 3]))
     def begin(self, oldest_every: int | None) -> None:
-        self.guest = Guest(lambda nursery, clock: World(nursery, clock, oldest_every))
+        self.guest = Guest(lambda nursery, clock: QueueAndModel(nursery, clock, oldest_every))
 
     @property
-    def world(self) -> World:
+    def both(self) -> QueueAndModel:
         assert self.guest is not None
-        assert self.guest.world is not None
-        return self.guest.world
+        assert self.guest.both is not None
+        return self.guest.both
 
-    def do(self, todo: Callable[[World], None]) -> None:
+    def do(self, todo: Callable[[QueueAndModel], None]) -> None:
         assert self.guest is not None
         self.guest.do(todo)
 
     @rule(key=st.sampled_from(KEYS), priority=st.sampled_from(PRIORITIES))
     def add(self, key: str, priority: int) -> None:
-        self.do(lambda world: world.add(key, priority))
+        self.do(lambda both: both.add(key, priority))
 
     @rule(key=st.sampled_from(KEYS), delay=st.sampled_from(DELAYS), priority=st.none() | st.sampled_from(PRIORITIES))
     def add_after(self, key: str, delay: float, priority: int | None) -> None:
-        self.do(lambda world: world.add_after(key, delay, priority))
+        self.do(lambda both: both.add_after(key, delay, priority))
 
     @rule(key=st.sampled_from(KEYS), priority=st.none() | st.sampled_from(PRIORITIES))
     def add_rate_limited(self, key: str, priority: int | None) -> None:
-        self.do(lambda world: world.add_rate_limited(key, priority))
+        self.do(lambda both: both.add_rate_limited(key, priority))
 
     @rule(key=st.sampled_from(KEYS))
     def cancel_delayed(self, key: str) -> None:
-        self.do(lambda world: world.cancel_delayed(key))
+        self.do(lambda both: both.cancel_delayed(key))
 
     @rule(key=st.sampled_from(KEYS))
     def forget(self, key: str) -> None:
-        self.do(lambda world: world.forget(key))
+        self.do(lambda both: both.forget(key))
 
     @rule()
     def take(self) -> None:
-        self.do(lambda world: world.take())
+        self.do(lambda both: both.take())
 
-    @precondition(lambda self: self.guest is not None and self.world.workers)
+    @precondition(lambda self: self.guest is not None and self.both.workers)
     @rule(data=st.data(), how=st.sampled_from(["done", "failed", "cancelled"]))
     def end(self, data: st.DataObject, how: str) -> None:
-        number = data.draw(st.sampled_from(sorted(self.world.workers)))
-        if number in self.world.model.waiting:
+        number = data.draw(st.sampled_from(sorted(self.both.workers)))
+        if number in self.both.model.waiting:
             how = "cancelled"
-        self.do(lambda world: world.end(number, how))
+        self.do(lambda both: both.end(number, how))
 
     @rule(seconds=st.sampled_from([0.5, 1.0, 3.0, 10.0]))
     def advance(self, seconds: float) -> None:
-        self.do(lambda world: world.advance(seconds))
+        self.do(lambda both: both.advance(seconds))
 
-    @precondition(lambda self: self.guest is not None and self.world.numbers > 5)
+    @precondition(lambda self: self.guest is not None and self.both.numbers > 5)
     @rule()
     def shut_down(self) -> None:
-        self.do(lambda world: world.shut_down())
+        self.do(lambda both: both.shut_down())
 
     @invariant()
-    def is_as_the_model(self) -> None:
+    def agrees_with_the_model(self) -> None:
         if self.guest is not None:
-            self.do(lambda world: world.compare())
+            self.do(lambda both: both.compare())
 
     def teardown(self) -> None:
         if self.guest is not None:
@@ -417,84 +417,86 @@ class QueueBesideModel(RuleBasedStateMachine):
 
 
 TestQueueBesideModel = QueueBesideModel.TestCase
-TestQueueBesideModel.settings = settings(stateful_step_count=40)  # as many examples as the profile says
+TestQueueBesideModel.settings = settings(stateful_step_count=40)  # the profile sets the number of examples
 
 
-def step(world: World, rng: random.Random) -> None:
-    """Do something."""
+def step(both: QueueAndModel, rng: random.Random) -> None:
+    """Call a random operation."""
     key = rng.choice(KEYS)
     priority = rng.choice(PRIORITIES)
-    waiting = len(world.model.waiting)
+    waiting = len(both.model.waiting)
     what = rng.random()
     if what < 0.25:
-        world.add(key, priority)
+        both.add(key, priority)
     elif what < 0.4:
-        world.add_after(key, rng.choice(DELAYS), rng.choice([None, priority]))
+        both.add_after(key, rng.choice(DELAYS), rng.choice([None, priority]))
     elif what < 0.45:
-        world.add_rate_limited(key, None)
+        both.add_rate_limited(key, None)
     elif what < 0.5:
-        world.cancel_delayed(key)
+        both.cancel_delayed(key)
     elif what < 0.52:
-        world.forget(key)
-    elif what < 0.72 and len(world.workers) < 8:
-        world.take()
-    elif what < 0.9 and world.workers:
-        number = rng.choice(list(world.workers))
-        how = "cancelled" if number in world.model.waiting else rng.choice(["done", "done", "failed", "cancelled"])
+        both.forget(key)
+    elif what < 0.72 and len(both.workers) < 8:
+        both.take()
+    elif what < 0.9 and both.workers:
+        number = rng.choice(list(both.workers))
+        how = "cancelled" if number in both.model.waiting else rng.choice(["done", "done", "failed", "cancelled"])
         if how != "cancelled" or waiting < 3 or rng.random() < 0.3:
-            world.end(number, how)
+            both.end(number, how)
     else:
-        world.advance(rng.choice([0.5, 1.0, 3.0]))
+        both.advance(rng.choice([0.5, 1.0, 3.0]))
 
 
 async def walk(steps: int, seed: int, clock: trio.testing.MockClock) -> None:
     rng = random.Random(seed)
     async with trio.open_nursery() as nursery:
         for begin in range(0, steps, 5_000):
-            world = World(nursery, clock, rng.choice([None, 2, 5]))
-            world.model.now = trio.current_time()
+            both = QueueAndModel(nursery, clock, rng.choice([None, 2, 5]))
+            both.model.now = trio.current_time()
             for _ in range(min(5_000, steps - begin)):
-                step(world, rng)
+                step(both, rng)
                 await trio.testing.wait_all_tasks_blocked()
-                world.compare()
-            world.shut_down()
-            while world.workers or world.model.placed:
-                if not world.workers:
-                    world.take()
+                both.compare()
+            both.shut_down()
+            while both.workers or both.model.placed:
+                if not both.workers:
+                    both.take()
                 await trio.testing.wait_all_tasks_blocked()
-                world.compare()
-                # One by one: trio shuffles what it wakes at once, and the model does not.
-                for number in list(world.workers):
-                    world.end(number, "done")
+                both.compare()
+                # One by one: trio runs tasks that wake together in random order, unlike the model.
+                for number in list(both.workers):
+                    both.end(number, "done")
                     await trio.testing.wait_all_tasks_blocked()
-                    world.compare()
-            left = await world.queue.drain()
+                    both.compare()
+            left = await both.queue.drain()
             assert (left.processing, left.ready) == ((), ())
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_thousands_of_random_steps_are_as_the_model(seed: int, mock_clock: trio.testing.MockClock) -> None:
+async def test_the_queue_agrees_with_the_model_in_thousands_of_random_steps(
+    seed: int, mock_clock: trio.testing.MockClock
+) -> None:
     await walk(3_000, seed, mock_clock)
 
 
 @pytest.mark.long
-async def test_a_million_random_steps_are_as_the_model(mock_clock: trio.testing.MockClock) -> None:
+async def test_the_queue_agrees_with_the_model_in_a_million_random_steps(mock_clock: trio.testing.MockClock) -> None:
     seed = random.SystemRandom().randrange(10**9)
     print("seed", seed)
     await walk(1_000_000, seed, mock_clock)
 
 
-def test_the_model_sees_what_is_wrong() -> None:
-    """A model that agrees with everything would be no test."""
+def test_a_difference_between_queue_and_model_is_detected() -> None:
+    """The comparison itself can fail."""
 
     async def run() -> None:
         async with trio.open_nursery() as nursery:
             clock = trio.lowlevel.current_clock()
             assert isinstance(clock, trio.testing.MockClock)
-            world = World(nursery, clock)
-            world.add("a", 0)
-            world.queue.add("a", priority=5)
+            both = QueueAndModel(nursery, clock)
+            both.add("a", 0)
+            both.queue.add("a", priority=5)
             with pytest.raises(AssertionError):
-                world.compare()
+                both.compare()
 
     trio.run(run, clock=trio.testing.MockClock(autojump_threshold=math.inf))
