@@ -96,7 +96,7 @@ def cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="module")
 def simple_cluster(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One that neither streams lists nor has a watch cache: everything comes from etcd."""
+    """A cluster with neither watch-list nor watch cache: every response comes from etcd."""
     flags = ("--feature-gates=WatchList=false", "--watch-cache=false")
     yield from started(assets, tmp_path_factory.mktemp("simple-cluster"), *flags)
 

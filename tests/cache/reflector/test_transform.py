@@ -415,9 +415,9 @@ async def test_a_storage_read_error_is_followed_by_a_list_even_inside_the_window
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestReflectorReplacesStoreOnUnsafeDelete"""
-    unreadable = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
+    storage_error = InternalServerError("corrupt object deleted", code=500, reason="StorageReadError")
     source = ScriptedListWatch(
-        [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, unreadable]]
+        [listing(pod("a"), pod("bad"), version=3), listing(pod("a"), version=9)], [[2.0, storage_error]]
     )
     sink = Sink()
     await play(source, sink, 20, internal_error_retry=30)
