@@ -256,18 +256,18 @@ async def test_what_is_measured_already_stays_so(client: Client) -> None:
     metrics.register_factory(factory, name="mine")
     controller = Controller("pods", Reconcile())
     metrics.register_controller(controller)
-    assert metrics.is_watching(factory)
-    assert metrics.is_watching(controller)
+    assert metrics.is_registered(factory)
+    assert metrics.is_registered(controller)
 
     async def start(context: ManagerContext) -> Controller:
         return controller
 
     async with running(client, {"pods": start}, metrics=metrics, factory=factory) as manager:
         manager.stop.set()
-    assert metrics.is_watching(factory)
-    assert metrics.is_watching(controller)
+    assert metrics.is_registered(factory)
+    assert metrics.is_registered(controller)
     metrics.unregister(factory)
-    assert not metrics.is_watching(factory)
+    assert not metrics.is_registered(factory)
 
 
 @pytest.mark.parametrize("target", [b"*", b"readyz", b"x/readyz", b"http://x/readyz"])

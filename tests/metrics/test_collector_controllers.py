@@ -1,4 +1,4 @@
-"""What a controller and its queue expose is what has happened to them: on an embedded server, in virtual time."""
+"""Metrics of controllers and queues, on an embedded server and in virtual time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Clock = trio.testing.MockClock
 
 @attrs.define(eq=False)
 class Scripted:
-    """Acts out the next step of the request's own script, and after its end succeeds."""
+    """A reconcile that runs the next step of the request's script, and succeeds when there is none."""
 
     scripts: dict[str, list[Step]]
 
@@ -51,7 +51,7 @@ class World:
     metrics: Metrics = attrs.field(factory=Metrics)
 
     def controller(self, name: str, scripts: dict[str, list[Step]], *, workers: int = 1, **more: float) -> Controller:
-        """A measured controller of all pods."""
+        """A controller of all pods with observers, registered with the metrics."""
         controller = Controller(
             name,
             Scripted(scripts),
@@ -80,14 +80,14 @@ async def world(*names: str) -> AsyncIterator[World]:
             nursery.cancel_scope.cancel()
 
 
-async def test_the_exposition_tells_what_has_happened_to_each_reconcile(autojump_clock: Clock) -> None:
+async def test_counters_of_reconciles_and_keys_match_what_happened(autojump_clock: Clock) -> None:
     scripts: dict[str, list[Step]] = {
-        "easy": [0.27],
+        "succeeds": [0.27],
         "flaky": [OSError("no"), OSError("no")],
-        "hopeless": [TerminalError("never")],
-        "lost": [TerminalError("never")],
+        "terminal": [TerminalError("never")],
+        "also-terminal": [TerminalError("never")],
         "slow": [1_000.0],
-        "patient": [RequeueAfter(60)],
+        "requeued": [RequeueAfter(60)],
     }
     async with world(*scripts) as here, trio.open_nursery() as nursery:
         controller = here.controller("web", scripts, workers=2, reconcile_deadline=17)
@@ -96,7 +96,7 @@ async def test_the_exposition_tells_what_has_happened_to_each_reconcile(autojump
         metrics = here.metrics
         of = partial(value, metrics, controller="web")
         assert by_label(metrics, "controller_runtime_reconcile_total", "result", controller="web") == {
-            "success": 4,  # all but the hopeless and the lost one, in the end
+            "success": 4,  # in the end all but the two terminal ones
             "requeue_after": 1,
             "error": 5,
             "cancelled": 0,
@@ -106,18 +106,18 @@ async def test_the_exposition_tells_what_has_happened_to_each_reconcile(autojump
         assert of("controller_runtime_reconcile_timeouts_total") == 1
         assert of("controller_runtime_active_workers") == 0
         assert of("controller_runtime_max_concurrent_reconciles") == 2
-        assert of("workqueue_adds_total", name="web") == 10  # 6 pods, 3 failures, and one that asked to come again
+        assert of("workqueue_adds_total", name="web") == 10  # 6 pods, 3 retries, and one RequeueAfter
         assert of("workqueue_retries_total", name="web") == 4
         assert by_label(metrics, "workqueue_depth", "priority", name="web", controller="web") == {"0": 0}
         assert of("workqueue_unfinished_work_seconds", name="web") == 0
         assert of("workqueue_longest_running_processor_seconds", name="web") == 0
-        # What the controller says of itself is the same.
+        # The controller's statistics agree.
         told = controller.statistics()
         assert (told.succeeded, told.failed, told.terminal, told.late) == (5, 5, 2, 1)
         nursery.cancel_scope.cancel()
 
 
-async def test_the_histograms_hold_how_long_it_took(autojump_clock: Clock) -> None:
+async def test_histograms_hold_the_durations_of_reconciles_and_waits(autojump_clock: Clock) -> None:
     scripts: dict[str, list[Step]] = {"a": [0.27], "b": [17.5], "c": [0.0]}
     async with world() as here, trio.open_nursery() as nursery:
         controller = here.controller("web", scripts)
@@ -143,15 +143,15 @@ async def test_the_histograms_hold_how_long_it_took(autojump_clock: Clock) -> No
         nursery.cancel_scope.cancel()
 
 
-async def test_a_scrape_during_work_tells_what_runs_and_what_waits(autojump_clock: Clock) -> None:
+async def test_a_scrape_during_work_has_running_and_waiting_keys(autojump_clock: Clock) -> None:
     scripts: dict[str, list[Step]] = {"a": [100.0], "b": [100.0]}
     async with world("a", "b", "c", "d", "e") as here, trio.open_nursery() as nursery:
         controller = here.controller("web", scripts, workers=2)
         await nursery.start(controller.run)
         await trio.sleep(3)
-        controller.add(Request("default", "asked-for"))
+        controller.add(Request("default", "added"))
         controller.add(Request("default", "urgent"), priority=7)
-        controller.add(Request("default", "e"))  # it waits already, and moves up
+        controller.add(Request("default", "e"))  # it waits already, and its priority increases
         await trio.sleep(4)
         of = partial(value, here.metrics, controller="web")
         assert of("controller_runtime_active_workers") == 2
@@ -164,7 +164,7 @@ async def test_a_scrape_during_work_tells_what_runs_and_what_waits(autojump_cloc
         await trio.sleep(100)
         assert of("controller_runtime_active_workers") == 0
         assert of("workqueue_unfinished_work_seconds") == 0
-        # A priority that was seen stays, at 0, and does not end like a series that nobody tells of any more.
+        # The series of an observed priority stays at 0.
         depths = by_label(here.metrics, "workqueue_depth", "priority", controller="web", name="web")
         assert depths == {"-100": 0, "0": 0, "7": 0}
         assert of("workqueue_work_duration_seconds_sum") == pytest.approx(200)
@@ -188,7 +188,7 @@ async def test_a_reconcile_can_scrape(autojump_clock: Clock) -> None:
     assert seen == [1]
 
 
-async def test_two_controllers_side_by_side_are_told_apart(autojump_clock: Clock) -> None:
+async def test_two_controllers_have_separate_metrics(autojump_clock: Clock) -> None:
     async with world("a", "b") as here, trio.open_nursery() as nursery:
         good = here.controller("good", {}, workers=3)
         bad = here.controller("bad", {"a": [TerminalError("no")], "b": [50.0]})
@@ -214,7 +214,7 @@ async def test_two_controllers_side_by_side_are_told_apart(autojump_clock: Clock
         nursery.cancel_scope.cancel()
 
 
-async def test_a_controller_that_runs_again_goes_on_counting_and_leaves_nothing_waiting_in_between(
+async def test_a_controller_that_runs_again_continues_its_counters_and_resets_its_gauges(
     autojump_clock: Clock,
 ) -> None:
     async with world("a", "b", "c") as here:
@@ -228,7 +228,7 @@ async def test_a_controller_that_runs_again_goes_on_counting_and_leaves_nothing_
         await run_for(10)
         assert of("workqueue_adds_total") == 3
         assert of("workqueue_depth", priority="0") == 0
-        assert samples(here.metrics, "trioformer_handler_waiting") == []  # its handlers are those of a run
+        assert samples(here.metrics, "trioformer_handler_waiting") == []  # handlers exist only during a run
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run_for, 20)
             await trio.sleep(15)
@@ -236,7 +236,7 @@ async def test_a_controller_that_runs_again_goes_on_counting_and_leaves_nothing_
             assert of("workqueue_depth", priority="-100") == 2
             assert of("controller_runtime_active_workers") == 1
             assert len(samples(here.metrics, "trioformer_handler_waiting")) == 1
-        # Cancelled in its work, with two keys that waited.
+        # It was cancelled during a reconcile, while two keys waited.
         assert of("workqueue_unfinished_work_seconds") == 0
         assert by_label(here.metrics, "workqueue_depth", "priority", name="web", controller="web") == {
             "-100": 0,
@@ -245,14 +245,14 @@ async def test_a_controller_that_runs_again_goes_on_counting_and_leaves_nothing_
         assert of("controller_runtime_active_workers") == 0
         results = by_label(here.metrics, "controller_runtime_reconcile_total", "result", controller="web")
         assert results == {"success": 3, "requeue_after": 0, "error": 0, "cancelled": 1}
-        assert of("workqueue_adds_total") == 7  # the key whose work was broken off went back to the queue
+        assert of("workqueue_adds_total") == 7  # the key of the cancelled reconcile was added again
         await run_for(10)
         assert of("workqueue_adds_total") == 10
         assert of("controller_runtime_reconcile_time_seconds_count") == 7
         assert of("controller_runtime_reconcile_time_seconds_sum") == pytest.approx(20)
 
 
-async def test_a_controller_that_is_made_anew_takes_over_its_name_and_its_counts(autojump_clock: Clock) -> None:
+async def test_a_new_controller_of_the_same_name_continues_its_counters(autojump_clock: Clock) -> None:
     async with world("a") as here:
         for term in (1, 2, 3):
             controller = here.controller("web", {})
@@ -278,7 +278,9 @@ async def test_two_handlers_of_one_name_are_numbered(autojump_clock: Clock) -> N
 
 
 @pytest.mark.parametrize("kind", [WorkQueue[str], RateLimitingQueue[str]])
-async def test_a_queue_is_measured_without_a_controller(kind: Callable[..., WorkQueue[str]], mock_clock: Clock) -> None:
+async def test_a_queue_without_a_controller_has_metrics(
+    kind: Callable[..., WorkQueue[str]], mock_clock: Clock
+) -> None:
     metrics = Metrics()
     queue = kind(name="keys", observer=metrics.queue_observer("keys"))
     metrics.register_queue(queue)
@@ -291,7 +293,7 @@ async def test_a_queue_is_measured_without_a_controller(kind: Callable[..., Work
     async with queue.take():
         mock_clock.jump(4)
         assert of("workqueue_unfinished_work_seconds") == 4
-        assert of("workqueue_depth") == 1  # b has come due, and the scrape is the first to notice
+        assert of("workqueue_depth") == 1  # b is due, which the scrape detects
     assert of("workqueue_queue_duration_seconds_sum") == 3
     assert of("workqueue_work_duration_seconds_sum") == 4
     async with queue.take():
@@ -300,7 +302,7 @@ async def test_a_queue_is_measured_without_a_controller(kind: Callable[..., Work
     assert of("workqueue_adds_total") == 2
 
 
-async def test_more_priorities_than_a_label_should_have_values_are_lumped_together() -> None:
+async def test_a_queue_with_too_many_priorities_has_one_label_for_all() -> None:
     metrics = Metrics()
     queue = WorkQueue[int](name="keys")
     metrics.register_queue(queue)

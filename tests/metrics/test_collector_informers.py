@@ -1,4 +1,4 @@
-"""What informers, handlers and elections expose, on an embedded server and in virtual time."""
+"""Metrics of informers, handlers and elections, on an embedded server and in virtual time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Slow(ResourceEventHandler[Pod]):
 
 @attrs.define(eq=False)
 class World:
-    """An embedded server with a client that is measured."""
+    """An embedded server with a client whose requests are observed."""
 
     server: APIServer
     metrics: Metrics
@@ -65,7 +65,7 @@ async def world(*names: str) -> AsyncIterator[World]:
 # --- informers --------------------------------------------------------------------------------------------------------
 
 
-async def test_an_informer_tells_what_it_holds_and_what_it_does(autojump_clock: Clock) -> None:
+async def test_an_informer_has_metrics_of_its_objects_and_its_state(autojump_clock: Clock) -> None:
     async with world("a", "b") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client)
         here.metrics.register_factory(factory, name="mine")
@@ -95,7 +95,7 @@ async def test_an_informer_tells_what_it_holds_and_what_it_does(autojump_clock: 
         nursery.cancel_scope.cancel()
 
 
-async def test_an_informer_that_lost_its_server_tells_how_old_its_data_are(autojump_clock: Clock) -> None:
+async def test_an_informer_without_a_server_has_the_age_of_its_data(autojump_clock: Clock) -> None:
     async with world("a") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client, options=ReflectorOptions(watch_error_handler=lambda _: None))
         factory.informer(Pod)
@@ -118,10 +118,10 @@ async def test_an_informer_that_lost_its_server_tells_how_old_its_data_are(autoj
     assert of("trioformer_informer_state", state="stopped") == 1
 
 
-async def test_an_informer_on_its_way_to_its_first_list_is_healthy_and_not_synced(nursery: trio.Nursery) -> None:
+async def test_an_informer_that_waits_for_its_first_list_is_healthy_and_not_synced(nursery: trio.Nursery) -> None:
     metrics = Metrics()
-    silent = InMemory([1e9])
-    async with open_client(ClusterConfig(server="http://api.test"), http_transport=silent) as client:
+    hanging = InMemory([1e9])
+    async with open_client(ClusterConfig(server="http://api.test"), http_transport=hanging) as client:
         factory = SharedInformerFactory(client)
         factory.informer(Pod)
         metrics.register_factory(factory)
@@ -132,7 +132,7 @@ async def test_an_informer_on_its_way_to_its_first_list_is_healthy_and_not_synce
         nursery.cancel_scope.cancel()
 
 
-async def test_objects_that_do_not_decode_are_counted(nursery: trio.Nursery) -> None:
+async def test_undecodable_objects_are_counted(nursery: trio.Nursery) -> None:
     metrics = Metrics()
     broken = answer(200, page(item("a", 1), item("b", 2, BROKEN_UID), item("c", 3, BROKEN_UID), version=5))
     server = InMemory([broken, answer(200, None)])
@@ -146,7 +146,7 @@ async def test_objects_that_do_not_decode_are_counted(nursery: trio.Nursery) -> 
         nursery.cancel_scope.cancel()
 
 
-async def test_informers_are_told_apart_by_resource_selection_and_factory_and_at_last_by_number() -> None:
+async def test_informers_are_labelled_by_resource_selection_factory_and_number() -> None:
     async with world() as here:
         factories = {name: SharedInformerFactory(here.client) for name in ("one", "two")}
         for name, factory in factories.items():
@@ -172,7 +172,7 @@ async def test_informers_are_told_apart_by_resource_selection_and_factory_and_at
         ]
 
 
-async def test_a_handler_tells_how_it_keeps_up(autojump_clock: Clock) -> None:
+async def test_a_handler_has_metrics_of_its_backlog_and_calls(autojump_clock: Clock) -> None:
     async with world("a", "b", "c") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client)
         registration = factory.informer(Pod).add_event_handler(Slow())
@@ -197,17 +197,17 @@ async def test_a_handler_tells_how_it_keeps_up(autojump_clock: Clock) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_handler_tells_what_was_merged_for_it_and_what_it_raised(autojump_clock: Clock) -> None:
+async def test_a_handler_has_metrics_of_coalesced_notifications_and_failures(autojump_clock: Clock) -> None:
     class Failing(Slow):
         async def on_update(self, old: Pod, new: Pod) -> None:
             raise OSError(new.name)
 
-    async def take(error: Exception, notification: Notification[Pod]) -> None:
+    async def ignore(error: Exception, notification: Notification[Pod]) -> None:
         assert isinstance(error, OSError)
 
     async with world("a", "b") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client)
-        registration = factory.informer(Pod).add_event_handler(Failing(), buffer_size=1, on_error=take)
+        registration = factory.informer(Pod).add_event_handler(Failing(), buffer_size=1, on_error=ignore)
         here.metrics.register_handler(registration)
         await nursery.start(factory.run)
         for change in ("1", "2", "3"):
@@ -225,39 +225,39 @@ async def test_a_handler_tells_what_was_merged_for_it_and_what_it_raised(autojum
         nursery.cancel_scope.cancel()
 
 
-# --- what is watched, by name -----------------------------------------------------------------------------------------
+# --- names ------------------------------------------------------------------------------------------------------------
 
 
-async def test_the_names_of_what_is_watched_are_unique_and_can_be_given_back() -> None:
+async def test_names_of_registered_objects_are_unique_until_unregister() -> None:
     """client-go: TestNewInformerName"""
     metrics = Metrics()
     async with world() as here:
         factory, other = SharedInformerFactory(here.client), SharedInformerFactory(here.client)
         metrics.register_factory(factory, name="mine")
-        with pytest.raises(ValueError, match="a factory named 'mine' is measured already"):
+        with pytest.raises(ValueError, match="a factory named 'mine' is registered already"):
             metrics.register_factory(other, name="mine")
         metrics.register_factory(other, name="yours")
         metrics.unregister(factory)
         metrics.register_factory(factory, name="mine")
         elector = LeaderElector(here.client, name="lease", namespace="default")
         metrics.register_elector(elector, name="lease")
-        with pytest.raises(ValueError, match="an election named 'lease' is measured already"):
+        with pytest.raises(ValueError, match="an election named 'lease' is registered already"):
             metrics.register_elector(elector, name="lease")
     metrics.register_controller(Controller("web", Reconcile()))
-    with pytest.raises(ValueError, match="a controller or queue named 'web' is measured already"):
+    with pytest.raises(ValueError, match="a controller or queue named 'web' is registered already"):
         metrics.register_controller(Controller("web", Reconcile()))
-    with pytest.raises(ValueError, match="a controller or queue named 'web' is measured already"):
+    with pytest.raises(ValueError, match="a controller or queue named 'web' is registered already"):
         metrics.register_queue(WorkQueue[str](name="web"))
-    with pytest.raises(ValueError, match="a queue needs a name to be measured"):
+    with pytest.raises(ValueError, match="a queue without a name cannot be registered"):
         metrics.register_queue(WorkQueue[str]())
 
 
-async def test_each_informer_that_is_watched_has_measures_of_its_own_and_no_other_has_any() -> None:
+async def test_each_informer_of_a_registered_factory_has_its_own_metrics() -> None:
     """client-go: TestWithResource"""
     async with world() as here:
-        factory, unwatched = SharedInformerFactory(here.client), SharedInformerFactory(here.client)
+        factory, unregistered = SharedInformerFactory(here.client), SharedInformerFactory(here.client)
         here.metrics.register_factory(factory, name="mine")
-        for each in (factory, unwatched):
+        for each in (factory, unregistered):
             each.informer(Pod)
             each.informer(Pod)
             each.informer(Pod, label_selector="app=web")
@@ -266,7 +266,7 @@ async def test_each_informer_that_is_watched_has_measures_of_its_own_and_no_othe
         assert found == {"Pod": 0, "Pod where app=web": 0, "ConfigMap": 0}
 
 
-async def test_what_is_not_watched_any_more_has_no_measures_and_what_was_counted_stays() -> None:
+async def test_unregister_removes_metrics_that_are_read_and_keeps_counters() -> None:
     """client-go: TestRelease"""
     async with world() as here:
         metrics = here.metrics
@@ -296,13 +296,12 @@ async def test_what_is_not_watched_any_more_has_no_measures_and_what_was_counted
 # --- elections --------------------------------------------------------------------------------------------------------
 
 
-async def test_of_two_candidates_one_tells_that_it_leads(autojump_clock: Clock) -> None:
+async def test_one_of_two_candidates_has_the_leader_status(autojump_clock: Clock) -> None:
     async with world() as here, trio.open_nursery() as nursery:
         for identity in ("one", "two"):
             elector = LeaderElector(here.client, name="lease", namespace="default", identity=identity)
-            here.metrics.register_elector(
-                elector, name=identity
-            )  # in two processes, both would be called after the lease
+            # Two processes would both use the name of the lease.
+            here.metrics.register_elector(elector, name=identity)
             nursery.start_soon(elector.run, lead)
             await trio.sleep(1)
         status = partial(by_label, here.metrics, "leader_election_master_status", "name")
@@ -317,8 +316,8 @@ async def lead(_: Leadership) -> None:
     await trio.sleep(20)
 
 
-async def test_a_leader_that_cannot_renew_does_not_tell_that_it_leads(autojump_clock: Clock) -> None:
-    async def go_on_for_ever(_: Leadership) -> None:
+async def test_a_leader_that_cannot_renew_loses_the_leader_status(autojump_clock: Clock) -> None:
+    async def ignore_cancellation(_: Leadership) -> None:
         with trio.CancelScope(shield=True):
             await trio.sleep(60)
 
@@ -326,7 +325,7 @@ async def test_a_leader_that_cannot_renew_does_not_tell_that_it_leads(autojump_c
         options = LeaderElectionOptions()
         elector = LeaderElector(here.client, name="lease", namespace="default", options=options)
         here.metrics.register_elector(elector, name="lease")
-        nursery.start_soon(partial(elector.run, go_on_for_ever, again_after_loss=True))
+        nursery.start_soon(partial(elector.run, ignore_cancellation, again_after_loss=True))
         await trio.sleep(5)
         status = partial(value, here.metrics, "leader_election_master_status", name="lease")
         assert status() == 1

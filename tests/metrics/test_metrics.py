@@ -1,4 +1,4 @@
-"""What Metrics exposes: names, labels and bounds are those of controller-runtime, and the registry is the caller's."""
+"""Names, labels and bounds of metrics, which are those of controller-runtime; registries; rendering."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ BOUNDS = {
 
 
 def observe_everything(metrics: Metrics) -> None:
-    """Have a series of everything that is counted."""
+    """Create a series of every metric that an observer updates."""
     metrics.controller_observer("web", 1)
     metrics.queue_observer("web")
     observer = metrics.request_observer()
@@ -92,15 +92,15 @@ def test_the_bounds_of_the_histograms_are_those_of_controller_runtime(name: str)
     assert found == pytest.approx([*BOUNDS[name], math.inf])
 
 
-def test_bounds_are_written_as_go_writes_them() -> None:
-    # Bounds are labels: 1e-05 would be another series than what Go's rounding makes of it.
+def test_bounds_are_formatted_as_in_go() -> None:
+    # Bounds are labels, so 1e-05 would be another series than Go's 9.999999999999999e-06.
     metrics = Metrics()
     metrics.queue_observer("web")
     bounds = by_label(metrics, "workqueue_queue_duration_seconds_bucket", "le")
     assert list(bounds)[:6] == ["1e-08", "1e-07", "1e-06", "9.999999999999999e-06", "9.999999999999999e-05", "0.001"]
 
 
-def test_every_series_of_a_controller_is_there_before_anything_happens() -> None:
+def test_all_series_of_a_controller_exist_before_the_first_reconcile() -> None:
     metrics = Metrics()
     metrics.controller_observer("web", workers=4)
     results = by_label(metrics, "controller_runtime_reconcile_total", "result", controller="web")
@@ -114,7 +114,7 @@ def test_every_series_of_a_controller_is_there_before_anything_happens() -> None
 # --- registries -------------------------------------------------------------------------------------------------------
 
 
-def test_two_of_them_know_nothing_of_each_other() -> None:
+def test_two_instances_are_independent() -> None:
     one, two = Metrics(), Metrics()
     one.queue_observer("web").added("a", priority=0)
     assert value(one, "workqueue_adds_total", name="web") == 1
@@ -122,20 +122,20 @@ def test_two_of_them_know_nothing_of_each_other() -> None:
     assert b"workqueue" not in prometheus_client.generate_latest(prometheus_client.REGISTRY)
 
 
-def test_a_registry_of_its_own_tells_of_the_process_too() -> None:
+def test_the_default_registry_has_metrics_of_the_process() -> None:
     assert value(Metrics(), "process_open_fds") > 0
 
 
-def test_a_registry_can_be_given() -> None:
+def test_a_given_registry_is_used() -> None:
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     assert metrics.registry is registry
-    Counter("mine", "A measure of the program's own.", registry=registry).inc()
+    Counter("mine", "A metric of the program.", registry=registry).inc()
     assert value(metrics, "mine_total") == 1
     assert samples(metrics, "process_open_fds") == []
 
 
-def test_prometheus_clients_own_registry_takes_it_in_without_trio() -> None:
+def test_the_global_registry_accepts_the_metrics_without_trio() -> None:
     program = (
         "from prometheus_client import REGISTRY; from trioformer.metrics import Metrics; "
         "Metrics(REGISTRY).queue_observer('web').added('a', priority=0); "
@@ -146,14 +146,14 @@ def test_prometheus_clients_own_registry_takes_it_in_without_trio() -> None:
 
 
 @pytest.mark.parametrize("name", ["workqueue_adds_total", "workqueue_depth"])
-def test_a_registry_that_has_such_names_is_refused(name: str) -> None:
+def test_a_registry_with_the_same_names_raises(name: str) -> None:
     registry = CollectorRegistry()
-    prometheus_client.Gauge(name, "Somebody else's.", registry=registry)
+    prometheus_client.Gauge(name, "Another metric.", registry=registry)
     with pytest.raises(ValueError, match=name):
         Metrics(registry)
 
 
-def test_without_prometheus_client_the_import_says_what_to_install() -> None:
+def test_without_prometheus_client_the_import_error_names_the_extra() -> None:
     program = "import sys; sys.modules['prometheus_client'] = None; import trioformer.metrics"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 1
@@ -167,13 +167,13 @@ def test_without_prometheus_client_the_import_says_what_to_install() -> None:
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "text/plain;version=0.0.4", "application/json"])
-def test_the_text_format_is_what_everybody_gets_who_does_not_ask_for_another(accept: str) -> None:
+def test_the_text_format_is_the_default(accept: str) -> None:
     body, content_type = Metrics().render(accept)
     assert content_type == "text/plain; version=0.0.4; charset=utf-8"
     assert b"# EOF" not in body
 
 
-def test_who_asks_for_openmetrics_gets_it() -> None:
+def test_openmetrics_is_rendered_on_request() -> None:
     metrics = Metrics()
     observe_everything(metrics)
     body, content_type = metrics.render("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.2")
@@ -182,7 +182,7 @@ def test_who_asks_for_openmetrics_gets_it() -> None:
     assert b'workqueue_adds_total{controller="web",name="web"} 0.0' in body
 
 
-async def test_prometheus_clients_own_application_serves_it_on_trio() -> None:
+async def test_the_asgi_application_of_prometheus_client_serves_the_metrics_on_trio() -> None:
     metrics = Metrics()
     queue = WorkQueue[str](name="queue")
     metrics.register_queue(queue)
@@ -201,7 +201,7 @@ async def test_prometheus_clients_own_application_serves_it_on_trio() -> None:
     assert b'workqueue_depth{controller="queue",name="queue",priority="0"} 1.0\n' in cast("bytes", sent[1]["body"])
 
 
-async def test_a_scrape_from_another_thread_is_refused_while_something_is_watched() -> None:
+async def test_a_scrape_in_another_thread_raises_while_objects_are_registered() -> None:
     metrics = Metrics()
     metrics.queue_observer("counted")
 

@@ -1,4 +1,4 @@
-"""What is told of requests: each one once, however it ends; and what that looks like in a scrape."""
+"""Request observers are called once for each request; the metrics of requests."""
 
 from __future__ import annotations
 
@@ -29,85 +29,85 @@ LIST = b'{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"5"},
 
 
 @attrs.define(eq=False)
-class Told:
-    """Writes down what it is told."""
+class RecordingObserver:
+    """Records the calls of a request observer."""
 
     requests: list[str] = attrs.field(factory=list)
 
     def ended(
         self, *, method: str, host: str, code: int | None, lasted: float, throttled: float | None, for_watch: bool
     ) -> None:
-        held = "" if throttled is None else f" held {throttled:g}"
-        self.requests.append(f"{method} {host} {code} {lasted:g}{held}{' watch' * for_watch}")
+        delay = "" if throttled is None else f" delayed {throttled:g}"
+        self.requests.append(f"{method} {host} {code} {lasted:g}{delay}{' watch' * for_watch}")
 
 
-def implements(observer: RequestObserver) -> RequestObserver:
+def check_type(observer: RequestObserver) -> RequestObserver:
     return observer
 
 
 @asynccontextmanager
-async def transport(told: Told, *replies: Reply, qps: float | None = None) -> AsyncIterator[Transport]:
-    carrier = InMemory([*replies])
-    async with open_transport(CONFIG, http_transport=carrier, qps=qps, burst=1, observer=implements(told)) as opened:
+async def transport(observer: RecordingObserver, *replies: Reply, qps: float | None = None) -> AsyncIterator[Transport]:
+    carrier, checked = InMemory([*replies]), check_type(observer)
+    async with open_transport(CONFIG, http_transport=carrier, qps=qps, burst=1, observer=checked) as opened:
         yield opened
 
 
-async def test_a_request_is_told_when_its_answer_is_there(autojump_clock: Clock) -> None:
-    told = Told()
-    async with transport(told, 2.0, answer(201, "he", 3.0, "llo"), answer(404)) as opened:
+async def test_a_request_is_reported_when_its_response_is_complete(autojump_clock: Clock) -> None:
+    observer = RecordingObserver()
+    async with transport(observer, 2.0, answer(201, "he", 3.0, "llo"), answer(404)) as opened:
         await opened.request("POST", "/x", content=b"{}")
-        assert told.requests == ["POST api.test:6443 201 5"]
+        assert observer.requests == ["POST api.test:6443 201 5"]
         await opened.request("DELETE", "/x")
-    assert told.requests[1:] == ["DELETE api.test:6443 404 0"]
+    assert observer.requests[1:] == ["DELETE api.test:6443 404 0"]
 
 
-async def test_a_body_that_is_read_as_it_comes_is_told_when_it_begins(autojump_clock: Clock) -> None:
-    told = Told()
-    async with transport(told, 1.0, answer(200, 5.0, "x"), 2.0, answer(200, None)) as opened:
+async def test_a_streamed_request_is_reported_when_its_response_starts(autojump_clock: Clock) -> None:
+    observer = RecordingObserver()
+    async with transport(observer, 1.0, answer(200, 5.0, "x"), 2.0, answer(200, None)) as opened:
         async with opened.stream("/list", for_watch=False) as body:
-            assert told.requests == ["GET api.test:6443 200 1"]
+            assert observer.requests == ["GET api.test:6443 200 1"]
             await body.receive_some()
         async with opened.stream("/watch", for_watch=True):
-            assert told.requests[1:] == ["GET api.test:6443 200 2 watch"]
-    assert len(told.requests) == 2
+            assert observer.requests[1:] == ["GET api.test:6443 200 2 watch"]
+    assert len(observer.requests) == 2
 
 
-async def test_a_request_without_an_answer_is_told_of_too(autojump_clock: Clock) -> None:
-    told = Told()
+async def test_a_request_without_a_response_is_reported(autojump_clock: Clock) -> None:
+    observer = RecordingObserver()
     refused, broken = httpx.ConnectError("refused"), answer(200, "he", httpx.ReadError("reset"))
-    async with transport(told, 1.0, refused, 1.0, broken, 100.0) as opened:
+    async with transport(observer, 1.0, refused, 1.0, broken, 100.0) as opened:
         for _ in range(2):
             with pytest.raises(ConnectionFailedError):
                 await opened.request("GET", "/x")
         with trio.move_on_after(10):
             await opened.request("GET", "/x")
-    assert told.requests == ["GET api.test:6443 None 1"] * 2 + ["GET api.test:6443 None 10"]
+    assert observer.requests == ["GET api.test:6443 None 1"] * 2 + ["GET api.test:6443 None 10"]
 
 
-async def test_what_the_throttle_holds_back_is_told_beside_what_the_request_took(autojump_clock: Clock) -> None:
-    told = Told()
-    async with transport(told, 1.0, answer(200), 1.0, answer(200), answer(200, None), qps=0.25) as opened:
+async def test_the_delay_of_the_rate_limiter_is_reported_separately(autojump_clock: Clock) -> None:
+    observer = RecordingObserver()
+    async with transport(observer, 1.0, answer(200), 1.0, answer(200), answer(200, None), qps=0.25) as opened:
         await opened.request("GET", "/x")
         await opened.request("GET", "/x")
         async with opened.stream("/watch", for_watch=True):
             pass
-    assert told.requests == [
-        "GET api.test:6443 200 1 held 0",
-        "GET api.test:6443 200 1 held 3",
+    assert observer.requests == [
+        "GET api.test:6443 200 1 delayed 0",
+        "GET api.test:6443 200 1 delayed 3",
         "GET api.test:6443 200 0 watch",
     ]
 
 
-async def test_a_closed_client_sends_nothing_and_tells_of_nothing() -> None:
-    told = Told()
-    async with transport(told) as opened:
+async def test_a_closed_client_sends_and_reports_nothing() -> None:
+    observer = RecordingObserver()
+    async with transport(observer) as opened:
         pass
     with pytest.raises(trio.ClosedResourceError):
         await opened.request("GET", "/x")
-    assert told.requests == []
+    assert observer.requests == []
 
 
-async def test_requests_are_counted_by_code_method_and_host_and_measured_but_for_watches(
+async def test_requests_have_counters_and_durations_except_for_watches(
     autojump_clock: Clock,
 ) -> None:
     metrics = Metrics()
@@ -134,7 +134,7 @@ async def test_requests_are_counted_by_code_method_and_host_and_measured_but_for
     assert samples(metrics, "rest_client_rate_limiter_duration_seconds_count") == []
 
 
-async def test_a_client_with_a_limit_of_its_own_tells_how_long_that_held_it_back(autojump_clock: Clock) -> None:
+async def test_a_client_with_a_rate_limit_has_the_delays_of_its_requests(autojump_clock: Clock) -> None:
     metrics = Metrics()
     carrier = InMemory([answer(200, POD) for _ in range(3)])
     async with open_client(

@@ -1,4 +1,4 @@
-"""Reading what a program exposes, as Prometheus would."""
+"""Reads the exposed metrics as Prometheus does."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trioformer.metrics import Metrics
 
 
 def families(metrics: Metrics) -> Iterator[Metric]:
-    """Everything that a scrape would get, read from its text."""
+    """All metric families of a scrape, parsed from its text."""
     body, content_type = metrics.render()
     assert content_type == "text/plain; version=0.0.4; charset=utf-8"
     yield from text_string_to_metric_families(body.decode())
 
 
 def samples(metrics: Metrics, name: str, /, **labels: str) -> list[Sample]:
-    """The samples of a name that have these labels, among others."""
+    """The samples of a metric that have at least these labels."""
     return [
         sample
         for family in families(metrics)
@@ -29,13 +29,13 @@ def samples(metrics: Metrics, name: str, /, **labels: str) -> list[Sample]:
 
 
 def value(metrics: Metrics, name: str, /, **labels: str) -> float:
-    """The value of the one sample of a name that has these labels, among others."""
+    """The value of the only sample of a metric that has at least these labels."""
     (sample,) = samples(metrics, name, **labels)
     return float(sample.value)
 
 
 def by_label(metrics: Metrics, name: str, label: str, /, **labels: str) -> dict[str, float]:
-    """The values of a name's samples by one label."""
+    """The values of a metric's samples, by one label."""
     found = samples(metrics, name, **labels)
     assert len({sample.labels[label] for sample in found}) == len(found)
     return {sample.labels[label]: float(sample.value) for sample in found}

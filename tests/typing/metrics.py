@@ -1,4 +1,4 @@
-"""What type checkers must find out of metrics; checked by mypy and pyright, never run."""
+"""What type checkers infer for metrics; checked by mypy and pyright, never run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def observing() -> None:
     assert_type(metrics.controller_observer("web", workers=4), ControllerObserver)
     assert_type(metrics.queue_observer("web"), QueueObserver[Hashable])
     assert_type(metrics.render(), tuple[bytes, str])
-    # One that takes any key is one for these keys.
+    # An observer of any key is also an observer of these keys.
     controller = Controller("web", reconcile, queue_observer=metrics.queue_observer("web"))
     queue = WorkQueue[str](name="keys", observer=metrics.queue_observer("keys"))
     limited = RateLimitingQueue[int](name="numbers", observer=metrics.queue_observer("numbers"))
@@ -32,7 +32,7 @@ async def observing() -> None:
     metrics.register_queue(limited)
     metrics.unregister(queue)
     metrics.unregister(limited)
-    metrics.unregister("web")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the thing, not its name
+    metrics.unregister("web")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # an object is needed, not its name
     async with open_client(observer=metrics.request_observer()) as client:
         assert_type(client, Client)
         metrics.register_factory(SharedInformerFactory(client), name="mine")

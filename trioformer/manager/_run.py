@@ -62,7 +62,7 @@ class ManagerRun:
         """Run until cancelled, stopped, or failed."""
         with self._measured:
             if self.metrics is not None:
-                if not self.metrics.is_watching(self.factory):
+                if not self.metrics.is_registered(self.factory):
                     self.metrics.register_factory(self.factory)
                     self._measured.callback(self.metrics.unregister, self.factory)
                 if self.elector is not None:
@@ -161,7 +161,7 @@ class ManagerRun:
                 )
         if self.metrics is None or not isinstance(runnable, Controller):
             return
-        if not self.metrics.is_watching(runnable):
+        if not self.metrics.is_registered(runnable):
             self.metrics.register_controller(runnable)
             self._measured.callback(self.metrics.unregister, runnable)
 

@@ -1,22 +1,22 @@
-"""Prometheus metrics: those of client-go and controller-runtime by their names, and an informer's own.
+"""Prometheus metrics: those of client-go and controller-runtime under their names, and metrics of informers.
 
 ::
 
-    Controller, WorkQueue, Client ──tell──▶ observers ──count──┐
-    Controller, WorkQueue, factory, elector ◀──ask── scrape ───┴─▶ registry ─▶ render() ─▶ /metrics
+    Controller, WorkQueue, Client ──call──▶ observers ───────────┐
+    Controller, WorkQueue, factory, elector ◀──read── collector ─┴─▶ registry ─▶ render() ─▶ /metrics
 
-What happens is counted as it happens, by the observers that :class:`Metrics` makes; what is, is read when somebody
-scrapes.  Needs prometheus-client, the extra ``trioformer[metrics]``.
+Observers, which :class:`Metrics` creates, count events when they happen; the collector reads the current state of the
+registered objects at each scrape.  Needs prometheus-client, the extra ``trioformer[metrics]``.
 
 - ``_metrics.py``: :class:`Metrics`
-- ``_observers.py``: what is counted
-- ``_scrape.py``: what is read
+- ``_observers.py``: metrics that observers update
+- ``_collector.py``: metrics that are read at each scrape
 """
 
 from __future__ import annotations
 
 try:
-    import prometheus_client as _  # noqa: F401  # only to say what to install
+    import prometheus_client as _  # noqa: F401  # for the error below
 except ModuleNotFoundError as _missing:
     if _missing.name != "prometheus_client":
         raise
@@ -26,3 +26,5 @@ except ModuleNotFoundError as _missing:
     ) from _missing
 
 from ._metrics import Metrics as Metrics
+
+__all__ = ["Metrics"]

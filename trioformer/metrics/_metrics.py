@@ -1,10 +1,11 @@
-"""The one object that a program needs: a registry, observers for what happens, and a list of what to ask."""
+"""The object that a program uses: a registry, observers that count events, and registered objects."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import TypeVar, final
 
+import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
@@ -21,11 +22,19 @@ T = TypeVar("T", bound=KubernetesObject)
 K = TypeVar("K", bound=Hashable)
 
 
-@final
-class Metrics:
-    """The metrics of a program, in a registry of their own.
+def _registry_or_new(registry: CollectorRegistry | None) -> CollectorRegistry:
+    if registry is None:
+        registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+    return registry
 
-    Observers are handed to what they observe, and count for as long as that lives::
+
+@final
+@attrs.define(eq=False, repr=False)
+class Metrics:
+    """The metrics of a program, in their own registry.
+
+    Observers are passed to the objects that they observe, and count for as long as those live::
 
         metrics = Metrics()
         controller = Controller(
@@ -37,51 +46,48 @@ class Metrics:
         )
         metrics.register_controller(controller)
 
-    What is *watched* is asked whenever somebody scrapes, and costs nothing in between.
-    It is kept until :meth:`unregister`; what was counted stays.
+    *Registered* objects are read at each scrape, and cost nothing in between.
+    They are kept until :meth:`unregister`; counters of observers stay after that.
 
-    Nothing is global: several of these in one process know nothing of each other.
+    There is no global state: several instances in one process are independent.
 
     Args:
-        registry: Where to put the metrics, such as ``prometheus_client.REGISTRY``; None makes a registry, which also
-            tells of the process: CPU, memory, open files.
-
-    Attributes:
-        registry: Where the metrics are; for measures of your own, too.
+        registry: Where to register the metrics, such as ``prometheus_client.REGISTRY``; None makes a registry that also
+            has metrics of the process: CPU, memory, open files.
 
     Raises:
-        ValueError: The registry has metrics of these names already, such as those of another :class:`Metrics`.
+        ValueError: The registry has metrics with the same names, for example those of another :class:`Metrics`.
     """
 
-    registry: CollectorRegistry
+    registry: CollectorRegistry = attrs.field(default=None, converter=_registry_or_new)
+    """The registry of the metrics; a program can add its own metrics."""
+    _reconciles: ReconcileMetrics = attrs.field(init=False)
+    _queues: QueueMetrics = attrs.field(init=False)
+    _requests: RequestMetrics = attrs.field(init=False)
+    _collector: Collector = attrs.field(factory=Collector, init=False)
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        if registry is None:
-            registry = CollectorRegistry()
-            ProcessCollector(registry=registry)
-        self.registry = registry
-        self._reconciles = ReconcileMetrics(registry)
-        self._queues = QueueMetrics(registry)
-        self._requests = RequestMetrics(registry)
-        self._scrape = Collector()
-        registry.register(self._scrape)
+    def __attrs_post_init__(self) -> None:
+        self._reconciles = ReconcileMetrics(self.registry)
+        self._queues = QueueMetrics(self.registry)
+        self._requests = RequestMetrics(self.registry)
+        self.registry.register(self._collector)
 
     def controller_observer(self, name: str, workers: int) -> ControllerObserver:
         """Make the ``observer=`` of a controller: ``controller_runtime_*``.
 
-        Asked for again under the same name, as by a controller that is made anew with each term as the leader, it goes
-        on counting where it was.
+        Another observer of the same name continues its counters, for example when a controller is created anew for
+        each term as the leader.
 
         Args:
             name: The controller's name, the label ``controller``.
-            workers: How many it has.
+            workers: The controller's number of workers.
         """
         return ReconcileCounts(self._reconciles, name, workers)
 
     def queue_observer(self, name: str) -> QueueObserver[Hashable]:
-        """Make the ``observer=`` of a queue, or a controller's ``queue_observer=``: counts and durations.
+        """Make the ``observer=`` of a queue, or the ``queue_observer=`` of a controller: counters and durations.
 
-        The rest of ``workqueue_*`` comes with :meth:`register_controller` or :meth:`register_queue`.
+        The other metrics of ``workqueue_*`` need :meth:`register_controller` or :meth:`register_queue`.
 
         Args:
             name: The queue's name, or its controller's: the labels ``name`` and ``controller``.
@@ -93,74 +99,76 @@ class Metrics:
         return self._requests
 
     def register_controller(self, controller: Controller) -> None:
-        """Measure a controller's queue and its handlers, in this run of it and in those that follow.
+        """Measure a controller's queue and its handlers, in the current run and in later ones.
 
         Raises:
-            ValueError: A controller or queue of that name is measured already.
+            ValueError: A controller or queue of that name is registered already.
         """
-        self._scrape.queues.add(controller.name, controller)
+        self._collector.queues.add(controller.name, controller)
 
     def register_queue(self, queue: WorkQueue[K]) -> None:
-        """Measure what waits in a queue, and what is in work.
+        """Measure the keys that wait in a queue, and those in progress.
 
         Raises:
-            ValueError: The queue has no name; or a controller or queue of that name is measured already.
+            ValueError: The queue has no name; or a controller or queue of that name is registered already.
         """
         if not queue.name:
-            raise ValueError("a queue needs a name to be measured; make it with name=")
-        self._scrape.queues.add(queue.name, queue)
+            raise ValueError("a queue without a name cannot be registered; create it with name=")
+        self._collector.queues.add(queue.name, queue)
 
     def register_factory(self, factory: SharedInformerFactory, *, name: str = "") -> None:
-        """Measure every informer that a factory has: what its cache holds, how old that is, and what it is doing.
+        """Measure every informer of a factory: the number and age of its objects, and its state.
 
         Args:
             factory: The factory.
-            name: The label ``name``, to tell several factories apart.
+            name: The label ``name``, which distinguishes several factories.
 
         Raises:
-            ValueError: A factory of that name is measured already.
+            ValueError: A factory of that name is registered already.
         """
-        self._scrape.factories.add(name, factory)
+        self._collector.factories.add(name, factory)
 
     def register_handler(self, registration: HandlerRegistration[T]) -> None:
-        """Measure how a handler keeps up; a controller's own are measured with :meth:`register_controller`."""
-        self._scrape.handlers.append(registration)
+        """Measure a handler's backlog; :meth:`register_controller` measures those of a controller."""
+        self._collector.handlers.append(registration)
 
     def register_elector(self, elector: LeaderElector, *, name: str) -> None:
         """Measure whether this process leads.
 
         Args:
             elector: The candidate.
-            name: The label ``name``; the Lease's, by custom.
+            name: The label ``name``; by convention that of the Lease.
 
         Raises:
-            ValueError: An election of that name is measured already.
+            ValueError: An election of that name is registered already.
         """
-        self._scrape.electors.add(name, elector)
+        self._collector.electors.add(name, elector)
 
     def unregister(
         self,
-        watched: Controller | WorkQueue[K] | SharedInformerFactory | HandlerRegistration[T] | LeaderElector,
+        registered: Controller
+        | WorkQueue[K]
+        | SharedInformerFactory
+        | HandlerRegistration[T]
+        | LeaderElector,
     ) -> None:
-        """Measure something no more, and give its name back; nothing when it is not measured."""
-        self._scrape.discard(watched)
+        """Stop measuring an object, and release its name; does nothing if it is not registered."""
+        self._collector.discard(registered)
 
-    def is_watching(self, watched: object) -> bool:
-        """Whether a controller, queue, factory, handler or elector is measured, under whatever name."""
-        scrape = self._scrape
-        named = [each for things in (scrape.queues, scrape.electors, scrape.factories) for _, each in things]
-        return any(each is watched for each in (*named, *scrape.handlers))
+    def is_registered(self, obj: object) -> bool:
+        """Return whether a controller, queue, factory, handler or elector is registered, under any name."""
+        return self._collector.has(obj)
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
-        """Write everything down for a scrape.
+        """Render all metrics for a scrape.
 
-        To be called in trio's thread while anything is watched.
+        While objects are registered, call it in trio's thread.
 
         Args:
-            accept: The request's ``Accept`` header; decides between Prometheus' text format and OpenMetrics.
+            accept: The request's ``Accept`` header, which selects Prometheus' text format or OpenMetrics.
 
         Returns:
-            The answer's body, and its ``Content-Type``.
+            The body of the response, and its ``Content-Type``.
         """
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type

@@ -1,9 +1,9 @@
-"""What is counted as it happens: reconciles, keys of queues, requests.
+"""Metrics that observers update: reconciles, keys of queues, requests.
 
 Names, labels and bounds are those of controller-runtime (``pkg/internal/controller/metrics/metrics.go``,
-``pkg/internal/metrics/workqueue.go``, ``pkg/metrics/client_go_adapter.go``), which has its queues' and requests' from
-Kubernetes' own components, so that dashboards and alerts that exist fit.  Its native histograms are left out: the
-Python client has none.
+``pkg/internal/metrics/workqueue.go``, ``pkg/metrics/client_go_adapter.go``), so existing dashboards and alerts apply;
+those of queues and requests are also those of the Kubernetes components.  Its native histograms are omitted, because
+the Python client does not support them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RECONCILE_BOUNDS: Final = (
 
 
 def _powers_of_ten() -> tuple[float, ...]:
-    # Rounded at each step, as in Go: bounds are labels, so they must be the same to the last digit.
+    # Rounded at each step as in Go, because bounds are labels and must be equal to the last digit.
     bounds = [10e-9]
     while len(bounds) < 12:
         bounds.append(bounds[-1] * 10)
@@ -36,8 +36,8 @@ QUEUE_BOUNDS: Final = _powers_of_ten()
 REQUEST_BOUNDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Seconds."""
 
-NO_ANSWER: Final = "<error>"
-"""The label ``code`` of a request that had no answer."""
+NO_RESPONSE: Final = "<error>"
+"""The label ``code`` of a request without a response."""
 
 
 @final
@@ -52,7 +52,7 @@ class ReconcileMetrics:
         self.errors = Counter(f"{prefix}_reconcile_errors_total", "Reconciles that failed.", one, registry=registry)
         self.terminal = Counter(
             f"{prefix}_terminal_reconcile_errors_total",
-            "Reconciles that failed with an error that is not tried again.",
+            "Reconciles that failed with an error that is not retried.",
             one,
             registry=registry,
         )
@@ -74,10 +74,10 @@ class ReconcileMetrics:
 
 @final
 class ReconcileCounts:
-    """One controller's share: a :class:`~trioformer.controller.ControllerObserver`."""
+    """The metrics of one controller: a :class:`~trioformer.controller.ControllerObserver`."""
 
     def __init__(self, metrics: ReconcileMetrics, name: str, workers: int) -> None:
-        # Made at once, so that all series are there, at 0, before anything happens; controller-runtime does so, too.
+        # As in controller-runtime, all series exist with the value 0 before the first reconcile.
         results: tuple[ReconcileResult, ...] = get_args(ReconcileResult)
         self._total = {result: metrics.total.labels(name, result) for result in results}
         self._errors = metrics.errors.labels(name)
@@ -88,13 +88,13 @@ class ReconcileCounts:
         metrics.workers.labels(name).set(workers)
 
     def began(self, request: Request) -> None:
-        """Count a worker that is busy."""
+        """Count a running reconcile."""
         self._active.inc()
 
     def ended(
         self, request: Request, *, result: ReconcileResult, lasted: float, is_terminal: bool, is_late: bool
     ) -> None:
-        """Count how a reconcile went."""
+        """Count the result and duration of a reconcile."""
         self._active.dec()
         self._total[result].inc()
         self._seconds.observe(lasted)
@@ -108,11 +108,11 @@ class ReconcileCounts:
 
 @final
 class QueueMetrics:
-    """The metrics of all queues, but for those that are read when scraped."""
+    """The metrics of all queues, except for those that are read at each scrape."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ["name", "controller"]
-        self.adds = Counter("workqueue_adds_total", "Keys that began to wait for a worker.", labels, registry=registry)
+        self.adds = Counter("workqueue_adds_total", "Keys that were added to the queue.", labels, registry=registry)
         self.retries = Counter(
             "workqueue_retries_total", "Keys that were added with a delay.", labels, registry=registry
         )
@@ -125,7 +125,7 @@ class QueueMetrics:
         )
         self.worked = Histogram(
             "workqueue_work_duration_seconds",
-            "How long workers had keys.",
+            "How long workers took to process keys.",
             labels,
             buckets=QUEUE_BOUNDS,
             registry=registry,
@@ -134,30 +134,30 @@ class QueueMetrics:
 
 @final
 class QueueCounts:
-    """One queue's share: a :class:`~trioformer.workqueue.QueueObserver`."""
+    """The metrics of one queue: a :class:`~trioformer.workqueue.QueueObserver`."""
 
     def __init__(self, metrics: QueueMetrics, name: str) -> None:
-        # Both labels hold the queue's name, in controller-runtime, too: the second one is there for its dashboards.
+        # As in controller-runtime, both labels are the queue's name; its dashboards use the second one.
         self._adds = metrics.adds.labels(name, name)
         self._retries = metrics.retries.labels(name, name)
         self._waited = metrics.waited.labels(name, name)
         self._worked = metrics.worked.labels(name, name)
 
     def added(self, key: Hashable, *, priority: int) -> None:
-        """Count a key that waits."""
+        """Count an added key."""
         self._adds.inc()
 
     def delayed(self, key: Hashable, *, delay: float) -> None:
-        """Count a delay."""
+        """Count a delayed key."""
         self._retries.inc()
 
     def taken(self, key: Hashable, *, waited: float) -> None:
-        """Note how long a key waited."""
+        """Record how long a key waited."""
         self._waited.observe(waited)
 
-    def finished(self, key: Hashable, *, duration: float) -> None:
-        """Note how long a worker had a key."""
-        self._worked.observe(duration)
+    def finished(self, key: Hashable, *, lasted: float) -> None:
+        """Record how long a worker processed a key."""
+        self._worked.observe(lasted)
 
 
 @final
@@ -167,20 +167,20 @@ class RequestMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._total = Counter(
             "rest_client_requests_total",
-            f"Requests by status code, or {NO_ANSWER} where no answer came.",
+            f"Requests by status code, or {NO_RESPONSE} without a response.",
             ["code", "method", "host"],
             registry=registry,
         )
         self._seconds = Histogram(
             "rest_client_request_duration_seconds",
-            "How long requests took, watches left out.",
+            "How long requests took, except for watches.",
             ["verb", "host"],
             buckets=REQUEST_BOUNDS,
             registry=registry,
         )
         self._throttled = Histogram(
             "rest_client_rate_limiter_duration_seconds",
-            "How long requests were held back by the client's own limit, where it has one.",
+            "How long the client's rate limiter delayed requests.",
             ["verb", "host"],
             buckets=REQUEST_BOUNDS,
             registry=registry,
@@ -189,8 +189,8 @@ class RequestMetrics:
     def ended(
         self, *, method: str, host: str, code: int | None, lasted: float, throttled: float | None, for_watch: bool
     ) -> None:
-        """Count a request, and note how long it took."""
-        self._total.labels(NO_ANSWER if code is None else str(code), method, host).inc()
+        """Count a request, and record its duration."""
+        self._total.labels(NO_RESPONSE if code is None else str(code), method, host).inc()
         if not for_watch:
             self._seconds.labels(method, host).observe(lasted)
         if throttled is not None:
