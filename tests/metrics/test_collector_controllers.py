@@ -278,9 +278,7 @@ async def test_two_handlers_of_one_name_are_numbered(autojump_clock: Clock) -> N
 
 
 @pytest.mark.parametrize("kind", [WorkQueue[str], RateLimitingQueue[str]])
-async def test_a_queue_without_a_controller_has_metrics(
-    kind: Callable[..., WorkQueue[str]], mock_clock: Clock
-) -> None:
+async def test_a_queue_without_a_controller_has_metrics(kind: Callable[..., WorkQueue[str]], mock_clock: Clock) -> None:
     metrics = Metrics()
     queue = kind(name="keys", observer=metrics.queue_observer("keys"))
     metrics.register_queue(queue)

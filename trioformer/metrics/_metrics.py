@@ -146,11 +146,7 @@ class Metrics:
 
     def unregister(
         self,
-        registered: Controller
-        | WorkQueue[K]
-        | SharedInformerFactory
-        | HandlerRegistration[T]
-        | LeaderElector,
+        registered: Controller | WorkQueue[K] | SharedInformerFactory | HandlerRegistration[T] | LeaderElector,
     ) -> None:
         """Stop measuring an object, and release its name; does nothing if it is not registered."""
         self._collector.discard(registered)

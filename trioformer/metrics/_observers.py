@@ -92,12 +92,12 @@ class ReconcileCounts:
         self._active.inc()
 
     def ended(
-        self, request: Request, *, result: ReconcileResult, lasted: float, is_terminal: bool, is_late: bool
+        self, request: Request, *, result: ReconcileResult, duration: float, is_terminal: bool, is_late: bool
     ) -> None:
         """Count the result and duration of a reconcile."""
         self._active.dec()
         self._total[result].inc()
-        self._seconds.observe(lasted)
+        self._seconds.observe(duration)
         if result == "error":
             self._errors.inc()
         if is_terminal:
@@ -155,9 +155,9 @@ class QueueCounts:
         """Record how long a key waited."""
         self._waited.observe(waited)
 
-    def finished(self, key: Hashable, *, lasted: float) -> None:
+    def finished(self, key: Hashable, *, duration: float) -> None:
         """Record how long a worker processed a key."""
-        self._worked.observe(lasted)
+        self._worked.observe(duration)
 
 
 @final
@@ -187,11 +187,11 @@ class RequestMetrics:
         )
 
     def ended(
-        self, *, method: str, host: str, code: int | None, lasted: float, throttled: float | None, for_watch: bool
+        self, *, method: str, host: str, code: int | None, duration: float, throttled: float | None, for_watch: bool
     ) -> None:
         """Count a request, and record its duration."""
         self._total.labels(NO_RESPONSE if code is None else str(code), method, host).inc()
         if not for_watch:
-            self._seconds.labels(method, host).observe(lasted)
+            self._seconds.labels(method, host).observe(duration)
         if throttled is not None:
             self._throttled.labels(method, host).observe(throttled)
