@@ -244,8 +244,8 @@ async def test_a_reader_of_many_events_lets_other_tasks_run(mock_clock: trio.tes
     async def count() -> None:
         nonlocal turns
         while True:
-            await trio.lowlevel.checkpoint()
             turns += 1
+            await trio.lowlevel.checkpoint()
 
     async with watching(body) as events, trio.open_nursery() as nursery:
         await anext(events)
