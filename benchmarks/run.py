@@ -122,8 +122,8 @@ def run(names: Sequence[str], options: argparse.Namespace) -> None:
             measure(workload, lines, scale=options.scale, repeats=options.repeats)
         except UnavailableError as error:
             sys.exit(f"error: {error}")
-        verdicts = write(options.results, name, workload, lines, repeats=options.repeats)
-        reached &= all(verdict.reached for verdict in verdicts)
+        outcomes = write(options.results, name, workload, lines, repeats=options.repeats)
+        reached &= all(outcome.reached for outcome in outcomes)
     if options.results == RESULTS:
         subprocess.run([python_of("plot"), BENCHMARKS / "harness" / "plot.py", RESULTS, PLOT], check=True)
     if options.check and not reached:

@@ -40,7 +40,7 @@ project_copyright = f"2026, {author}"
 
 OTHER_PROJECTS = {"attrs", "cattrs", "httpx", "msgspec", "prometheus_client", "pytest", "trio", "yaml"}
 
-# Types of ours that public signatures mention and that the reference has no entry for: one that no front door offers,
+# Types of ours that public signatures mention and that the reference has no entry for: one that no package exports,
 # and generated kinds.  Nothing else may be added here: export it.
 INTERNAL = {"Application", "ObjectReference"}
 
@@ -60,7 +60,7 @@ maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {
-    "imported-members": True,  # a front door holds nothing else
+    "imported-members": True,  # a package holds nothing else
     "members": True,
     "undoc-members": True,
 }
@@ -83,23 +83,23 @@ def skip(app: Sphinx, what: str, name: str, obj: object, skipped: bool, options:
 
 
 @functools.cache
-def _rooms(door: str) -> dict[str, str]:
-    """Return where each name of a front door comes from."""
-    path = importlib.import_module(door).__file__
+def _origins(package: str) -> dict[str, str]:
+    """Return where each name of a package comes from."""
+    path = importlib.import_module(package).__file__
     assert path is not None
     imports = [node for node in ast.parse(Path(path).read_text()).body if isinstance(node, ast.ImportFrom)]
     return {
-        alias.name: importlib.util.resolve_name("." * node.level + (node.module or ""), door)
+        alias.name: importlib.util.resolve_name("." * node.level + (node.module or ""), package)
         for node in imports
         for alias in node.names
     }
 
 
 def describe(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Fetch the lines that describe a constant or an alias from its room; unlike a class, the value has none itself."""
-    door, _, own = name.rpartition(".")
-    if what == "data" and own in _rooms(door):
-        described = ModuleAnalyzer.for_module(_rooms(door)[own])
+    """Fetch the lines that describe a constant or an alias from its module; the value itself has none."""
+    package, _, own = name.rpartition(".")
+    if what == "data" and own in _origins(package):
+        described = ModuleAnalyzer.for_module(_origins(package)[own])
         described.analyze()
         lines[:] = described.attr_docs.get(("", own), lines)
 
@@ -126,15 +126,15 @@ def _is_internal(name: str) -> bool:
 
 
 def _ours(domain: PythonDomain, target: str) -> str | None:
-    """Return the documented name that is meant by a bare one, or by one that names its private room.
+    """Return the documented name that is meant by a bare one, or by one that names its private module.
 
-    The page of the room where something lives comes first, so that the everyday names lead there.
+    The page of the package where something is defined comes first, so that the everyday names lead there.
     """
     if target.startswith("trioformer."):
-        rooms = target.split(".")
-        public = [room for room in rooms[:-1] if not room.startswith("_")]
-        # A method's class is a room with a capital.
-        target = ".".join([*public, rooms[-1]])
+        parts = target.split(".")
+        public = [part for part in parts[:-1] if not part.startswith("_")]
+        # A method's class begins with a capital.
+        target = ".".join([*public, parts[-1]])
         return target if target in domain.objects else None
     found = [name for name in domain.objects if name.startswith("trioformer.") and name.endswith(f".{target}")]
     return min(found, key=lambda name: name.count("."), default=None)

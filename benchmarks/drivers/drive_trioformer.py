@@ -117,8 +117,8 @@ class Setup:
         handled = {f"handled_{name}": value for name, value in meter.read().items()}
         return {"objects": len(self.informer.lister), **synced, **handled}
 
-    def mailboxes(self) -> Mapping[str, object]:
-        """What the readers' queues went through: nothing may be merged."""
+    def buffers(self) -> Mapping[str, object]:
+        """Statistics of the listener buffers: nothing may be merged."""
         all_of_them = [registration.statistics().buffer for registration in self.registrations]
         return {
             "coalesced": sum(box.coalesced for box in all_of_them),
@@ -127,7 +127,7 @@ class Setup:
 
 
 async def finished(setup: Setup) -> None:
-    """Wait until every handler has counted all events, or is told of no more because some were merged."""
+    """Wait until every handler has counted all events, or receives no more because some were merged."""
     for handler in setup.handlers:
         while not handler.done.is_set():
             with trio.move_on_after(1):
@@ -151,7 +151,7 @@ async def storm(options: Namespace, client: Client) -> None:
         measure.ready()
         meter = Meter()
         await finished(setup)
-        result = {"events": options.events, **meter.read(), **setup.mailboxes()}
+        result = {"events": options.events, **meter.read(), **setup.buffers()}
         for handler in setup.handlers:
             if isinstance(handler, Stopwatch):
                 result |= handler.latencies()
@@ -166,7 +166,7 @@ async def resync(options: Namespace, client: Client) -> None:
         assert isinstance(handler, Resynced)
         before = measure.rss()
         await handler.done.wait()
-        measure.finish({**handler.result, "rss": measure.rss() - before, **setup.mailboxes()})
+        measure.finish({**handler.result, "rss": measure.rss() - before, **setup.buffers()})
 
 
 async def ticker(options: Namespace, client: Client) -> None:
@@ -178,7 +178,7 @@ async def ticker(options: Namespace, client: Client) -> None:
         result = {f"sync_{name}": value for name, value in ticks.report().items()}
         async with ticking() as ticks:
             await handler.done.wait()
-        # The ticks before it are idle, but for what the resync does before the handler is told of the first object.
+        # The ticks before it are idle, but for what the resync does before the handler receives the first object.
         report = ticks.report(since=handler.began - 0.05)
         result |= {f"resync_{name}": value for name, value in report.items()}
         measure.finish(result)

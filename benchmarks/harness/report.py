@@ -52,7 +52,7 @@ def derived(values: Mapping[str, float], *, pods: int, events: int) -> Numbers:
 
 
 @dataclass(frozen=True)
-class ErrorClass:
+class Outcome:
     """Whether a target is reached."""
 
     text: str
@@ -64,7 +64,7 @@ class ErrorClass:
         return f"{'reached' if self.reached else 'NOT REACHED':<12} {value:>10}   {self.text}"
 
 
-def judge(target: Target, lines: Sequence[Line]) -> ErrorClass:
+def judge(target: Target, lines: Sequence[Line]) -> Outcome:
     by_label = {line.entrant.label: line for line in lines}
     value = _value(target, by_label.get(target.of))
     subject = f"{target.what} of {target.of}"
@@ -75,7 +75,7 @@ def judge(target: Target, lines: Sequence[Line]) -> ErrorClass:
     bound, sign = (target.at_most, "≤") if target.at_most is not None else (target.at_least, "≥")
     assert bound is not None
     reached = value is not None and (value <= bound if sign == "≤" else value >= bound)
-    return ErrorClass(f"{subject} {sign} {bound:,g}", value, reached)
+    return Outcome(f"{subject} {sign} {bound:,g}", value, reached)
 
 
 def _value(target: Target, line: Line | None) -> float | None:
@@ -119,11 +119,11 @@ def as_text(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(made)
 
 
-def as_rst(workload: Workload, rows: Sequence[Sequence[str]], verdicts: Sequence[ErrorClass], about: str) -> str:
+def as_rst(workload: Workload, rows: Sequence[Sequence[str]], outcomes: Sequence[Outcome], about: str) -> str:
     out = [f".. list-table:: {workload.title} ({about})", "   :header-rows: 1", ""]
     for row in rows:
         out += [f"   {'* -' if number == 0 else '  -'} {cell}".rstrip() for number, cell in enumerate(row)]
-    if verdicts:
+    if outcomes:
         out += [
             "",
             ".. list-table:: Of that",
@@ -133,9 +133,9 @@ def as_rst(workload: Workload, rows: Sequence[Sequence[str]], verdicts: Sequence
             "     - is",
             "     - reached",
         ]
-        for verdict in verdicts:
-            value = "not measured" if verdict.value is None else shown(verdict.value)
-            out += [f"   * - {verdict.text}", f"     - {value}", f"     - {'yes' if verdict.reached else '**no**'}"]
+        for outcome in outcomes:
+            value = "not measured" if outcome.value is None else shown(outcome.value)
+            out += [f"   * - {outcome.text}", f"     - {value}", f"     - {'yes' if outcome.reached else '**no**'}"]
     return "\n".join(out) + "\n"
 
 
@@ -157,16 +157,16 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write(directory: Path, name: str, workload: Workload, lines: Sequence[Line], *, repeats: int) -> list[ErrorClass]:
+def write(directory: Path, name: str, workload: Workload, lines: Sequence[Line], *, repeats: int) -> list[Outcome]:
     """Print a workload's result, and write it as JSON and reStructuredText."""
-    verdicts = [judge(target, lines) for target in workload.targets]
+    outcomes = [judge(target, lines) for target in workload.targets]
     rows = table(workload, lines)
     today = datetime.now(UTC)
     where = machine()
     about = f"{today:%Y-%m-%d}, {where['cores']} cores, CPython {where['python']}, medians of {repeats}"
     print(f"\n{name}: {workload.title} ({about})\n\n{as_text(rows)}\n")
-    for verdict in verdicts:
-        print(verdict)
+    for outcome in outcomes:
+        print(outcome)
     document = {
         "workload": name,
         "title": workload.title,
@@ -187,9 +187,9 @@ def write(directory: Path, name: str, workload: Workload, lines: Sequence[Line],
             }
             for line in lines
         ],
-        "targets": [{"text": each.text, "value": each.value, "reached": each.reached} for each in verdicts],
+        "targets": [{"text": each.text, "value": each.value, "reached": each.reached} for each in outcomes],
     }
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    (directory / f"{name}.rst").write_text(as_rst(workload, rows, verdicts, about))
-    return verdicts
+    (directory / f"{name}.rst").write_text(as_rst(workload, rows, outcomes, about))
+    return outcomes

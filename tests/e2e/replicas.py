@@ -60,7 +60,7 @@ class Strike:
 
 
 def overlaps(log: Iterable[Entry], stopped: Collection[int] = ()) -> list[str]:
-    """Tell of whatever a body did when a later one had begun, and of terms that are not one after the other.
+    """Report whatever a body did when a later one had begun, and of terms that are not one after the other.
 
     The exception is the end of a body that was stopped, and does nothing else when it goes on.
 

@@ -1,7 +1,7 @@
 """An informer's cache against a real kube-apiserver that restarts, forgets, vanishes or is silent.
 
 Every test ends with the cache being what a fresh list is, names and resourceVersions, and every reader having been
-told of exactly that.
+notified of exactly that.
 Connections that are to break go through a proxy; the API server's audit log says what was asked for.
 """
 
@@ -151,7 +151,7 @@ def versions(objects: Iterable[KubernetesObject]) -> Versions:
 
 @attrs.define(eq=False)
 class Reader(ResourceEventHandler[ConfigMap]):
-    """The world as one handler was told of it; no call may contradict it."""
+    """The objects as one handler knows them; no call may contradict the others."""
 
     objects: dict[str, ConfigMap] = attrs.field(factory=dict)
     told: list[str] = attrs.field(factory=list)
@@ -177,7 +177,7 @@ class Reader(ResourceEventHandler[ConfigMap]):
         self._news.set()
 
     async def wait_for(self, expected: Versions) -> None:
-        """Wait until this reader has been told of exactly that."""
+        """Wait until this handler has been notified of exactly that."""
         while versions(self.objects.values()) != expected:
             self._news = trio.Event()
             await self._news.wait()
@@ -213,7 +213,7 @@ async def assert_in_step(informer: SharedInformer[ConfigMap], api: Api[ConfigMap
 def informer_of(
     client: Client, api: Api[ConfigMap], options: ReflectorOptions | None = None
 ) -> tuple[SharedInformer[ConfigMap], list[Exception]]:
-    """An informer of the same objects by another client, and the failures that it goes on from."""
+    """An informer of the same objects by another client, and the failures that it retries."""
     failures: list[Exception] = []
     options = attrs.evolve(options or ReflectorOptions(), watch_error_handler=failures.append)
     source = ApiListWatch(client.api(ConfigMap, namespace=api.namespace))
@@ -245,7 +245,7 @@ async def test_the_first_list_and_everything_after_it_come_in_one_request(cluste
     assert failures == []
 
 
-async def test_without_streamed_lists_the_first_list_is_a_list(cluster: Cluster) -> None:
+async def test_without_watch_lists_the_first_list_is_a_list(cluster: Cluster) -> None:
     agent = f"listing-{next(numbers)}"
     async with connected(cluster.control_plane) as writer, connected(cluster.control_plane, user_agent=agent) as client:
         api = await config_maps(writer)
@@ -264,7 +264,7 @@ async def test_without_streamed_lists_the_first_list_is_a_list(cluster: Cluster)
     assert failures == []
 
 
-async def test_a_server_without_streamed_lists_and_watch_cache_is_listed_page_by_page_at_once(
+async def test_a_server_without_watch_lists_and_watch_cache_is_listed_page_by_page_at_once(
     simple_cluster: Cluster,
 ) -> None:
     """And when etcd has forgotten where the watch was to resume, it is listed again."""

@@ -62,12 +62,12 @@ class Cluster:
                 event = await anext(aiter(events))
                 (names.discard if event.type == "DELETED" else names.add)(event.object.name)
 
-    async def check(self, website: Website, *, page: str, pods: int, strangers: Sequence[str] = ()) -> None:
+    async def check(self, website: Website, *, page: str, pods: int, not_owned: Sequence[str] = ()) -> None:
         """Make sure that there is what there should be, and nothing else."""
         everything = list(await self.pods.list())
         own = [pod for pod in everything if is_controlled_by(pod, website)]
         assert len(own) == pods
-        assert sorted(pod.name for pod in everything if pod not in own) == sorted(strangers)
+        assert sorted(pod.name for pod in everything if pod not in own) == sorted(not_owned)
         (config_map,) = await self.client.api(ConfigMap, namespace=self.namespace).list(label_selector=LABEL)
         (service,) = await self.client.api(Service, namespace=self.namespace).list()
         assert is_controlled_by(config_map, website)
@@ -77,8 +77,8 @@ class Cluster:
         assert website.status.observed_generation == website.metadata.generation
         assert website.status.pods == pods
 
-    async def check_nothing_left(self, *, strangers: Sequence[str] = ()) -> None:
-        assert sorted(pod.name for pod in await self.pods.list()) == sorted(strangers)
+    async def check_nothing_left(self, *, not_owned: Sequence[str] = ()) -> None:
+        assert sorted(pod.name for pod in await self.pods.list()) == sorted(not_owned)
         assert list(await self.client.api(ConfigMap, namespace=self.namespace).list(label_selector=LABEL)) == []
         assert list(await self.client.api(Service, namespace=self.namespace).list()) == []
 
@@ -108,10 +108,10 @@ async def test_a_website_comes_changes_and_goes(cluster: Cluster) -> None:
         await cluster.pods.patch(left.name, {"metadata": {"labels": {LABEL: None}}})
         await wait_for(cluster.pods, left.name, lambda pod: not pod.metadata.owner_references)
         await cluster.websites.patch("site", {"spec": {"replicas": 2}})
-        await cluster.check(await cluster.wait_until_ready(), page="Hello, world", pods=2, strangers=[left.name])
+        await cluster.check(await cluster.wait_until_ready(), page="Hello, world", pods=2, not_owned=[left.name])
         await cluster.websites.delete("site")
         await wait_for(cluster.websites, "site", deleted())
-        await cluster.check_nothing_left(strangers=[left.name])
+        await cluster.check_nothing_left(not_owned=[left.name])
         assert await operator.interrupt() == 0
     # A kind is not served at once when it is established, and informers say so.
     assert [line for line in operator.errors if "storage is (re)initializing" not in line] == []

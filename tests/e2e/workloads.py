@@ -78,7 +78,7 @@ def versions(objects: Iterable[KubernetesObject]) -> dict[str, str]:
 
 @attrs.define(eq=False)
 class Reader(ResourceEventHandler[T], Generic[T]):
-    """The world as one handler was told of it, and every state that it was told."""
+    """The objects as one handler knows them, and every state that it received."""
 
     objects: dict[str, T] = attrs.field(factory=dict)
     """By name."""

@@ -58,7 +58,7 @@ async def test_resync_periods_hold_when_a_reader_begins_late(
 async def test_a_handler_that_joins_while_the_informer_starts_misses_nothing(
     seed: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Whether it comes before the list, with it or after, it is told of each object once.
+    """Whether it comes before the list, with it or after, it is notified of each object once.
 
     client-go: TestSharedInformerInitializationRace
     """

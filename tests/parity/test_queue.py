@@ -60,7 +60,7 @@ class Pipe:
 
 @asynccontextmanager
 async def pipe(*known: Pod, resync_period: float = 0.0) -> AsyncIterator[Pipe]:
-    """A pipe whose handler has been told of what is known."""
+    """An informer whose handler has been notified of what is known."""
     informer = SharedInformer(ScriptedListWatch([listing(*known)]), resync_period=resync_period)
     open_pipe = Pipe(informer, Recorder())
     informer.add_event_handler(open_pipe.recorder)

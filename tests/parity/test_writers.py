@@ -51,7 +51,7 @@ class Historian(ResourceEventHandler[Pod]):
 
     async def on_update(self, old: Pod, new: Pod) -> None:
         self.calls.append("resync" if old is new else "update")
-        assert self.known.get(old.name) is old, "updated from a state that it was not told of"
+        assert self.known.get(old.name) is old, "updated from a state that it did not receive"
         assert int(new.resource_version) >= int(old.resource_version), "back in time"
         assert new.uid == old.uid, "another object"
         self.known[new.name] = new

@@ -18,7 +18,10 @@ from docs import diagrams
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-ROOMS = ["trioformer", *(f"trioformer.{r.name}" for r in pkgutil.iter_modules(trioformer.__path__) if r.name[0] != "_")]
+PACKAGES = [
+    "trioformer",
+    *(f"trioformer.{r.name}" for r in pkgutil.iter_modules(trioformer.__path__) if r.name[0] != "_"),
+]
 FRAGMENT = re.compile(r"[a-z0-9][a-z0-9-]*\.(feature|bugfix|breaking|doc|misc)\.rst")
 
 
@@ -55,22 +58,24 @@ def pages_of_the_reference() -> str:
     return "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.rst"))
 
 
-@pytest.mark.parametrize("door", ROOMS)
-def test_every_front_door_has_its_page_in_the_reference(door: str) -> None:
-    assert f".. automodule:: {door}\n" in pages_of_the_reference()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_package_has_its_page_in_the_reference(package: str) -> None:
+    assert f".. automodule:: {package}\n" in pages_of_the_reference()
 
 
 def test_every_generated_module_is_in_the_reference() -> None:
     page = (ROOT / "docs" / "reference" / "models.rst").read_text()
-    names = [room.name for room in pkgutil.iter_modules(trioformer.models.__path__) if not room.name.startswith("_")]
+    names = [
+        module.name for module in pkgutil.iter_modules(trioformer.models.__path__) if not module.name.startswith("_")
+    ]
     assert [name for name in names if f"``{name}``" not in page] == []
 
 
-@pytest.mark.parametrize("door", ROOMS[1:])
-def test_every_alias_and_constant_has_its_entry_in_the_reference(door: str) -> None:
+@pytest.mark.parametrize("package", PACKAGES[1:])
+def test_every_alias_and_constant_has_its_entry_in_the_reference(package: str) -> None:
     # Sphinx finds classes and functions by itself.
-    entries = re.findall(rf"data:: {re.escape(door)}\.(\w+)$", pages_of_the_reference(), re.MULTILINE)
-    module = importlib.import_module(door)
+    entries = re.findall(rf"data:: {re.escape(package)}\.(\w+)$", pages_of_the_reference(), re.MULTILINE)
+    module = importlib.import_module(package)
     names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
     values = {name: getattr(module, name) for name in names if name != "annotations"}
     described = type | types.FunctionType | types.ModuleType

@@ -1,4 +1,4 @@
-"""Every front door: what it exports is documented, typed, final where it should be, and free of ``timeout=``."""
+"""Every public package: what it exports is documented, typed, final where it should be, and free of ``timeout=``."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ import trioformer
 from trioformer._util import NoPublicConstructor
 from trioformer.models import Model
 
-DOORS = ["trioformer", *(f"trioformer.{r.name}" for r in pkgutil.iter_modules(trioformer.__path__) if r.name[0] != "_")]
+PACKAGES = [
+    "trioformer",
+    *(f"trioformer.{r.name}" for r in pkgutil.iter_modules(trioformer.__path__) if r.name[0] != "_"),
+]
 
 
-def exports_of(door: str) -> dict[str, object]:
-    """Return what a front door offers: what its ``__all__`` names, else every public name that it holds."""
-    module = importlib.import_module(door)
+def exports_of(package: str) -> dict[str, object]:
+    """Return what a public package exports: what its ``__all__`` names, else every public name that it holds."""
+    module = importlib.import_module(package)
     held = [name for name in vars(module) if not name.startswith("_") and name != "annotations"]
-    # Not from vars(): a front door may import a room when its name is first asked for.
+    # Not from vars(): a package may import a module when its name is first used.
     offered = {name: getattr(module, name) for name in getattr(module, "__all__", held)}
     return {name: value for name, value in offered.items() if not isinstance(value, types.ModuleType)}
 
 
-EXPORTS = [(door, name, value) for door in DOORS for name, value in exports_of(door).items()]
+EXPORTS = [(package, name, value) for package in PACKAGES for name, value in exports_of(package).items()]
 
 
 def classes() -> list[type]:
@@ -118,15 +121,17 @@ def signatures() -> list[tuple[str, Callable[..., object]]]:
 SIGNATURES = signatures()
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_front_door_has_a_docstring_and_something_to_offer(door: str) -> None:
-    assert importlib.import_module(door).__doc__
-    assert exports_of(door)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_public_package_has_a_docstring_and_exports_something(package: str) -> None:
+    assert importlib.import_module(package).__doc__
+    assert exports_of(package)
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS if hasattr(importlib.import_module(door), "__all__")])
-def test_a_front_door_that_lists_its_names_lists_all_of_them(door: str) -> None:
-    module = importlib.import_module(door)
+@pytest.mark.parametrize(
+    "package", [package for package in PACKAGES if hasattr(importlib.import_module(package), "__all__")]
+)
+def test_a_public_package_lists_all_of_its_names(package: str) -> None:
+    module = importlib.import_module(package)
     assert len(set(module.__all__)) == len(module.__all__)
     ours = {
         name
@@ -136,8 +141,10 @@ def test_a_front_door_that_lists_its_names_lists_all_of_them(door: str) -> None:
     assert {name for name in ours if not name.startswith("_")} - set(module.__all__) == set()
 
 
-@pytest.mark.parametrize(("door", "name", "value"), EXPORTS, ids=[f"{door}.{name}" for door, name, _ in EXPORTS])
-def test_a_front_door_offers_only_what_is_ours(door: str, name: str, value: object) -> None:
+@pytest.mark.parametrize(
+    ("package", "name", "value"), EXPORTS, ids=[f"{package}.{name}" for package, name, _ in EXPORTS]
+)
+def test_a_public_package_exports_only_what_is_ours(package: str, name: str, value: object) -> None:
     # What a module imports for its own use must not look like part of its interface.
     if isinstance(value, type | types.FunctionType):
         assert value.__module__.startswith("trioformer")
