@@ -1,7 +1,6 @@
-"""What an untouched object costs, in counts that do not depend on the machine.
+"""The cost of an unread object, in counts that do not depend on the machine.
 
-Each limit says what is measured today; a test that fails has found a change for the worse, to be explained before the
-number is raised.
+The docstring of each limit has the current value; explain a regression before you raise a limit.
 Wall times are measured by ``benchmarks/``.
 """
 
@@ -32,29 +31,29 @@ PODS = 200
 EVENTS = 1_000
 
 KEPT_BESIDE_BYTES = 1_150
-"""Bytes of a cached pod beside its own JSON: 950."""
+"""Bytes of a cached pod in addition to its own JSON: 950."""
 EVENT_COPIES = 2.2
-"""Copies of an event that are alive at once, out of the stream: 2.07, of which one is kept."""
+"""Copies of an event that exist at the same time: 2.07, of which one is kept."""
 LIST_BUFFERS = 400 * 1024
-"""Bytes beside its items that a list takes while it is split, however long it is: 346 KB."""
+"""Bytes in addition to its items that a list needs while it is split, however long it is: 346 KB."""
 OBJECTS_PER_EVENT = 12
-"""Allocations that an event has left when it reaches its reader: 10."""
+"""Live allocations of an event that a listener has received: 10."""
 CALLS_PER_EVENT = 140
-"""Functions of Python and C from the socket's bytes to the handler, those of the served stream included: 133 to 134."""
+"""Python and C functions from the socket's bytes to the handler, including those of the test's stream: 133 to 134."""
 CPU_OVER_LIMIT = 1.3
-"""CPU of an informer over that of the barest loop that httpx and msgspec allow: 1.07."""
+"""CPU time of an informer divided by that of a minimal loop with httpx and msgspec: 1.07."""
 
 
 @attrs.define(eq=False)
 class Structuring:
-    """How often a field was made from JSON."""
+    """How often a field was decoded from JSON."""
 
     calls: int = 0
 
 
 @pytest.fixture
 def structuring(monkeypatch: pytest.MonkeyPatch) -> Structuring:
-    """Counts at the one place through which every field of a lazy object is made."""
+    """Count calls of the function that decodes every field of a lazy object."""
     count = Structuring()
     value_of = _lazy._Field.value_of
 
@@ -75,7 +74,7 @@ def traced() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def informing(server: Recorded, *, node_index: bool = False) -> AsyncIterator[SharedInformer[Pod]]:
+async def running_informer(server: Recorded, *, node_index: bool = False) -> AsyncIterator[SharedInformer[Pod]]:
     """A synced informer of the recorded pods."""
     async with open_client(SERVER, http_transport=server) as client, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(client)
@@ -87,7 +86,7 @@ async def informing(server: Recorded, *, node_index: bool = False) -> AsyncItera
 
 
 async def storm(informer: SharedInformer[Pod], server: Recorded) -> None:
-    """Let a handler that reads only names and versions see every event."""
+    """Deliver every event to a handler that reads only names and resourceVersions."""
     handler = Counter(EVENTS)
     registration = informer.add_event_handler(handler)
     await registration.wait_until_synced()
@@ -98,14 +97,14 @@ async def storm(informer: SharedInformer[Pod], server: Recorded) -> None:
 
 
 def environment() -> dict[str, str]:
-    """This process's, without what measures it; with the repository on the path."""
+    """Return this process's environment without the variables of coverage, and with the repository on the path."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE", "COV_"))}
     return {**kept, "PYTHONPATH": str(ROOT)}
 
 
-async def test_nothing_is_structured_of_an_object_that_nobody_looks_into(structuring: Structuring) -> None:
+async def test_no_field_of_an_unread_object_is_structured(structuring: Structuring) -> None:
     server = Recorded(PODS, EVENTS)
-    async with informing(server) as informer:
+    async with running_informer(server) as informer:
         await storm(informer, server)
         assert {pod.namespace for pod in informer.lister.by_index("namespace", "bench-07")} == {"bench-07"}
         assert informer.lister.get("web-frontend-7d4b9c6f5d-000007", namespace="bench-07") is not None
@@ -117,7 +116,7 @@ async def test_nothing_is_structured_of_an_object_that_nobody_looks_into(structu
 
 async def test_an_index_structures_two_fields_of_each_state(structuring: Structuring) -> None:
     server = Recorded(PODS, EVENTS)
-    async with informing(server, node_index=True) as informer:
+    async with running_informer(server, node_index=True) as informer:
         await storm(informer, server)
     assert structuring.calls == 2 * (PODS + EVENTS)
 
@@ -125,7 +124,7 @@ async def test_an_index_structures_two_fields_of_each_state(structuring: Structu
 async def test_the_managed_fields_are_not_structured_with_the_other_metadata(structuring: Structuring) -> None:
     pod = from_json(Pod, Recorded(1, 0).items[0])
     assert pod.metadata.labels
-    assert pod.metadata.annotations  # the second field of the level: all of it but managedFields
+    assert pod.metadata.annotations  # the second field that is read decodes all fields but managedFields
     before = structuring.calls
     assert pod.metadata.finalizers == ()
     assert structuring.calls == before
@@ -134,11 +133,11 @@ async def test_the_managed_fields_are_not_structured_with_the_other_metadata(str
 
 
 async def test_a_cached_object_keeps_its_own_bytes_and_little_else(traced: None) -> None:
-    async with informing(Recorded(PODS, 0)):
-        pass  # makes what is made once
+    async with running_informer(Recorded(PODS, 0)):
+        pass  # creates what is created only once
     server = Recorded(PODS, 0)
     before = memory()
-    async with informing(server):
+    async with running_informer(server):
         await trio.testing.wait_all_tasks_blocked()
         kept = memory() - before
     beside = (kept - sum(map(len, server.items))) / PODS
@@ -146,13 +145,13 @@ async def test_a_cached_object_keeps_its_own_bytes_and_little_else(traced: None)
 
 
 def memory() -> int:
-    """Bytes that are allocated now."""
+    """Return the number of bytes that are allocated now."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
 
 
 def blocks() -> int:
-    """Allocations that are alive now."""
+    """Return the number of live allocations."""
     gc.collect()
     snapshot = tracemalloc.take_snapshot()
     return sum(
@@ -195,23 +194,23 @@ def test_an_item_of_a_list_is_copied_out_once(traced: None) -> None:
     assert peak - before - size <= LIST_BUFFERS
 
 
-async def test_an_event_on_its_way_to_the_reader_is_few_objects(traced: None) -> None:
+async def test_a_delivered_event_consists_of_few_allocations(traced: None) -> None:
     server = Recorded(PODS, EVENTS)
-    async with informing(server) as informer:
+    async with running_informer(server) as informer:
         with informer.subscribe(buffer_size=2 * EVENTS) as subscription:
             for _ in range(PODS):
                 await anext(subscription)
             await trio.testing.wait_all_tasks_blocked()
             before = blocks()
             server.go.set()
-            # Keeps every state alive, as a reader that is behind would.
+            # Keeps every state alive, as a listener that is behind does.
             seen = [await anext(subscription) for _ in range(EVENTS)]
             assert (blocks() - before) / EVENTS <= OBJECTS_PER_EVENT
     assert len(seen) == EVENTS
 
 
 def cost_of_an_event(*what: str) -> dict[str, float]:
-    """What an event costs an informer and the barest loop, in a process of its own, where nothing else traces."""
+    """Measure an informer and a minimal loop in a separate process, where nothing else traces."""
     program = ROOT / "tests" / "support" / "byte_streams.py"
     command = [sys.executable, str(program), *what]
     done = subprocess.run(
@@ -226,7 +225,7 @@ def test_an_event_costs_an_informer_few_function_calls() -> None:
 
 
 @pytest.mark.long
-def test_an_informer_costs_little_more_cpu_than_the_barest_loop_over_the_same_bytes() -> None:
-    """For a quiet machine: neighbours that fill the processor's caches slow the informer more than the loop."""
+def test_an_informer_costs_little_more_cpu_than_a_minimal_loop() -> None:
+    """Only for an idle machine: processes that fill the processor's caches slow the informer more than the loop."""
     cost = cost_of_an_event("seconds")
     assert cost["informer"] / cost["limit"] <= CPU_OVER_LIMIT

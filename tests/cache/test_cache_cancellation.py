@@ -1,6 +1,6 @@
-"""After an informer was cancelled nothing of it is left: no task, no connection, no async generator.
+"""A cancelled informer leaves no task, no connection and no async generator.
 
-Checked over real sockets with trio's instrumentation at each point where it can be waiting.
+Checked over real sockets with trio's instrumentation, at each point where an informer may wait.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ import trio
 import trio.testing
 
 from tests.support.loopback_server import EVENT, LIST_HEAD, POD, Exchange, LoopbackServer
-from trioformer import ClusterConfig, ReflectorOptions, ResourceEventHandler, SharedInformerFactory, open_client
+from tests.support.scripted_list_watch import ScriptedListWatch, listing, pod
+from trioformer import (
+    ClusterConfig,
+    ReflectorOptions,
+    ResourceEventHandler,
+    SharedInformer,
+    SharedInformerFactory,
+    open_client,
+)
 from trioformer.models.core_v1 import Pod
 
 
 @attrs.define(eq=False)
 class Tasks(trio.abc.Instrument):
-    """Every task that was spawned and has not exited."""
+    """Records every task that was spawned and has not exited."""
 
     alive: set[trio.lowlevel.Task] = attrs.field(factory=set)
 
@@ -33,7 +41,7 @@ class Tasks(trio.abc.Instrument):
 
 
 def suspended_generators() -> list[str]:
-    """The async generators that somebody began and did not finish, other than the open ``async with`` blocks."""
+    """Return the suspended async generators, except those of open ``async with`` blocks."""
     gc.collect()
     return [
         obj.__qualname__
@@ -45,7 +53,7 @@ def suspended_generators() -> list[str]:
 
 @attrs.define(eq=False)
 class Point:
-    """A place to be cancelled at."""
+    """A point at which the informer is cancelled."""
 
     reached: trio.Event = attrs.field(factory=trio.Event)
 
@@ -62,7 +70,7 @@ class WaitingHandler(ResourceEventHandler[Pod]):
         await self.point.wait_here()
 
 
-async def before_the_answer(exchange: Exchange, point: Point) -> None:
+async def before_the_response(exchange: Exchange, point: Point) -> None:
     await point.wait_here()
 
 
@@ -78,7 +86,7 @@ async def between_two_pages(exchange: Exchange, point: Point) -> None:
     await exchange.answer(LIST_HEAD.replace(b'"7"', b'"7","continue":"more"') + POD + b"]}")
 
 
-async def in_a_streamed_list(exchange: Exchange, point: Point) -> None:
+async def in_a_watch_list(exchange: Exchange, point: Point) -> None:
     await exchange.begin()
     await exchange.chunk(EVENT)
     await exchange.chunk(EVENT[:30])
@@ -116,8 +124,8 @@ async def in_a_handler(exchange: Exchange, point: Point) -> None:
 
 
 SCRIPTS = [
-    before_the_answer,
-    in_a_streamed_list,
+    before_the_response,
+    in_a_watch_list,
     in_the_middle_of_a_page,
     between_two_pages,
     in_a_watch,
@@ -125,12 +133,12 @@ SCRIPTS = [
     in_backoff_of_a_watch,
     in_a_handler,
 ]
-STREAMED = {before_the_answer, in_a_streamed_list}
-"""What is to happen in a list that comes as a stream; for the others the server has none."""
+WITH_WATCH_LIST = {before_the_response, in_a_watch_list}
+"""The scripts that respond to a watch-list; for the others the server does not support it."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-@pytest.mark.parametrize("by", ["the scope around", "an error beside"])
+@pytest.mark.parametrize("by", ["an enclosing scope", "an error of another task"])
 def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point], Awaitable[None]], by: str) -> None:
     """client-go: TestShutdown, TestRunUntil"""
     tasks = Tasks()
@@ -138,13 +146,13 @@ def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point]
     async def main() -> None:
         point = Point()
 
-        async def answer(exchange: Exchange) -> None:
-            if "sendInitialEvents=" in exchange.target and script not in STREAMED:
+        async def respond(exchange: Exchange) -> None:
+            if "sendInitialEvents=" in exchange.target and script not in WITH_WATCH_LIST:
                 await exchange.answer(b"{}", 400)
             else:
                 await script(exchange, point)
 
-        server = LoopbackServer(answer)
+        server = LoopbackServer(respond)
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
             await trio.testing.wait_all_tasks_blocked()
@@ -155,7 +163,11 @@ def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point]
                 )
                 handler = WaitingHandler(point if script is in_a_handler else Point())
                 factory.informer(Pod).add_event_handler(handler)
-                with pytest.RaisesGroup(ZeroDivisionError) if by == "an error beside" else trio.CancelScope() as scope:
+                with (
+                    pytest.RaisesGroup(ZeroDivisionError)
+                    if by == "an error of another task"
+                    else trio.CancelScope() as scope
+                ):
                     async with trio.open_nursery() as own:
                         own.start_soon(factory.run)
                         await point.reached.wait()
@@ -164,7 +176,7 @@ def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point]
                             scope.cancel()
                         else:
                             raise ZeroDivisionError
-                # Not a checkpoint has passed since factory.run returned.
+                # no checkpoint since factory.run returned
                 assert {task.name for task in tasks.alive - before - server_tasks(nursery)} == set()
                 assert suspended_generators() == []
             await server.wait_until_idle()
@@ -175,7 +187,7 @@ def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point]
 
 
 def server_tasks(nursery: trio.Nursery) -> set[trio.lowlevel.Task]:
-    """The tasks below a nursery."""
+    """Return all tasks in a nursery, and their descendants."""
     found: set[trio.lowlevel.Task] = set()
     for task in nursery.child_tasks:
         found.add(task)
@@ -202,10 +214,7 @@ def test_nothing_is_left_when_it_is_cancelled_before_its_first_step() -> None:
     trio.run(main, instruments=[tasks])
 
 
-async def test_a_subscriber_that_leaves_takes_its_mailbox_along(autojump_clock: trio.testing.MockClock) -> None:
-    from tests.support.scripted_list_watch import ScriptedListWatch, listing, pod
-    from trioformer.cache import SharedInformer
-
+async def test_the_end_of_a_subscription_removes_its_buffer(autojump_clock: trio.testing.MockClock) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
     async with trio.open_nursery() as nursery:
         await nursery.start(informer.run)

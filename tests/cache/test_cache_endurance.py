@@ -1,6 +1,7 @@
-"""What grows when it should not: a week of faults, and a reader that is stuck in a storm.
+"""Memory does not grow: in a week of faults, and in a storm of updates with a stuck listener.
 
-The week is virtual: faults every few minutes, objects that come, change and go, readers that come and go.
+The week is virtual: a fault every few minutes, with objects that are created, changed and deleted, and listeners that
+are added and removed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import trio
 import trio.testing
 
 from tests.support.cache_machine import (
+    CaptivePortal,
     Compact,
     Corrupt,
     CutBody,
@@ -24,7 +26,6 @@ from tests.support.cache_machine import (
     Join,
     Leave,
     LoseBookmarks,
-    Portal,
     Setting,
     Slow,
     Step,
@@ -32,31 +33,32 @@ from tests.support.cache_machine import (
     World,
     open_world,
 )
-from tests.support.cache_machine_readers import BATCH
+from tests.support.cache_machine_listeners import BATCH
 from tests.support.faulty_transport import Ending
 from tests.support.live_memory import live_bytes, only_what_is_new
-from tests.support.update_storm import PODS, TOGETHER, Fast, Outcome, Storm, weather
-from trioformer.cache import DeltaFIFO, ResourceEventHandler, SharedInformer
+from tests.support.update_storm import EVENTS_PER_BATCH, PODS, FastHandler, Outcome, Storm, run_storm
+from trioformer.cache import ResourceEventHandler, SharedInformer
+from trioformer.cache.store._delta_fifo import DeltaFIFO
 from trioformer.models.core_v1 import Pod
 
 HOUR = 3_600.0
 WEEK = 7 * 24 * HOUR
 PAUSES = (60.0, 540.0)
-"""Between two faults: a minute to nine, five on average."""
+"""The least and the most seconds between two faults."""
 OBJECTS = 100
 ENDINGS: tuple[Ending, ...] = ("clean", "reset", "stall")
 
 
 @pytest.fixture(autouse=True)
-def without_a_log() -> Iterator[None]:
-    """Thousands of faults are logged, and what pytest keeps of them would be measured too."""
+def without_log() -> Iterator[None]:
+    """Disable the log, of which pytest would keep thousands of lines that would be measured too."""
     logging.disable(logging.WARNING)
     yield
     logging.disable(logging.NOTSET)
 
 
 def every_fault(rng: random.Random) -> list[Step]:
-    """One of every kind, in any order."""
+    """Return one fault of every kind, in random order."""
     faults: list[Step] = [
         Compact(),
         *(Disconnect(how) for how in ENDINGS),
@@ -65,7 +67,7 @@ def every_fault(rng: random.Random) -> list[Step]:
         Fail(429, 7),
         CutBody(rng.random(), rng.choice(ENDINGS)),
         Corrupt(1),
-        Portal(1),
+        CaptivePortal(1),
         Unreachable(rng.choice((1.0, 30.0))),
         LoseBookmarks(rng.random() < 0.5),
     ]
@@ -74,7 +76,7 @@ def every_fault(rng: random.Random) -> list[Step]:
 
 
 class Endurance:
-    """What happens in the week, from one random seed."""
+    """The random events of a week."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.world = world
@@ -83,7 +85,7 @@ class Endurance:
         self.done = 0
 
     def change_something(self) -> None:
-        """Delete an object that was there, change one, make one that was not, or one in place of another."""
+        """Create, change or delete three random objects."""
         world, rng = self.world, self.rng
         for _ in range(3):
             name = f"pod-{rng.randrange(OBJECTS):03}"
@@ -92,12 +94,12 @@ class Endurance:
             else:
                 world.touch("a", name)
 
-    async def go_on_until(self, end: float) -> None:
+    async def run_until(self, end: float) -> None:
         world, rng = self.world, self.rng
         while trio.current_time() < end:
             await trio.sleep(rng.uniform(*PAUSES))
-            world.wire.loses_bookmarks = False
-            world.wire.portals = 0  # what waited for a request for minutes is not piled up for the next one
+            world.transport.loses_bookmarks = False
+            world.transport.portals = 0  # faults that had no request for minutes must not accumulate
             world.faults.clear()
             self.faults = self.faults or every_fault(rng)
             fault = self.faults.pop()
@@ -105,10 +107,10 @@ class Endurance:
             self.change_something()
             await fault.do(world)
             self.change_something()
-            await self.change_a_reader()
+            await self.change_listeners()
 
-    async def change_a_reader(self) -> None:
-        """Now and then: one joins, one is stuck, one goes."""
+    async def change_listeners(self) -> None:
+        """Sometimes add a listener, slow or block one, remove one."""
         world, rng = self.world, self.rng
         self.unblock()
         if rng.random() < 0.2:
@@ -116,50 +118,51 @@ class Endurance:
             await Join(way, rng.choice(("coalesce", "block")), rng.choice((2, 1_024)), HOUR).do(world)
         if rng.random() < 0.2:
             await Slow(rng.randrange(5), rng.choice((None, 0.1, 0.0))).do(world)
-        if rng.random() < 0.2 and len(world.readers) > 2:
-            await Leave(rng.randrange(2, len(world.readers)), rng.choice(("remove", "aclose", "inside"))).do(world)
+        if rng.random() < 0.2 and len(world.listeners) > 2:
+            await Leave(rng.randrange(2, len(world.listeners)), rng.choice(("remove", "aclose", "inside"))).do(world)
 
     def unblock(self) -> None:
-        """Let everybody who is stuck go on, and forget those who have left."""
-        for reader in self.world.readers:
-            reader.unblock()
-            reader.delay = 0.0
-        self.world.readers = [reader for reader in self.world.readers if reader.is_reading]
+        """Unblock every listener, and drop the inactive ones."""
+        for listener in self.world.listeners:
+            listener.unblock()
+            listener.delay = 0.0
+        self.world.listeners = [listener for listener in self.world.listeners if listener.is_active]
 
     async def rest(self) -> None:
-        """Come to rest, with the same objects and readers as ever."""
+        """Bring the world to rest, each time with the same objects and listeners."""
         world = self.world
         self.unblock()
-        for number in reversed(range(2, len(world.readers))):
+        for number in reversed(range(2, len(world.listeners))):
             await Leave(number, "remove").do(world)
-        world.readers = world.readers[:2]
+        world.listeners = world.listeners[:2]
         for number in range(OBJECTS):
             world.touch("a", f"pod-{number:03}")
-        await world.quiet_down()
-        # A new list fills new dicts; those that objects came to and went from may have room for twice as many.
+        await world.settle()
+        # A new list fills new dicts; dicts from which objects were removed may be twice as large.
         world.server.compact()
         world.server.disconnect_watches()
         await trio.sleep(HOUR)
         world.server.compact()
         world.server.requests.clear()
-        for reader in world.readers:
-            reader.log.clear()
-            reader.view, reader.newest = ({**dict.fromkeys(each), **each} for each in (reader.view, reader.newest))
+        for listener in world.listeners:
+            listener.log.clear()
+            # new dicts, for the same reason
+            listener.view, listener.newest = ({**dict.fromkeys(d), **d} for d in (listener.view, listener.newest))
 
 
-async def live(measure: Callable[[], int], first: float = HOUR) -> None:
-    """Live through the week, and compare measurements after the first hour, or so, and at the end."""
+async def run_week(measure: Callable[[], int], first: float = HOUR) -> None:
+    """Run the week, and compare a measurement after the first period with one at the end."""
     setting = Setting(seed=7, resync_period=6 * HOUR)
-    readers = [Join("handler", "coalesce", 16), Join("subscription", "block", 16, HOUR)]
-    async with open_world(setting, readers) as world:
+    listeners = [Join("handler", "coalesce", 16), Join("subscription", "block", 16, HOUR)]
+    async with open_world(setting, listeners) as world:
         world.most_objects, world.patience = OBJECTS, HOUR
-        # Versions of one length, or the objects of the last day would be longer than those of the first.
+        # All resourceVersions have the same length, so that the last objects are not longer than the first.
         world.server._storage.revision = 1_000_000
         endurance = Endurance(world, 7)
-        await endurance.go_on_until(first)
+        await endurance.run_until(first)
         await endurance.rest()
         before = measure()
-        await endurance.go_on_until(WEEK)
+        await endurance.run_until(WEEK)
         await endurance.rest()
         after_a_week = measure()
         assert after_a_week == pytest.approx(before, rel=0.02)
@@ -168,82 +171,82 @@ async def live(measure: Callable[[], int], first: float = HOUR) -> None:
         assert world.informer.statistics().reflector.lists > 200
 
 
-async def test_a_week_of_faults_leaves_no_byte_behind(autojump_clock: trio.testing.MockClock) -> None:
-    """Memory after a week is what it was after the first hour, to 2 %, and everything else is right too.
+async def test_memory_does_not_grow_in_a_week_of_faults(autojump_clock: trio.testing.MockClock) -> None:
+    """Memory after a week is the same as after the first hour, to 2 %, and all other checks pass too.
 
-    What is compared is the size of every Python object that did not exist before the test, after a full collection, at
-    two points of rest that are made alike: the same 100 objects exist (each just changed, so that the states that the
-    cache holds are of one size), the same two readers listen and have caught up, an hour has passed without a fault,
-    and the embedded server has forgotten its history and its log of requests.
-    So the difference is what the informer, its client or its readers' mailboxes keep of 2,000 faults, thousands of
-    changes and hundreds of readers that came and went.
+    The measurement is the size of every Python object that did not exist before the test, after a full collection, at
+    two points of rest in the same state: the same 100 objects exist (each just changed, so that all cached states have
+    the same size), the same two listeners have caught up, an hour has passed without a fault, and the history and the
+    log of requests of the embedded server are empty.
+    So the difference is what the informer, its client or its listeners' buffers keep of 2,000 faults, thousands of
+    changes and hundreds of listeners that were added and removed.
     """
     with only_what_is_new():
-        await live(live_bytes)
+        await run_week(live_bytes)
 
 
 @pytest.mark.long
-async def test_a_week_of_faults_leaves_no_allocation_behind(autojump_clock: trio.testing.MockClock) -> None:
-    """The same, measured by tracing every allocation, which makes three times as much work of the week.
+async def test_traced_memory_does_not_grow_in_a_week_of_faults(autojump_clock: trio.testing.MockClock) -> None:
+    """The same, measured by tracing every allocation, which takes three times as long.
 
-    What is alive for Python's allocator only, such as objects that are kept for reuse, takes a day or two to come to
-    its level, a tenth above that of the first hour; so the first measurement is taken after two days.
+    Objects that Python keeps for reuse grow for a day or two, to a tenth above the first hour; so the first
+    measurement is taken after two days.
     """
 
     def traced() -> int:
-        live_bytes()  # collects, and empties the caches that are not the informer's
+        live_bytes()  # collects garbage, and clears the caches of other packages
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
     try:
-        await live(traced, 48 * HOUR)
+        await run_week(traced, 48 * HOUR)
     finally:
         tracemalloc.stop()
 
 
-# --- a stuck reader in a storm ---
+# --- a stuck listener in a storm ---
 
 BUFFER = 1_024
 MOST_PENDING = attrs.fields(DeltaFIFO).max_pending.default
 PER_ENTRY = 250
-"""Bytes of an entry beside its object's: the notification, its place in a queue."""
+"""Bytes of an entry in addition to its object: the notification, and its place in a queue."""
 SPARE = 100_000
-"""Bytes that come and go, as buffers of a few hundred places do."""
+"""Bytes of variation, such as of buffers with a few hundred places."""
 
 
 async def check_coalesce(updates: int) -> Outcome:
-    outcome = await weather("coalesce", updates)
+    outcome = await run_storm("coalesce", updates)
     bound = BUFFER + PODS  # the buffer, and one entry for each object
     assert outcome.entries <= bound
     assert outcome.coalesced >= updates - bound - 1, "everything else was merged"
     assert outcome.held <= bound * (outcome.object_bytes + PER_ENTRY) + SPARE
-    assert outcome.broke_off == ""
-    assert outcome.waited == 0, "nobody waits for it"
-    assert outcome.fast.most_behind <= 2 * TOGETHER
-    assert outcome.fast.cache_most_behind <= 2 * TOGETHER
+    assert outcome.broken_because == ""
+    assert outcome.waited == 0, "the informer does not wait for it"
+    assert outcome.fast.most_behind <= 2 * EVENTS_PER_BATCH
+    assert outcome.fast.cache_most_behind <= 2 * EVENTS_PER_BATCH
     return outcome
 
 
 async def check_block(updates: int) -> Outcome:
-    outcome = await weather("block", updates, patience=60.0)
+    outcome = await run_storm("block", updates, patience=60.0)
     assert outcome.entries <= BUFFER + BATCH
     assert outcome.coalesced == 0
-    assert outcome.pending <= MOST_PENDING + TOGETHER, "then the watch's socket is read no more"
-    # What is pending before the cache can be as much again in the hands of the process loop.
-    states = BUFFER + BATCH + 2 * (MOST_PENDING + TOGETHER)
+    assert outcome.pending <= MOST_PENDING + EVENTS_PER_BATCH, "then the watch's socket is not read any more"
+    # The process loop may hold a batch of the same size as the queue.
+    states = BUFFER + BATCH + 2 * (MOST_PENDING + EVENTS_PER_BATCH)
     assert outcome.held <= states * (outcome.object_bytes + PER_ENTRY) + SPARE
-    assert outcome.waited == 60, "the informer waits for its patience, and then for this reader never again"
-    assert "took no notification for 60 s" in outcome.broke_off
+    assert outcome.waited == 60, "the informer waits for the patience, once"
+    assert "took no notification for 60 s" in outcome.broken_because
     return outcome
 
 
 async def check_raise(updates: int) -> Outcome:
-    outcome = await weather("raise", updates)
-    assert outcome.held <= SPARE, "what waited is let go at once"
+    outcome = await run_storm("raise", updates)
+    assert outcome.held <= SPARE, "pending notifications are dropped immediately"
     assert outcome.peak <= (BUFFER + BATCH) * (outcome.object_bytes + PER_ENTRY) + SPARE
     assert outcome.waited == 0
-    assert "its buffer of 1024 notifications is full" in outcome.broke_off
-    assert outcome.fast.most_behind <= 2 * TOGETHER
+    assert "its buffer of 1024 notifications is full" in outcome.broken_because
+    assert outcome.fast.most_behind <= 2 * EVENTS_PER_BATCH
     return outcome
 
 
@@ -261,23 +264,23 @@ SOME = {"coalesce": 10_000, "block": 25_000, "raise": 10_000}
         *[pytest.param(each, many, marks=pytest.mark.long) for many in (50_000, 1_000_000) for each in CHECKS],
     ],
 )
-async def test_a_reader_that_is_stuck_in_a_storm_costs_what_its_policy_says_and_nobody_else_anything(
+async def test_a_stuck_listener_costs_what_its_overflow_allows_and_delays_no_other(
     overflow: str, updates: int, autojump_clock: trio.testing.MockClock
 ) -> None:
     outcome = await CHECKS[overflow](updates)
     print(f"\n{overflow}: {outcome}")
-    assert outcome.fast.updates == updates, "the fast reader has seen every state"
+    assert outcome.fast.updates == updates, "the fast listener has received every state"
     assert outcome.fast.newest == PODS + updates
-    assert outcome.held_after <= SPARE, "the store holds its objects, and nothing is left of the reader"
+    assert outcome.held_after <= SPARE, "nothing but the content of the cache is left"
 
 
 @pytest.mark.parametrize("updates", [5_000, pytest.param(20_000, marks=pytest.mark.long)])
-async def test_a_handler_that_blocks_for_ever_keeps_neither_the_cache_nor_another_handler_from_going_on(
+async def test_a_handler_that_never_returns_delays_neither_the_cache_nor_another(
     updates: int, autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
     storm = Storm(updates)
     informer = SharedInformer(storm)
-    fast = Fast(storm, informer)
+    fast = FastHandler(storm, informer)
 
     class Stuck(ResourceEventHandler[Pod]):
         async def on_update(self, old: Pod, new: Pod) -> None:

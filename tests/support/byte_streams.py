@@ -1,6 +1,6 @@
-"""An API server's bytes in memory: one list of realistic pods, one watch, cut as a socket and h11 would cut them.
+"""The bytes of an API server in memory: one list of realistic pods and one watch, in the chunks of a socket and h11.
 
-``python tests/support/byte_streams.py`` measures, in one process, the CPU of an informer and of the barest loop over
+``python tests/support/byte_streams.py`` measures, in one process, the CPU of an informer and of a minimal loop over
 the same bytes; ``python tests/support/byte_streams.py calls`` counts the function calls of both, which does not depend
 on the load of the machine.
 """
@@ -36,19 +36,19 @@ assert _found.loader is not None
 _found.loader.exec_module(pods)
 
 READ = 65_536
-"""Bytes that httpcore reads at once."""
+"""Bytes that httpcore reads in one call."""
 OPENING = b'{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",'
 SERVER = ClusterConfig(server="http://server")
 
 Meter: TypeAlias = Callable[[], AbstractContextManager[list[float]]]
-"""Measures a block; the figure is in the list afterwards."""
+"""Measures a block, and then appends the result to the list."""
 
 
 class Recorded(httpx.AsyncBaseTransport):
-    """Answers with a list of pods, and with a watch that tells of a change of one after the other, again and again.
+    """Responds with a list of pods, and with a watch that sends a change of each pod in turn, repeatedly.
 
-    The watch begins when ``go`` is set, and is silent after its events.
-    Streamed lists are refused, as by a server that has none.
+    The watch starts when ``go`` is set, and is silent after its events.
+    Watch-lists are rejected, as by a server that does not support them.
     """
 
     def __init__(self, count: int, events: int) -> None:
@@ -99,21 +99,21 @@ class _Body(httpx.AsyncByteStream):
 
 
 def pieces(events: list[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """What h11 makes of an HTTP chunk for each event, cut at the end of each read; and whether it reads first."""
-    room = 0
+    """Yield the data that h11 returns for a chunk per event, cut at each end of a read, and whether it reads first."""
+    left = 0
     for event in events:
         begin = 0
         while begin < len(event):
-            is_read = room == 0
-            room = room or READ
-            piece = event[begin : begin + room]
+            is_read = left == 0
+            left = left or READ
+            piece = event[begin : begin + left]
             yield piece, is_read
             begin += len(piece)
-            room -= len(piece)
+            left -= len(piece)
 
 
 class Counter(ResourceEventHandler[Pod]):
-    """Counts updates; reads what the pipe itself knows of an object."""
+    """Counts updates; reads only fields that the cache itself reads."""
 
     def __init__(self, expected: int) -> None:
         self._left = expected
@@ -127,7 +127,7 @@ class Counter(ResourceEventHandler[Pod]):
 
 
 async def informer_cost(server: Recorded, meter: Meter) -> float:
-    """What an informer with one handler takes, from the first event to the last."""
+    """Measure an informer with one handler, from the first event to the last."""
     async with open_client(SERVER, http_transport=server) as client, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(client)
         informer = factory.informer(Pod)
@@ -146,8 +146,8 @@ async def informer_cost(server: Recorded, meter: Meter) -> float:
 
 
 async def limit_cost(server: Recorded, meter: Meter) -> float:
-    """What the barest loop over the same takes."""
-    import drive_limit  # of the benchmarks, beside the modules that it imports
+    """Measure a minimal loop over the same bytes."""
+    import drive_limit  # one of the benchmarks, in the directory of the modules that it imports
 
     async with httpx.AsyncClient(transport=server, base_url="http://server", timeout=None) as client:
         store: dict[str, object] = {}
@@ -161,7 +161,7 @@ async def limit_cost(server: Recorded, meter: Meter) -> float:
 
 @contextmanager
 def seconds() -> Iterator[list[float]]:
-    """Measure the CPU that a block takes."""
+    """Measure the CPU time of a block."""
     taken: list[float] = []
     began = time.process_time()
     yield taken
@@ -170,7 +170,7 @@ def seconds() -> Iterator[list[float]]:
 
 @contextmanager
 def calls() -> Iterator[list[float]]:
-    """Count the functions that a block calls, of Python and of C."""
+    """Count the calls of Python and C functions in a block."""
     taken, count = [], itertools.count()
 
     def note(frame: FrameType, event: str, argument: object) -> None:
@@ -186,12 +186,12 @@ def calls() -> Iterator[list[float]]:
 
 
 def main(what: str = "seconds") -> None:
-    """Print what an event costs either of them."""
+    """Print the cost of an event for both."""
     sys.path.append(str(BENCHMARKS / "drivers"))
     count, events, costs = 400, 4_000, {"informer": informer_cost, "limit": limit_cost}
-    # Seconds in turns, so that a busy machine slows both, and the least of them: what disturbs a run only adds to it.
+    # Both are measured in turn, so that a busy machine slows both, and the minimum counts: disturbances only add time.
     rounds, meter = (7, seconds) if what == "seconds" else (1, calls)
-    # Under a clock that stands still, readers take turns by number and not by time.
+    # With a clock that stands still, the time slices depend on the number of items only.
     clock = None if what == "seconds" else trio.testing.MockClock()
     taken = dict.fromkeys(costs, math.inf)
     for _ in range(rounds):

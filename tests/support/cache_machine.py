@@ -1,6 +1,6 @@
-"""A server, the way to it, an informer and its readers: what a test does to them step by step, and what must hold.
+"""The steps and the checks of the state machine test: a server, a faulty connection, an informer and its listeners.
 
-The steps are values, so that a failing example prints as the list of what was done, and a shorter list is still one.
+The steps are values, so a failing example is printed as the list of its steps, and hypothesis can shorten the list.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import attrs
 import trio
 import trio.testing
 
-from tests.support.cache_machine_readers import Reader
-from tests.support.faulty_transport import Cut, Ending, Wire
+from tests.support.cache_machine_listeners import CheckingListener
+from tests.support.faulty_transport import Cut, Ending, FaultyTransport
 from trioformer.cache import ApiListWatch, Overflow, ReflectorOptions, SharedInformer
 from trioformer.client import Client, open_client
 from trioformer.errors import NotFoundError
@@ -27,11 +27,11 @@ from trioformer.testing import APIServer, RequestRecord
 
 NAMESPACES = ("a", "b")
 NAMES = ("x", "y", "z")
-QUIET = 150.0
-"""Seconds after which an informer is back, whatever happened: the longest backoff and a stream that does not begin."""
-STALLED = 750.0
-"""The same when a connection may be open and silent: the longest watch, and a grace."""
-EVER = 1_000_000_000
+RECOVERY_TIME = 150.0
+"""Seconds after which an informer watches again after any fault: the longest backoff and a watch that does not open."""
+STALLED_RECOVERY_TIME = 750.0
+"""The same if a connection may be open and silent: the longest watch and a grace period."""
+UNLIMITED = 1_000_000_000
 
 
 def is_red(pod: Pod) -> bool:
@@ -39,7 +39,7 @@ def is_red(pod: Pod) -> bool:
 
 
 def mark(pod: Pod) -> Pod:
-    """A transform that shows how often it was applied."""
+    """A transform that records how often it was applied."""
     passes = int(pod.metadata.annotations.get("passes", "0")) + 1
     annotations = {**pod.metadata.annotations, "passes": str(passes)}
     return attrs.evolve(pod, metadata=attrs.evolve(pod.metadata, annotations=annotations))
@@ -47,12 +47,12 @@ def mark(pod: Pod) -> Pod:
 
 @attrs.frozen(kw_only=True)
 class Setting:
-    """What is the same throughout an example."""
+    """What does not change within an example."""
 
     seed: int = 0
     head_start: float = 1.0
-    """Seconds before anything happens."""
-    streams: Literal["yes", "refused", "ignored", "off"] = "yes"
+    """Seconds before the first step."""
+    watch_lists: Literal["supported", "rejected", "ignored", "off"] = "supported"
     namespaced: bool = False
     """Whether the cache is made of two namespaces."""
     marked: bool = False
@@ -65,26 +65,28 @@ class Setting:
 
 @attrs.define(eq=False)
 class World:
-    """All there is; made by :func:`open_world`."""
+    """The server, the connection, the informer and its listeners; made by :func:`open_world`."""
 
     setting: Setting
     server: APIServer
-    wire: Wire
+    transport: FaultyTransport
     client: Client
     nursery: trio.Nursery
     informer: SharedInformer[Pod]
-    readers: list[Reader] = attrs.field(factory=list)
+    listeners: list[CheckingListener] = attrs.field(factory=list)
     faults: deque[Fail] = attrs.field(factory=deque)
-    orders: set[int | None] = attrs.field(factory=set)
+    retry_afters: set[int | None] = attrs.field(factory=set)
+    """The values of ``Retry-After`` for which the server calls :meth:`next_fault`."""
     most_objects: int = len(NAMESPACES) * len(NAMES)
-    """How many there may be at once; what waits for a reader that coalesces is bounded by it."""
+    """The most objects at one time; the bound of the pending entries of a listener that coalesces."""
     patience: float = 1e9
-    """Seconds that handlers of the policy "block" are given."""
+    """The patience of handlers with ``overflow="block"``, seconds."""
     joined: int = 0
+    """How many listeners were added so far."""
     serial: int = 0
 
     def touch(self, namespace: str, name: str, color: str = "red") -> None:
-        """Create an object or change it."""
+        """Create an object, or change it if it exists."""
         self.serial += 1
         labels = {"color": color, "serial": str(self.serial)}
         if self.has(namespace, name):
@@ -93,7 +95,7 @@ class World:
             self.server.create(Pod(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels)))
 
     def delete(self, namespace: str, name: str) -> None:
-        """Delete an object if it is there."""
+        """Delete an object if it exists."""
         if self.has(namespace, name):
             self.server.delete(Pod, name, namespace=namespace)
 
@@ -104,61 +106,61 @@ class World:
             return False
         return True
 
-    def choose(self, retry_after: int | None, _: RequestRecord) -> int | None:
-        """Take the next fault if it is one of those that the server was asked for with this ``Retry-After``."""
+    def next_fault(self, retry_after: int | None, _: RequestRecord) -> int | None:
+        """Return the status of the next fault if it has this ``Retry-After``, otherwise None."""
         if self.faults and self.faults[0].retry_after == retry_after:
-            if not self.setting.namespaced:  # or two reflectors would each be told for itself
-                self.wire.closed_until = trio.current_time() + (retry_after or 0)
+            if not self.setting.namespaced:  # with two reflectors only one of them gets the Retry-After
+                self.transport.closed_until = trio.current_time() + (retry_after or 0)
             return self.faults.popleft().status
         return None
 
     def join(self, step: Join) -> None:
-        """Let another reader in."""
+        """Add another listener."""
         self.joined += 1
-        reader = Reader(
+        listener = CheckingListener(
             name=f"{step.way} {self.joined}",
             overflow=step.overflow,
             buffer_size=step.buffer_size,
             accepts=is_red if step.way == "filter" else None,
             marked=self.setting.marked,
         )
-        self.readers.append(reader)
-        # What "raise" does to a handler, and "block" to one that is out of patience, is the end of its informer.
+        self.listeners.append(listener)
+        # A handler with "raise" that overflows, or with "block" that runs out of patience, would end the informer.
         patience = step.patience if step.way == "subscription" else self.patience
         if step.way == "subscription":
-            self.nursery.start_soon(reader.read, self.informer, patience, name=reader.name)
+            self.nursery.start_soon(listener.run_subscription, self.informer, patience, name=listener.name)
         else:
-            reader.join(self.informer, patience, step.resync_period if self.setting.resync_period else None)
+            listener.add_handler(self.informer, patience, step.resync_period if self.setting.resync_period else None)
 
-    def reader(self, number: int) -> Reader | None:
-        """One of those that still read."""
-        reading = [reader for reader in self.readers if reader.is_reading]
-        return reading[number % len(reading)] if reading else None
+    def listener(self, number: int) -> CheckingListener | None:
+        """Return one of the active listeners."""
+        active = [listener for listener in self.listeners if listener.is_active]
+        return active[number % len(active)] if active else None
 
-    async def quiet_down(self) -> None:
-        """Let every fault pass, every reader catch up, and the informer watch again; then look at everything."""
-        for reader in self.readers:
-            reader.unblock()
-            reader.delay = 0.0
+    async def settle(self) -> None:
+        """Wait until all faults are over, the listeners have caught up and the informer watches again; then check."""
+        for listener in self.listeners:
+            listener.unblock()
+            listener.delay = 0.0
         await trio.sleep(1)
-        self.wire.heal()
+        self.transport.heal()
         self.faults.clear()
-        stalled, self.wire.has_stalled = self.wire.has_stalled, False
-        await trio.sleep(STALLED if stalled else QUIET)
-        if self.wire.has_corrupted:
-            # What did not decode is as it was before, until it changes again.
-            self.wire.has_corrupted = False
+        stalled, self.transport.has_stalled = self.transport.has_stalled, False
+        await trio.sleep(STALLED_RECOVERY_TIME if stalled else RECOVERY_TIME)
+        if self.transport.has_corrupted:
+            # The cache has the previous state of an undecodable object until the object changes again.
+            self.transport.has_corrupted = False
             for pod in self.server.list(Pod):
                 self.touch(pod.namespace, pod.name)
         self.touch("a", "x")
         with trio.fail_after(2):
             await self.informer.wait_until_at_least(self.server.get(Pod, "x", namespace="a"))
         await trio.sleep(1)
-        await trio.testing.wait_all_tasks_blocked()  # a resync may be due at this very moment
+        await trio.testing.wait_all_tasks_blocked()  # a resync may be due at this moment
         self.check()
 
     def check(self) -> None:
-        """Everything that must hold when nothing is going on."""
+        """Check everything that must hold at rest."""
         informer = self.informer
         truth = {key_of(pod): pod for pod in self.server.list(Pod)}
         states = _states(truth)
@@ -169,13 +171,13 @@ class World:
                 pod.name for pod in truth.values() if pod.namespace == namespace
             }
         self._check_informer()
-        for reader in self.readers:
-            if reader.is_reading:
-                wanted = {key: state for key, state in states.items() if not reader.accepts or is_red(truth[key])}
-                assert _states(reader.view) == wanted, f"{reader.name}: {', '.join(reader.log[-8:])}"
-                for key, pod in reader.view.items():
+        for listener in self.listeners:
+            if listener.is_active:
+                wanted = {key: state for key, state in states.items() if not listener.accepts or is_red(truth[key])}
+                assert _states(listener.view) == wanted, f"{listener.name}: {', '.join(listener.log[-8:])}"
+                for key, pod in listener.view.items():
                     assert pod is cache[key]
-                reader.check_bounds(self.most_objects)
+                listener.check_bounds(self.most_objects)
         found = task_names(self.nursery.parent_task)
         assert found == self._expected_tasks(), found
 
@@ -186,11 +188,11 @@ class World:
         assert (str(informer.state), informer.state.age) == ("watching", 0)
         statistics = informer.statistics()
         assert statistics.pending == 0
-        assert statistics.handlers_and_subscriptions == sum(reader.is_reading for reader in self.readers)
-        assert self.server.statistics().open_watches == self.wire.open_bodies == sources
+        assert statistics.handlers_and_subscriptions == sum(listener.is_active for listener in self.listeners)
+        assert self.server.statistics().open_watches == self.transport.open_bodies == sources
 
     def _expected_tasks(self) -> Counter[str]:
-        """The names of all tasks: nothing more, nothing less."""
+        """Return the names of exactly the tasks that must be running."""
         name = "informer of Pod"
         expected = Counter(["the informer", "trioformer.testing._server.APIServer.run"])
         if self.setting.namespaced:
@@ -201,11 +203,11 @@ class World:
         expected.update(f"{name}: {part}" for part in ("process loop", "listeners"))
         if self.setting.resync_period:
             expected[f"{name}: resync"] = 1
-        for reader in self.readers:
-            if reader.is_reading:
-                is_handler = reader.registration is not None
+        for listener in self.listeners:
+            if listener.is_active:
+                is_handler = listener.registration is not None
                 where = name.replace("informer of", "informer")
-                expected[f"handler {reader.name} of {where}" if is_handler else reader.name] = 1
+                expected[f"handler {listener.name} of {where}" if is_handler else listener.name] = 1
         for task in ("_in_memory.Exchange.serve", "_serving._app._cancel_when_gone"):  # of an open watch
             expected[f"trioformer.testing.{task}"] = len(NAMESPACES) if self.setting.namespaced else 1
         return expected
@@ -216,7 +218,7 @@ def _states(pods: Mapping[str, Pod]) -> dict[str, tuple[str, str, str]]:
 
 
 def task_names(task: trio.lowlevel.Task | None) -> Counter[str]:
-    """The names of all tasks below one."""
+    """Return the names of all descendants of a task."""
     assert task is not None
     return Counter(child.name.removeprefix("tests.support.cache_machine.") for child in _below(task))
 
@@ -229,23 +231,23 @@ def _below(task: trio.lowlevel.Task) -> Iterator[trio.lowlevel.Task]:
 
 
 @asynccontextmanager
-async def open_world(setting: Setting, readers: Sequence[Join] = ()) -> AsyncIterator[World]:
-    """Start a world; when the block is left, everything in it must be gone."""
+async def open_world(setting: Setting, listeners: Sequence[Join] = ()) -> AsyncIterator[World]:
+    """Start a world; at the end of the block, check that nothing of it is left."""
     server = APIServer(
         seed=setting.seed, bookmark_period=setting.bookmark_period, expired_as_status=setting.expired_as_status
     )
     for name in NAMESPACES:
         server.create(Namespace(metadata=ObjectMeta(name=name)))
-    wire = Wire(server.http_transport(), ignores_streaming=setting.streams == "ignored")
+    transport = FaultyTransport(server.http_transport(), ignores_watch_lists=setting.watch_lists == "ignored")
     options = ReflectorOptions(
         retry_forever=True,
-        watch_list=setting.streams != "off",
+        watch_list=setting.watch_lists != "off",
         max_silence=setting.max_silence,
         internal_error_retry=setting.internal_error_retry,
         watch_error_handler=lambda _: None,
         undecodable_handler=lambda _: None,
     )
-    async with open_client(server.config, http_transport=wire) as client, trio.open_nursery() as nursery:
+    async with open_client(server.config, http_transport=transport) as client, trio.open_nursery() as nursery:
         if setting.namespaced:
             source: ApiListWatch[Pod] | dict[str, ApiListWatch[Pod]]
             source = {namespace: ApiListWatch(client.api(Pod, namespace)) for namespace in NAMESPACES}
@@ -258,12 +260,12 @@ async def open_world(setting: Setting, readers: Sequence[Join] = ()) -> AsyncIte
             options=options,
         )
         for reflector in informer._reflectors.values():
-            reflector._random.seed(setting.seed)  # or an example would not be the same twice
-        world = World(setting, server, wire, client, nursery, informer)
-        for step in readers:
+            reflector._random.seed(setting.seed)  # so that an example can be repeated
+        world = World(setting, server, transport, client, nursery, informer)
+        for step in listeners:
             world.join(step)
-        if setting.streams == "refused":
-            server.fail_next(EVER, status=_refuse_streams)
+        if setting.watch_lists == "rejected":
+            server.fail_next(UNLIMITED, status=_reject_watch_lists)
         await nursery.start(server.run)
         scope = trio.CancelScope()
 
@@ -273,19 +275,19 @@ async def open_world(setting: Setting, readers: Sequence[Join] = ()) -> AsyncIte
 
         nursery.start_soon(run, name="the informer")
         yield world
-        before = [reader for reader in world.readers if reader.is_reading]
+        before = [listener for listener in world.listeners if listener.is_active]
         scope.cancel()
         await trio.testing.wait_all_tasks_blocked()
         assert str(informer.state).startswith("stopped")
         assert not informer.has_synced
-        assert all(reader.is_gone for reader in before if reader.registration is None), "subscriptions have ended"
-        assert server.statistics().open_watches == wire.open_bodies == 0
+        assert all(each.is_gone for each in before if each.registration is None), "subscriptions have ended"
+        assert server.statistics().open_watches == transport.open_bodies == 0
         assert informer.statistics().handlers_and_subscriptions == 0
         assert task_names(nursery.parent_task) == Counter(["trioformer.testing._server.APIServer.run"])
         nursery.cancel_scope.cancel()
 
 
-def _refuse_streams(request: RequestRecord) -> int | None:
+def _reject_watch_lists(request: RequestRecord) -> int | None:
     return 400 if "sendInitialEvents" in request.query else None
 
 
@@ -293,14 +295,14 @@ def _refuse_streams(request: RequestRecord) -> int | None:
 
 
 class Step(Protocol):
-    """Something that happens."""
+    """One step of an example."""
 
     async def do(self, world: World) -> None: ...
 
 
 @attrs.frozen
 class Touch:
-    """Create an object or change it."""
+    """Create an object, or change it if it exists."""
 
     namespace: str
     name: str
@@ -312,7 +314,7 @@ class Touch:
 
 @attrs.frozen
 class Delete:
-    """Delete an object if it is there."""
+    """Delete an object if it exists."""
 
     namespace: str
     name: str
@@ -323,7 +325,7 @@ class Delete:
 
 @attrs.frozen
 class Recreate:
-    """Another object in place of one, under the same name."""
+    """Replace an object by another one with the same name."""
 
     namespace: str
     name: str
@@ -336,7 +338,7 @@ class Recreate:
 
 @attrs.frozen
 class Churn:
-    """Many changes at once."""
+    """Make many changes at the same time."""
 
     seed: int
     count: int
@@ -353,7 +355,7 @@ class Churn:
 
 @attrs.frozen
 class Compact:
-    """Have the server forget its history."""
+    """Compact the server's history."""
 
     async def do(self, world: World) -> None:
         world.server.compact()
@@ -361,97 +363,99 @@ class Compact:
 
 @attrs.frozen
 class Disconnect:
-    """End the open watches, with an ERROR event before the end if there is a code."""
+    """End the open watches, after an ERROR event if there is a status."""
 
     how: Ending
     status: int | None = None
 
     async def do(self, world: World) -> None:
         if world.server.disconnect_watches(how=self.how, status=self.status) and self.how == "stall":
-            world.wire.has_stalled = True
+            world.transport.has_stalled = True
 
 
 @attrs.frozen
 class Fail:
-    """Have the next list or watch fail, behind the faults that wait already."""
+    """Make the next list or watch fail, after the faults that are pending."""
 
     status: int
     retry_after: int | None = None
 
     async def do(self, world: World) -> None:
         world.faults.append(self)
-        if self.retry_after not in world.orders:
-            world.orders.add(self.retry_after)
-            world.server.fail_next(EVER, status=partial(world.choose, self.retry_after), retry_after=self.retry_after)
+        if self.retry_after not in world.retry_afters:
+            world.retry_afters.add(self.retry_after)
+            world.server.fail_next(
+                UNLIMITED, status=partial(world.next_fault, self.retry_after), retry_after=self.retry_after
+            )
 
 
 @attrs.frozen
-class Portal:
-    """Answer the next requests with a web page."""
+class CaptivePortal:
+    """Respond to the next requests with a web page, as a captive portal does."""
 
     count: int
 
     async def do(self, world: World) -> None:
-        world.wire.portals = self.count
+        world.transport.portals = self.count
 
 
 @attrs.frozen
 class CutBody:
-    """Cut the next piece of a list or watch somewhere in the middle."""
+    """Cut the next chunk of a list or watch in the middle."""
 
     at: float
     how: Ending
 
     async def do(self, world: World) -> None:
-        world.wire.cuts.append(Cut(self.at, self.how))
+        world.transport.cuts.append(Cut(self.at, self.how))
 
 
 @attrs.frozen
 class Corrupt:
-    """Spoil the objects of the next events, the first of which are these."""
+    """Make the objects of the next events undecodable, beginning with these changes."""
 
     count: int
     then: tuple[Touch | Delete | Recreate | Churn, ...] = ()
 
     async def do(self, world: World) -> None:
-        world.wire.corrupted = self.count
+        world.transport.corrupted = self.count
         for step in self.then:
             await step.do(world)
 
 
 @attrs.frozen
 class LoseBookmarks:
-    """Lose every bookmark, or no more of them."""
+    """Drop every bookmark, or deliver them again."""
 
     loses: bool
 
     async def do(self, world: World) -> None:
-        world.wire.loses_bookmarks = self.loses
+        world.transport.loses_bookmarks = self.loses
 
 
 @attrs.frozen
 class Halve:
-    """Let everything come in two pieces, or whole again."""
+    """Deliver every chunk in two halves, or whole again."""
 
     halves: bool
 
     async def do(self, world: World) -> None:
-        world.wire.halves = self.halves
+        world.transport.halves = self.halves
 
 
 @attrs.frozen
 class Gather:
-    """Let frames come together, or each by itself again."""
+    """Deliver frames together, or each by itself again."""
 
     gathers: bool
 
     async def do(self, world: World) -> None:
-        world.wire.gathers = self.gathers
+        world.transport.gathers = self.gathers
 
 
 @attrs.frozen
 class Unreachable:
-    """Refuse connections for a while."""
+    """Refuse connections for some seconds."""
 
     seconds: float
 
@@ -462,50 +466,50 @@ class Unreachable:
 
 @attrs.frozen
 class Outage:
-    """Lose the connection, miss what happens, and find, mostly, that the history is forgotten."""
+    """Lose the connection, miss some changes, and usually find the history compacted."""
 
     missed: tuple[Touch | Delete | Recreate | Churn, ...]
     compacts: bool = True
     seconds: float = 0.1
     then: int = 0
-    """How many changes there are while the connection comes back; some arrive together with its first words."""
+    """How many changes follow while the informer reconnects; some arrive together with its first frames."""
 
     async def do(self, world: World) -> None:
         with world.server.unreachable():
-            await trio.sleep(self.seconds)  # until it is noticed
+            await trio.sleep(self.seconds)  # until the informer notices it
             for step in self.missed:
                 await step.do(world)
             if self.compacts:
                 world.server.compact()
-        before, world.wire.gathers = world.wire.gathers, world.wire.gathers or self.then > 0
+        before, world.transport.gathers = world.transport.gathers, world.transport.gathers or self.then > 0
         for number in range(self.then):
             await trio.sleep(0.7)
             await Churn(number, 1).do(world)
-        world.wire.gathers = before
+        world.transport.gathers = before
 
 
 @attrs.frozen
 class Burst:
-    """Get a reader stuck, and let things happen before it goes on."""
+    """Block a listener during some changes."""
 
-    reader: int
-    told: tuple[Touch | Delete | Recreate | Churn | Outage, ...]
+    listener: int
+    changes: tuple[Touch | Delete | Recreate | Churn | Outage, ...]
     seconds: float = 2.0
 
     async def do(self, world: World) -> None:
-        reader = world.reader(self.reader)
-        if reader is None:
+        listener = world.listener(self.listener)
+        if listener is None:
             return
-        reader.block()
-        for step in self.told:
+        listener.block()
+        for step in self.changes:
             await step.do(world)
             await trio.sleep(self.seconds)
-        reader.unblock()
+        listener.unblock()
 
 
 @attrs.frozen
 class Join:
-    """Add a reader."""
+    """Add a listener."""
 
     way: Literal["handler", "filter", "subscription"]
     overflow: Overflow
@@ -514,93 +518,93 @@ class Join:
     resync_period: float | None = None
 
     async def do(self, world: World) -> None:
-        if sum(reader.is_reading for reader in world.readers) < 5:
+        if sum(listener.is_active for listener in world.listeners) < 5:
             world.join(self)
 
 
 @attrs.frozen
 class Leave:
-    """Remove a reader: from outside, waiting for its end or not, or from inside its next call."""
+    """Remove a listener: from outside, with or without waiting for its end, or inside its next call."""
 
-    reader: int
+    listener: int
     how: Literal["remove", "aclose", "inside", "close inside"]
 
     async def do(self, world: World) -> None:
-        reader = world.reader(self.reader)
-        if reader is None:
+        listener = world.listener(self.listener)
+        if listener is None:
             return
-        if reader.registration is None:
-            reader.is_gone = True
-            reader.scope.cancel()
+        if listener.registration is None:
+            listener.is_gone = True
+            listener.scope.cancel()
         elif self.how in ("inside", "close inside"):
-            reader.leaves_inside = "aclose" if self.how == "close inside" else "remove"
+            listener.leaves_inside = "aclose" if self.how == "close inside" else "remove"
         else:
-            reader.is_gone = True
+            listener.is_gone = True
             if self.how == "aclose":
-                reader.unblock()  # or there would be nothing that ends the call
-                await reader.registration.aclose()
+                listener.unblock()  # otherwise the call would never end
+                await listener.registration.aclose()
             else:
-                reader.registration.remove()
+                listener.registration.remove()
 
 
 @attrs.frozen
 class Slow:
-    """Make a reader slow; without an end if there are no seconds."""
+    """Make a listener slow; if there are no seconds, block it."""
 
-    reader: int
+    listener: int
     seconds: float | None
 
     async def do(self, world: World) -> None:
-        reader = world.reader(self.reader)
-        if reader is None:
+        listener = world.listener(self.listener)
+        if listener is None:
             return
         if self.seconds is None:
-            reader.block()
+            listener.block()
         else:
-            reader.delay = self.seconds
-            reader.was_slow = reader.was_slow or self.seconds > 0
+            listener.delay = self.seconds
+            listener.was_slow = listener.was_slow or self.seconds > 0
 
 
 @attrs.frozen
 class Trickle:
-    """Let a reader be a little too slow for what happens, so that it is behind and catches up again and again."""
+    """Make a listener a little slower than the changes, so that it falls behind and catches up repeatedly."""
 
-    reader: int
+    listener: int
     seed: int
     count: int
 
     async def do(self, world: World) -> None:
-        reader = world.reader(self.reader)
-        if reader is None:
+        listener = world.listener(self.listener)
+        if listener is None:
             return
-        reader.delay, reader.was_slow = 0.3, True
+        listener.delay, listener.was_slow = 0.3, True
         rng = random.Random(self.seed)
         for _ in range(self.count):
             await Churn(rng.randrange(1_000), 1 + rng.randrange(3)).do(world)
             await trio.sleep(rng.choice((0.0, 0.1, 0.5, 1.0)))
-        reader.delay = 0.0
+        listener.delay = 0.0
 
 
 @attrs.frozen
 class Unblock:
-    """Let a reader that is stuck go on."""
+    """Unblock a listener."""
 
-    reader: int
+    listener: int
 
     async def do(self, world: World) -> None:
-        if (reader := world.reader(self.reader)) is not None:
-            reader.unblock()
+        if (listener := world.listener(self.listener)) is not None:
+            listener.unblock()
 
 
 @attrs.frozen
-class Ouch:
-    """Have a reader fail on what it is told next; a handler has somebody who takes the error, a subscription ends."""
+class Raise:
+    """Make a listener fail on its next notification; a handler has an ``on_error``, a subscription ends."""
 
-    reader: int
+    listener: int
 
     async def do(self, world: World) -> None:
-        if (reader := world.reader(self.reader)) is not None:
-            reader.fails += 1
+        if (listener := world.listener(self.listener)) is not None:
+            listener.fails += 1
 
 
 @attrs.frozen
@@ -615,8 +619,8 @@ class Pause:
 
 
 @attrs.frozen
-class Quiet:
-    """Let everything come to rest, and look at everything."""
+class Settle:
+    """Wait until everything is at rest, and check everything."""
 
     async def do(self, world: World) -> None:
-        await world.quiet_down()
+        await world.settle()

@@ -1,4 +1,4 @@
-"""The way to an embedded API server, and what can go wrong on it: an httpx transport around the in-memory one."""
+"""A faulty connection to an embedded API server: an httpx transport that wraps the in-memory one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import httpx
 import trio
 
 Ending: TypeAlias = Literal["clean", "reset", "stall"]
-"""The body ends as if it were whole; the connection breaks; nothing comes any more."""
+"""The body ends as if it were complete; the connection breaks; the connection stays open and silent."""
 
-MOMENT: Final = 2.0
+GATHER_PERIOD: Final = 2.0
 """Seconds for which frames are gathered."""
 _PORTAL: Final = b"<!doctype html><title>Please log in</title>"
 _METADATA: Final = re.compile(rb'"metadata":\{')
@@ -22,89 +22,94 @@ _METADATA: Final = re.compile(rb'"metadata":\{')
 
 @attrs.frozen
 class Cut:
-    """Where the next piece of a body is cut, and how the body ends there."""
+    """Where the next chunk of a body is cut, and how the body ends there."""
 
     at: float
-    """The share of the piece that still comes."""
+    """The fraction of the chunk that is delivered."""
     how: Ending
 
 
 @attrs.define(eq=False)
-class Wire(httpx.AsyncBaseTransport):
-    """Carries requests to an embedded server, and fails as it is ordered to."""
+class FaultyTransport(httpx.AsyncBaseTransport):
+    """Sends requests to an embedded server, with the faults that a test sets."""
 
     inner: httpx.AsyncBaseTransport
-    ignores_streaming: bool = False
-    """Whether ``sendInitialEvents`` gets lost, as with a server or proxy that does not know it."""
+    ignores_watch_lists: bool = False
+    """Whether ``sendInitialEvents`` is removed from requests, as a server or proxy that does not support it does."""
     cuts: deque[Cut] = attrs.field(factory=deque)
-    """For the next pieces of bodies, whichever come first."""
+    """The cuts of the next chunks, of any body."""
     portals: int = 0
-    """How many of the next requests are answered by something that is no API server."""
+    """How many of the next requests get the response of a captive portal."""
     corrupted: int = 0
-    """How many of the next events hold an object that does not decode."""
+    """How many of the next events contain an undecodable object."""
     has_corrupted: bool = False
-    """Whether an event has been spoiled since this was last set to False."""
+    """Whether an event was made undecodable since this was last set to False."""
     loses_bookmarks: bool = False
-    """Whether bookmarks get lost, those after a streamed list too."""
+    """Whether bookmarks are dropped, including the end bookmarks of watch-lists."""
     halves: bool = False
-    """Whether everything comes in two pieces."""
+    """Whether every chunk is delivered in two halves."""
     gathers: bool = False
-    """Whether a watch's frames come together with those of the next moments."""
+    """Whether a watch's frames are delivered together with those of the next :data:`GATHER_PERIOD` seconds."""
     closed_until: float = -math.inf
-    """When the next request may come, after an answer that said so."""
+    """When the next request is allowed, after a response with ``Retry-After``."""
     has_stalled: bool = False
-    """Whether a body has stopped without an end since this was last set to False."""
+    """Whether a body has stalled since this was last set to False."""
     open_bodies: int = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        assert trio.current_time() >= self.closed_until, "a Retry-After was not heeded"
+        assert trio.current_time() >= self.closed_until, "a Retry-After was ignored"
         is_watch = request.url.params.get("watch") in ("1", "true")
         if self.portals:
             self.portals -= 1
             await trio.lowlevel.checkpoint()
             return httpx.Response(200, headers={"content-type": "text/html"}, content=_PORTAL, request=request)
-        if self.ignores_streaming and is_watch:
+        if self.ignores_watch_lists and is_watch:
             for name in ("sendInitialEvents", "resourceVersionMatch"):
                 request.url = request.url.copy_remove_param(name)
         response = await self.inner.handle_async_request(request)
         assert isinstance(response.stream, httpx.AsyncByteStream)
         patience = request.extensions["timeout"]["read"]
-        is_refusal = response.status_code != 200
-        response.stream = _Body(self, response.stream, is_watch and not is_refusal, is_refusal, patience)
+        is_error = response.status_code != 200
+        response.stream = _Body(self, response.stream, is_watch and not is_error, is_error, patience)
         return response
 
     def heal(self) -> None:
-        """Forget every order that has not been carried out."""
+        """Cancel every pending fault."""
         self.cuts.clear()
         self.portals = self.corrupted = 0
         self.loses_bookmarks = self.gathers = False
 
-    def pass_on(self, frame: bytes) -> bytes:
-        """What becomes of a watch's frame."""
+    def process_frame(self, frame: bytes) -> bytes:
+        """Return a watch's frame as it is delivered."""
         if frame.startswith(b'{"type":"BOOKMARK"'):
             return b"" if self.loses_bookmarks else frame
         if self.corrupted and not frame.startswith(b'{"type":"ERROR"'):
             self.corrupted -= 1
             self.has_corrupted = True
-            # the first member of that name is the object's own; one more is what the key can still be found in
+            # The first member of that name is the object's own; the key can still be found in the rest of it.
             return _METADATA.sub(b'"metadata":{"uid":[],', frame, count=1)
         return frame
 
 
 class _Body(httpx.AsyncByteStream):
     def __init__(
-        self, wire: Wire, inner: httpx.AsyncByteStream, is_watch: bool, is_refusal: bool, patience: float | None
+        self,
+        transport: FaultyTransport,
+        inner: httpx.AsyncByteStream,
+        is_watch: bool,
+        is_error: bool,
+        patience: float | None,
     ) -> None:
-        self._wire = wire
+        self._transport = transport
         self._inner = inner
         self._pieces = inner.__aiter__()
         self._is_watch = is_watch
-        self._is_refusal = is_refusal
+        self._is_error = is_error
         self._patience = patience
         self._rest = b""
         self._ending: Ending | None = None
         self._is_open = True
-        wire.open_bodies += 1
+        transport.open_bodies += 1
 
     def __aiter__(self) -> _Body:
         return self
@@ -116,17 +121,17 @@ class _Body(httpx.AsyncByteStream):
         while not piece:
             piece = await self._pieces.__anext__()
             if self._is_watch:
-                piece = self._wire.pass_on(piece)
-                if self._wire.gathers:
+                piece = self._transport.process_frame(piece)
+                if self._transport.gathers:
                     piece += await self._gather()
-            if piece and self._wire.cuts:
-                cut = self._wire.cuts.popleft()
-                if self._is_refusal:
-                    self._wire.closed_until = -math.inf  # half a refusal is a broken connection
+            if piece and self._transport.cuts:
+                cut = self._transport.cuts.popleft()
+                if self._is_error:
+                    self._transport.closed_until = -math.inf  # half an error response is a broken connection
                 piece, self._ending = piece[: int(len(piece) * cut.at)], cut.how
                 if not piece:
                     await self._end(cut.how)
-        if self._wire.halves and self._ending is None and len(piece) > 1:
+        if self._transport.halves and self._ending is None and len(piece) > 1:
             middle = len(piece) // 2
             piece, self._rest = piece[:middle], piece[middle:]
         return piece
@@ -134,9 +139,9 @@ class _Body(httpx.AsyncByteStream):
     async def _gather(self) -> bytes:
         gathered = b""
         try:
-            with trio.move_on_after(MOMENT):
+            with trio.move_on_after(GATHER_PERIOD):
                 while True:
-                    gathered += self._wire.pass_on(await self._pieces.__anext__())
+                    gathered += self._transport.process_frame(await self._pieces.__anext__())
         except StopAsyncIteration:
             self._ending = "clean"
         except httpx.TransportError:
@@ -148,7 +153,7 @@ class _Body(httpx.AsyncByteStream):
             await trio.lowlevel.checkpoint()
             raise StopAsyncIteration
         if how == "stall":
-            self._wire.has_stalled = True
+            self._transport.has_stalled = True
             if self._patience is None:
                 await trio.sleep_forever()
             else:
@@ -159,5 +164,5 @@ class _Body(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._wire.open_bodies -= 1
+            self._transport.open_bodies -= 1
         await self._inner.aclose()

@@ -1,4 +1,4 @@
-"""How many bytes of Python objects are alive, without tracing each allocation for it."""
+"""Measure the bytes of all live Python objects, without tracing allocations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType
 
 @contextmanager
 def only_what_is_new() -> Iterator[None]:
-    """Leave out of :func:`live_bytes` whatever exists before the block."""
+    """Exclude the objects that exist before the block from :func:`live_bytes`."""
     gc.collect()
     gc.freeze()
     try:
@@ -28,12 +28,12 @@ def only_what_is_new() -> Iterator[None]:
 
 
 def live_bytes() -> int:
-    """The size of all objects that the garbage collector knows, and of what they refer to, after a full collection.
+    """Return the size of all objects that the garbage collector tracks and their referents, after a full collection.
 
-    Classes, modules and functions are left out, and so are the caches of fixed size in which urllib and httpx keep the
-    last addresses: they fill in the course of hours.
+    Classes, modules and functions are excluded, and the bounded caches of addresses in urllib and httpx, which fill
+    over hours, are cleared.
     """
-    _forget_addresses()
+    _clear_address_caches()
     gc.collect()
     found = gc.get_objects()
     seen = {id(found)}
@@ -43,15 +43,14 @@ def live_bytes() -> int:
         for one in found:
             if id(one) not in seen and not isinstance(one, _SHARED):
                 seen.add(id(one))
-                total += (
-                    Raw.__basicsize__ if isinstance(one, Raw) else sys.getsizeof(one)
-                )  # msgspec gets its own size wrong
+                # The __sizeof__ of msgspec.Raw is wrong.
+                total += Raw.__basicsize__ if isinstance(one, Raw) else sys.getsizeof(one)
                 following += [other for other in gc.get_referents(one) if not gc.is_tracked(other)]
         found = following
     return total
 
 
-def _forget_addresses() -> None:
+def _clear_address_caches() -> None:
     for name, module in tuple(sys.modules.items()):
         if name.startswith(("urllib.", "httpx.")):
             for member in vars(module).values():

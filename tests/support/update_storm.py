@@ -1,4 +1,4 @@
-"""A storm of updates, as fast as they are taken, beside a reader that is stuck: what it costs, by overflow policy."""
+"""A storm of updates, as fast as the cache takes them, with a stuck listener: the cost of each overflow policy."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
 PODS = 1_000
-"""How many objects there are; the updates go round."""
-TOGETHER = 50
+"""The number of objects, which are updated in turn."""
+EVENTS_PER_BATCH = 50
 """Events that arrive together."""
 
 
 def pod(number: int, version: int, padding: str) -> Pod:
-    """One of the objects; its version shows in its name's place in the round."""
+    """Return a state of one of the objects."""
     metadata = f'{{"name":"pod-{number:04}","namespace":"default","uid":"uid-{number}","resourceVersion":"{version}"}}'
     spec = f'{{"nodeName":"{padding}"}}'
     return make_object(Pod, f'{{"apiVersion":"v1","kind":"Pod","metadata":{metadata},"spec":{spec}}}'.encode())
@@ -43,7 +43,7 @@ def pod(number: int, version: int, padding: str) -> Pod:
 
 @attrs.define(eq=False)
 class Storm:
-    """Lists :data:`PODS` objects, and then sends ``updates`` changes of them, round after round."""
+    """A source that lists :data:`PODS` objects, and then sends ``updates`` changes of them in turn."""
 
     updates: int
     object_bytes: int = 500
@@ -57,7 +57,7 @@ class Storm:
     _started: trio.Event = attrs.field(factory=trio.Event)
 
     def begin(self) -> None:
-        """Begin to send."""
+        """Start to send."""
         self._started.set()
 
     async def list(
@@ -89,7 +89,7 @@ class Storm:
             self.is_over.set()
             await trio.sleep_forever()
         first = self.sent
-        self.sent = min(first + TOGETHER, self.updates)
+        self.sent = min(first + EVENTS_PER_BATCH, self.updates)
         return [WatchEvent("MODIFIED", self._pod(n % PODS, PODS + 1 + n)) for n in range(first, self.sent)]
 
     def _pod(self, number: int, version: int) -> Pod:
@@ -97,8 +97,8 @@ class Storm:
 
 
 @attrs.define(eq=False)
-class Fast(ResourceEventHandler[Pod]):
-    """Notes how far it and the cache are behind what was sent."""
+class FastHandler(ResourceEventHandler[Pod]):
+    """Records how far it and the cache are behind the source."""
 
     storm: Storm
     informer: SharedInformer[Pod]
@@ -117,58 +117,58 @@ class Fast(ResourceEventHandler[Pod]):
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What a storm has done to an informer with one reader that is stuck and one that is fast."""
+    """The effect of a storm on an informer with a stuck and a fast listener."""
 
     entries: int
-    """The most that waited for the stuck reader."""
+    """The most entries in the buffer of the stuck listener."""
     coalesced: int
-    """Notifications of the stuck reader that were merged into others."""
+    """Notifications of the stuck listener that were merged into others."""
     pending: int
-    """Changes that waited before the cache while the reader was stuck and nothing else happened any more."""
+    """Changes that waited in the queue while the listener was stuck and nothing else could run."""
     held: int
-    """Bytes that were alive then and not before the storm; the cache's own content is of the same size as it was."""
+    """Bytes that were allocated then and not before the storm; the size of the cache's content has not changed."""
     peak: int
-    """The most that they ever were."""
+    """The maximum of these bytes."""
     held_after: int
-    """Bytes that were alive when the storm was over, and not before it."""
-    broke_off: str
-    """Why the stuck reader was cut off; empty when it was not."""
+    """Bytes that were allocated after the storm and not before it."""
+    broken_because: str
+    """Why the buffer of the stuck listener broke; empty if it did not."""
     waited: float
-    """Virtual seconds that the storm took: none, but for those in which the informer waited for the reader."""
+    """Virtual seconds that the storm took, which are only those in which the informer waited for the listener."""
     object_bytes: int
-    """Bytes that one object takes in the cache, with its key and its places in the indices."""
+    """Bytes of one object in the cache, including its key and index entries."""
     seconds: float
-    """Real seconds that it took."""
-    fast: Fast = attrs.field(repr=lambda fast: f"{fast.updates} updates, at most {fast.most_behind} behind")
-    """The other reader."""
+    """Real seconds that the storm took."""
+    fast: FastHandler = attrs.field(repr=lambda fast: f"{fast.updates} updates, at most {fast.most_behind} behind")
+    """The fast listener."""
 
 
-async def weather(overflow: Overflow, updates: int, *, object_bytes: int = 500, patience: float = 60.0) -> Outcome:
-    """Live through a storm beside a subscription that takes one change and comes back for the next after the storm."""
+async def run_storm(overflow: Overflow, updates: int, *, object_bytes: int = 500, patience: float = 60.0) -> Outcome:
+    """Run a storm with a subscription that takes one change, and the next one only after the storm."""
     storm = Storm(updates, object_bytes)
     informer = SharedInformer(storm)
-    fast = Fast(storm, informer)
+    fast = FastHandler(storm, informer)
     informer.add_event_handler(fast)
     before = 0
-    broke_off = ""
-    come_back = trio.Event()
+    broken_because = ""
+    resume = trio.Event()
 
     async def be_stuck(
         *, task_status: trio.TaskStatus[Callable[[], BufferStatistics]] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        nonlocal broke_off
+        nonlocal broken_because
         with informer.subscribe(overflow=overflow, patience=patience) as notifications:
             task_status.started(notifications.statistics)
             try:
-                async for told in notifications:
-                    if isinstance(told, Updated):
-                        await come_back.wait()
+                async for notification in notifications:
+                    if isinstance(notification, Updated):
+                        await resume.wait()
                         break
                 await anext(notifications)
             except trio.BrokenResourceError as error:
-                broke_off = str(error)
+                broken_because = str(error)
 
-    def alive() -> int:
+    def allocated() -> int:
         gc.collect()
         return tracemalloc.get_traced_memory()[0] - before
 
@@ -178,19 +178,19 @@ async def weather(overflow: Overflow, updates: int, *, object_bytes: int = 500, 
             statistics: Callable[[], BufferStatistics] = await nursery.start(be_stuck)
             await nursery.start(informer.run)
             await trio.testing.wait_all_tasks_blocked()
-            content = alive()
+            content = allocated()
             before = content
             tracemalloc.reset_peak()
             began, real = trio.current_time(), time.perf_counter()
             storm.begin()
-            await trio.sleep(patience / 2)  # virtual: passes when nothing else can happen
-            while_stuck, pending, held = statistics(), informer.statistics().pending, alive()
+            await trio.sleep(patience / 2)  # virtual: passes when nothing else can run
+            while_stuck, pending, held = statistics(), informer.statistics().pending, allocated()
             await storm.is_over.wait()
             took = storm.over_at_real - real
             peak = tracemalloc.get_traced_memory()[1] - before
-            come_back.set()
+            resume.set()
             await trio.testing.wait_all_tasks_blocked()
-            held_after = alive()
+            held_after = allocated()
             nursery.cancel_scope.cancel()
     finally:
         tracemalloc.stop()
@@ -201,7 +201,7 @@ async def weather(overflow: Overflow, updates: int, *, object_bytes: int = 500, 
         held=held,
         peak=peak,
         held_after=held_after,
-        broke_off=broke_off,
+        broken_because=broken_because,
         waited=storm.over_at - began,
         object_bytes=content // PODS,
         seconds=took,
@@ -210,12 +210,12 @@ async def weather(overflow: Overflow, updates: int, *, object_bytes: int = 500, 
 
 
 def main() -> None:
-    """Print what each policy costs: ``python -m tests.support.update_storm [updates [bytes of an object]]``."""
+    """Print the cost of each policy: ``python -m tests.support.update_storm [updates [bytes of an object]]``."""
     updates = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     object_bytes = int(sys.argv[2]) if len(sys.argv) > 2 else 500
     for overflow in get_args(Overflow):
         clock = trio.testing.MockClock(autojump_threshold=0)
-        print(overflow, trio.run(partial(weather, overflow, updates, object_bytes=object_bytes), clock=clock))
+        print(overflow, trio.run(partial(run_storm, overflow, updates, object_bytes=object_bytes), clock=clock))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Readers of an informer that can be made slow, stuck or faulty, and check everything that they are told."""
+"""Listeners of an informer that can be slow, stuck or failing, and check every notification."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
 
 BATCH = 202
-"""Notifications that may come to a reader between two turns of its own: what the process loop tells at once."""
+"""The most notifications that the process loop distributes before the listeners get a turn."""
 
 
-class OuchError(Exception):
-    """What a faulty handler raises."""
+class RequestedError(Exception):
+    """The exception of a failing listener."""
 
 
 @attrs.define(eq=False, kw_only=True)
-class Reader(ResourceEventHandler[Pod]):
-    """The world as one reader was told of it.
+class CheckingListener(ResourceEventHandler[Pod]):
+    """A listener with its own copy of the objects, made from its notifications.
 
-    Every notification must make sense after the ones before: no update of what it does not know, nothing added or
-    deleted twice, for each object ever newer states, and the old state of an update is the one it was told last.
+    Every notification must be consistent with the ones before: an update is of a known object and from the state that
+    was received last, no object is added or deleted twice, and the states of an object become newer and newer.
     """
 
     name: str
     overflow: Overflow
     buffer_size: int = 1_024
     accepts: Callable[[Pod], bool] | None = None
-    """Whether an object is inside this reader's filter, when it has one."""
+    """The predicate of this listener's filter, if it has one."""
     marked: bool = False
-    """Whether every object must have been through the transform, once."""
+    """Whether every object must have been transformed, exactly once."""
     view: dict[str, Pod] = attrs.field(factory=dict)
     newest: dict[str, int] = attrs.field(factory=dict)
     log: list[str] = attrs.field(factory=list)
@@ -70,10 +70,10 @@ class Reader(ResourceEventHandler[Pod]):
     async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
         await self._handle(Deleted(obj, is_stale))
 
-    async def _handle(self, told: Notification[Pod]) -> None:
-        # A subscription whose scope is cancelled may still take what is ready, up to its next checkpoint.
-        assert not self.is_gone or self.registration is None, f"{self.name} was told of {words(told)} after its removal"
-        self.take(told)
+    async def _handle(self, notification: Notification[Pod]) -> None:
+        # A subscription whose scope is cancelled may still take pending notifications, up to its next checkpoint.
+        assert not self.is_gone or self.registration is None, f"{self.name} got {words(notification)} after its removal"
+        self.take(notification)
         if self.leaves_inside and self.registration is not None:
             how, self.leaves_inside = self.leaves_inside, ""
             self.is_gone = True
@@ -87,62 +87,64 @@ class Reader(ResourceEventHandler[Pod]):
             await trio.sleep(self.delay)
         if self.fails:
             self.fails -= 1
-            raise OuchError
+            raise RequestedError
 
-    def take(self, told: Notification[Pod]) -> None:
-        """Check a notification, and replay it."""
-        self.log.append(words(told))
-        obj = told.new if isinstance(told, Updated) else told.object
+    def take(self, notification: Notification[Pod]) -> None:
+        """Check a notification, and apply it to the view."""
+        self.log.append(words(notification))
+        obj = notification.new if isinstance(notification, Updated) else notification.object
         key, version = key_of(obj), int(obj.resource_version)
         known, newest = self.view.get(key), self.newest.get(key, 0)
-        story = f"{self.name}: {', '.join(self.log[-8:])}"
-        if isinstance(told, Added):
-            assert known is None, f"added twice: {story}"
-            assert version > newest, f"an older state: {story}"
+        last = f"{self.name}: {', '.join(self.log[-8:])}"
+        if isinstance(notification, Added):
+            assert known is None, f"added twice: {last}"
+            assert version > newest, f"an older state: {last}"
             self.view[key] = obj
-        elif isinstance(told, Updated):
-            assert known is not None, f"updated before it was added: {story}"
-            assert known is told.old, f"the old state is not what was told last: {story}"
-            assert told.is_resync or version > newest, f"an older state: {story}"
-            assert told.old.uid == told.new.uid, f"another object: {story}"
+        elif isinstance(notification, Updated):
+            assert known is not None, f"updated before it was added: {last}"
+            assert known is notification.old, f"the old state is not the last received one: {last}"
+            assert notification.is_resync or version > newest, f"an older state: {last}"
+            assert notification.old.uid == notification.new.uid, f"another object: {last}"
             self.view[key] = obj
         else:
-            assert known is not None, f"deleted twice, or before it was added: {story}"
-            assert version >= newest, f"an older state: {story}"
-            assert known.uid == obj.uid, f"another object: {story}"
+            assert known is not None, f"deleted twice, or before it was added: {last}"
+            assert version >= newest, f"an older state: {last}"
+            assert known.uid == obj.uid, f"another object: {last}"
             del self.view[key]
         self.newest[key] = version
         if self.marked:
-            assert obj.metadata.annotations["passes"] == "1", f"not transformed once: {story}"
+            assert obj.metadata.annotations["passes"] == "1", f"not transformed once: {last}"
 
-    async def on_error(self, error: Exception, told: Notification[Pod]) -> None:
-        """Let pass what was ordered, and nothing else."""
-        if not isinstance(error, OuchError):
+    async def on_error(self, error: Exception, notification: Notification[Pod]) -> None:
+        """Accept the exception that was requested, and no other."""
+        if not isinstance(error, RequestedError):
             raise error
         self.errors += 1
 
-    async def read(self, informer: SharedInformer[Pod], patience: float) -> None:
-        """Be a subscription, in this task, until it breaks or ends."""
+    async def run_subscription(self, informer: SharedInformer[Pod], patience: float) -> None:
+        """Read from a subscription, in this task, until it breaks or ends."""
         with (
             self.scope,
-            informer.subscribe(overflow=self.overflow, buffer_size=self.buffer_size, patience=patience) as told,
+            informer.subscribe(
+                overflow=self.overflow, buffer_size=self.buffer_size, patience=patience
+            ) as notifications,
         ):
-            self.subscription = told
+            self.subscription = notifications
             try:
-                async for notification in told:
+                async for notification in notifications:
                     await self._handle(notification)
             except trio.BrokenResourceError:
                 assert self.overflow != "coalesce"
-                # One burst may be more than a small buffer holds, however quick its reader.
+                # One burst may be larger than a small buffer, however fast the listener is.
                 assert self.was_slow or (self.overflow == "raise" and self.buffer_size < BATCH)
                 self.is_broken = True
-            except OuchError:
+            except RequestedError:
                 self.is_broken = True
         self.is_gone = True
         self.subscription = None
 
-    def join(self, informer: SharedInformer[Pod], patience: float, resync_period: float | None) -> None:
-        """Be a handler."""
+    def add_handler(self, informer: SharedInformer[Pod], patience: float, resync_period: float | None) -> None:
+        """Add this listener as a handler."""
         handler: ResourceEventHandler[Pod] = self
         if self.accepts is not None:
             handler = FilteringHandler(self.accepts, self)
@@ -157,23 +159,23 @@ class Reader(ResourceEventHandler[Pod]):
         )
 
     def block(self) -> None:
-        """Get stuck in the next notification."""
+        """Do not return from the next notification."""
         self.was_slow = True
         if self.gate is None:
             self.gate = trio.Event()
 
     def unblock(self) -> None:
-        """Go on."""
+        """Return from the notification, and handle the next."""
         if self.gate is not None:
             self.gate.set()
             self.gate = None
 
     @property
-    def is_reading(self) -> bool:
+    def is_active(self) -> bool:
         return not (self.is_gone or self.is_broken)
 
     def check_bounds(self, objects: int) -> None:
-        """Whether it has caught up, and was never behind by more than its policy allows."""
+        """Check that it has caught up, and was never behind by more than its overflow policy allows."""
         source = self.registration if self.registration is not None else self.subscription
         assert source is not None
         statistics = source.statistics()

@@ -1,7 +1,6 @@
-"""Readers of every kind beside random changes, missed events, relists and resyncs: never a state out of order or lost.
+"""Listeners of every kind with random changes, missed events, relists and resyncs: no state is lost or out of order.
 
-Lists here are small, so the process loop is made to checkpoint after every second object: in between is where the
-interesting things happen.
+The lists are small, so the process loop is patched to checkpoint after every second object, where races may occur.
 """
 
 from __future__ import annotations
@@ -25,32 +24,32 @@ from trioformer.models.core_v1 import Pod
 
 
 class Silent(ScriptedListWatch):
-    """Never answers: the test writes to the queue itself, as a reflector would."""
+    """A source that never responds: the test writes to the queue itself, as a reflector would."""
 
-    async def list(self, **asked: object) -> ObjectList[Pod]:
+    async def list(self, **options: object) -> ObjectList[Pod]:
         await trio.sleep_forever()
         raise AssertionError
 
-    def watch(self, **asked: object) -> AbstractAsyncContextManager[ScriptedWatch]:
+    def watch(self, **options: object) -> AbstractAsyncContextManager[ScriptedWatch]:
         raise AssertionError
 
 
 @attrs.define(eq=False)
 class View:
-    """The world as one reader was told of it."""
+    """The objects as one listener knows them from its notifications."""
 
     objects: dict[str, Pod] = attrs.field(factory=dict)
     log: list[str] = attrs.field(factory=list)
 
-    def take(self, told: Notification[Pod]) -> None:
-        self.log.append(words(told))
-        obj = told.new if isinstance(told, Updated) else told.object
+    def take(self, notification: Notification[Pod]) -> None:
+        self.log.append(words(notification))
+        obj = notification.new if isinstance(notification, Updated) else notification.object
         key = key_of(obj)
-        if isinstance(told, Added):
+        if isinstance(notification, Added):
             assert key not in self.objects, self.log[-10:]
             self.objects[key] = obj
-        elif isinstance(told, Updated):
-            assert self.objects.get(key) is told.old, self.log[-10:]
+        elif isinstance(notification, Updated):
+            assert self.objects.get(key) is notification.old, self.log[-10:]
             self.objects[key] = obj
         else:
             assert key in self.objects, self.log[-10:]
@@ -59,7 +58,7 @@ class View:
 
 @attrs.define(eq=False)
 class World:
-    """The server's objects, and a reflector's hand on the informer's queue."""
+    """The server's objects; writes their changes to the informer's queue as a reflector does."""
 
     rng: random.Random
     informer: SharedInformer[Pod]
@@ -140,7 +139,7 @@ async def drive(rng: random.Random) -> None:
 
 
 @given(st.randoms(use_true_random=False))
-def test_every_reader_ends_with_the_store_and_is_never_told_out_of_order(rng: random.Random) -> None:
+def test_every_listener_receives_states_in_order_and_ends_with_the_cache(rng: random.Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_util, "SLICE_ITEMS", 2)
         trio.run(drive, rng, clock=trio.testing.MockClock(autojump_threshold=0))
