@@ -28,7 +28,8 @@ from tests.support.scripted_list_watch import (
     modified,
     pod,
 )
-from trioformer.cache import DeltaFIFO, Deltas, Replaced, SharedInformer, Sync
+from trioformer.cache import SharedInformer
+from trioformer.cache.store._delta_fifo import DeltaFIFO, Deltas, Replaced, Sync
 from trioformer.errors import ExpiredError
 from trioformer.models.core_v1 import Pod
 

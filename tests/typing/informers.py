@@ -1,4 +1,4 @@
-"""What type checkers must say of clients, listers and notifications; checked by mypy and pyright, never run."""
+"""The types of clients, informers, listers and notifications; checked by mypy and pyright, never run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trioformer import (
     field_index,
     open_client,
 )
-from trioformer.cache.factory._requests import InformerKey
+from trioformer.cache import InformerKey
 from trioformer.models import KubernetesObject, PartialObjectMetadata, metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod
 

@@ -1,12 +1,17 @@
-"""The pipe: from the API server's list and watch to an indexed cache, and on to handlers.
+"""The cache: from the API server's list and watch to an indexed cache, listers and event handlers.
 
 ::
 
-    list, watch ─▶ Reflector ─▶ DeltaFIFO ─▶ process loop ─▶ Indexer ─▶ Lister
-                                                 └─▶ processor ─▶ one buffer and task for each handler
+    list, watch ─▶ Reflector ─▶ delta FIFO ─▶ process loop ─▶ indexer ─▶ Lister
+                                                  └─▶ processor ─▶ one buffer and task for each handler
 
-The rooms know only the next one's protocol; :class:`SharedInformer` is the plumber,
-and :class:`SharedInformerFactory` keeps one informer for each thing that is asked for.
+- ``reflector``: :class:`Reflector`, which lists and watches, and :class:`Sink`, the protocol that it writes to
+- ``store``: the delta FIFO, the indexer, and :class:`Lister`, the read-only view of the indexer
+- ``processor``: the distribution of notifications to handlers and subscriptions
+- ``informer``: :class:`SharedInformer`, which connects and runs these stages
+- ``factory``: :class:`SharedInformerFactory`, which shares informers
+
+A stage knows only the protocol of the next; the informer knows all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +25,6 @@ from .factory import FromFactory as FromFactory
 from .factory import InformerKey as InformerKey
 from .factory import Namespaces as Namespaces
 from .factory import SharedInformerFactory as SharedInformerFactory
-from .factory import SyncingHandler as SyncingHandler
 from .informer import InformerStatistics as InformerStatistics
 from .informer import SharedInformer as SharedInformer
 from .processor import Added as Added
@@ -46,14 +50,46 @@ from .reflector import ReflectorStatistics as ReflectorStatistics
 from .reflector import Sink as Sink
 from .reflector import Transform as Transform
 from .store import NAMESPACE_INDEX as NAMESPACE_INDEX
-from .store import Delta as Delta
-from .store import DeltaFIFO as DeltaFIFO
-from .store import Deltas as Deltas
-from .store import DeltaType as DeltaType
-from .store import Indexer as Indexer
 from .store import IndexFunc as IndexFunc
 from .store import Lister as Lister
-from .store import Replaced as Replaced
-from .store import Staged as Staged
-from .store import Sync as Sync
 from .store import field_index as field_index
+
+__all__ = [
+    "NAMESPACE_INDEX",
+    "Added",
+    "ApiListWatch",
+    "BackoffPolicy",
+    "BufferStatistics",
+    "Deleted",
+    "ErrorHandler",
+    "EventSource",
+    "FactoryStatistics",
+    "FactoryTransform",
+    "FilteringHandler",
+    "FromFactory",
+    "HandlerRegistration",
+    "HandlerStatistics",
+    "IndexFunc",
+    "InformerKey",
+    "InformerPhase",
+    "InformerState",
+    "InformerStatistics",
+    "ListWatch",
+    "Lister",
+    "Namespaces",
+    "Notification",
+    "Overflow",
+    "Reflector",
+    "ReflectorOptions",
+    "ReflectorStatistics",
+    "ResourceEventHandler",
+    "SharedInformer",
+    "SharedInformerFactory",
+    "Sink",
+    "Subscription",
+    "Transform",
+    "UndecodableHandler",
+    "Updated",
+    "WatchErrorHandler",
+    "field_index",
+]

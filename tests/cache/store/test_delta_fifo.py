@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from tests.support.scripted_list_watch import pod
-from trioformer.cache import Delta, DeltaFIFO, Deltas, DeltaType, Replaced, Sync
+from trioformer.cache.store._delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, Replaced, Sync
 from trioformer.models.core_v1 import Pod
 
 

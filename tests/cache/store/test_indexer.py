@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import pod
-from trioformer.cache import NAMESPACE_INDEX, Indexer, Lister, field_index
+from trioformer.cache import NAMESPACE_INDEX, Lister, field_index
+from trioformer.cache.store._indexer import Indexer
 from trioformer.errors import CacheNotSyncedError, IndexerError, NotFoundError, SelectorError
 from trioformer.models import from_json, key_of
 from trioformer.models.core_v1 import Pod

@@ -15,7 +15,8 @@ import trio
 import trio.testing
 
 from trioformer import Client, SharedInformerFactory
-from trioformer.cache import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, SharedInformer, field_index
+from trioformer.cache import NAMESPACE_INDEX, IndexFunc, Lister, SharedInformer, field_index
+from trioformer.cache.store._indexer import Indexer
 from trioformer.errors import CacheNotSyncedError, DecodeError, NotFoundError, SelectorError
 from trioformer.models import (
     FieldSelector,

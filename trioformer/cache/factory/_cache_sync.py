@@ -8,42 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import trio
 
 from ..._util import first_leaf
 from ...errors import CacheSyncError, NotSynced
-from ..processor._processor import HandlerStatistics
+from ...models import KubernetesObject
+from ..processor._processor import HandlerRegistration
 from ._entry import FactoryEntry
 
 Slot: TypeAlias = FactoryEntry[Any]
+Registration: TypeAlias = HandlerRegistration[KubernetesObject]
 
 
-class SyncingHandler(Protocol):
-    """What can be waited for together with caches: a :class:`HandlerRegistration` of any kind."""
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether the handler has returned from everything that was there when it joined."""
-        ...
-
-    async def wait_until_synced(self) -> None:
-        """Wait for :attr:`has_synced`.
-
-        Raises:
-            trio.ClosedResourceError: It never will.
-        """
-        ...
-
-    def statistics(self) -> HandlerStatistics:
-        """How the handler keeps up."""
-        ...
-
-
-async def wait_until_synced(
-    entries: Sequence[Slot], registrations: Sequence[SyncingHandler], *, deadline: float
-) -> None:
+async def wait_until_synced(entries: Sequence[Slot], registrations: Sequence[Registration], *, deadline: float) -> None:
     """Wait until every cache has been filled and every handler has returned from its initial objects.
 
     Raises:
@@ -52,13 +31,13 @@ async def wait_until_synced(
     """
     _refuse_inside_handlers(entries)
     await trio.lowlevel.checkpoint()
-    missing: dict[Slot | SyncingHandler, None] = {
+    missing: dict[Slot | Registration, None] = {
         **{entry: None for entry in entries if not entry.informer.has_synced},
         **{registration: None for registration in registrations if not registration.has_synced},
     }
-    removed: set[SyncingHandler] = set()
+    removed: set[Registration] = set()
 
-    async def wait_for(awaited: Slot | SyncingHandler, scope: trio.CancelScope) -> None:
+    async def wait_for(awaited: Slot | Registration, scope: trio.CancelScope) -> None:
         try:
             if isinstance(awaited, FactoryEntry):
                 await awaited.informer.wait_until_synced()
@@ -78,7 +57,7 @@ async def wait_until_synced(
         else:
             scope.cancel()
 
-    def found(awaited: Slot | SyncingHandler, scope: trio.CancelScope) -> None:
+    def found(awaited: Slot | Registration, scope: trio.CancelScope) -> None:
         missing.pop(awaited, None)
         if not missing:
             scope.cancel()
@@ -111,7 +90,7 @@ def _judged(entry: Slot) -> NotSynced:
     return NotSynced(name=str(entry.key), phase=state.phase, error=first_leaf(state.error), since=entry.started_at)
 
 
-def _judged_handler(registration: SyncingHandler, *, is_removed: bool) -> NotSynced:
+def _judged_handler(registration: Registration, *, is_removed: bool) -> NotSynced:
     statistics = registration.statistics()
     is_busy = statistics.running_call > 0
     phase = "removed" if is_removed else "in a call" if is_busy else "waiting"

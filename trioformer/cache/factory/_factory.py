@@ -19,10 +19,11 @@ from ...models import (
     resource_of,
 )
 from ..informer._shared_informer import InformerStatistics, SharedInformer
+from ..processor._processor import HandlerRegistration
 from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
 from ..store._indexer import IndexFunc
-from ._cache_sync import SyncingHandler, wait_until_synced
+from ._cache_sync import wait_until_synced
 from ._entry import FactoryEntry
 from ._requests import (
     DEFAULT,
@@ -309,7 +310,9 @@ class SharedInformerFactory:
             informers=informers,
         )
 
-    async def wait_for_cache_sync(self, *registrations: SyncingHandler, deadline: float = math.inf) -> None:
+    async def wait_for_cache_sync(
+        self, *registrations: HandlerRegistration[KubernetesObject], deadline: float = math.inf
+    ) -> None:
         """Wait until every cache has been filled, of the informers asked for so far, and every handler has caught up.
 
         A cache that was filled once counts, even if its watch is broken at the moment; see :attr:`is_healthy`.

@@ -1,7 +1,7 @@
-"""The processor: distributes notifications to listeners, each with a buffer and a task of its own.
+"""The processor: distributes notifications to listeners, each with its own buffer.
 
 - ``_notifications.py``: :class:`Added`, :class:`Updated`, :class:`Deleted`, and the handlers that receive them
-- ``_listener_buffer.py``: what waits for one listener, and what happens when it is full
+- ``_listener_buffer.py``: the notifications that wait for one listener, and what happens when its buffer is full
 - ``_processor.py``: :class:`HandlerRegistration`, :class:`Subscription`, and the distribution
 """
 
@@ -19,3 +19,18 @@ from ._processor import ErrorHandler as ErrorHandler
 from ._processor import HandlerRegistration as HandlerRegistration
 from ._processor import HandlerStatistics as HandlerStatistics
 from ._processor import Subscription as Subscription
+
+__all__ = [
+    "Added",
+    "BufferStatistics",
+    "Deleted",
+    "ErrorHandler",
+    "FilteringHandler",
+    "HandlerRegistration",
+    "HandlerStatistics",
+    "Notification",
+    "Overflow",
+    "ResourceEventHandler",
+    "Subscription",
+    "Updated",
+]

@@ -16,6 +16,7 @@ from ._listener_buffer import BatchKind, BufferStatistics, ListenerBuffer, Share
 from ._notifications import Added, Notification, ResourceEventHandler, call_of, for_one_reader, object_of
 
 T = TypeVar("T", bound=KubernetesObject)
+T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 
 ErrorHandler: TypeAlias = Callable[[Exception, Notification[T]], Awaitable[None]]
 """Given an exception that a handler raised, and the notification it was handling."""
@@ -168,11 +169,11 @@ class HandlerStatistics:
 
 @final
 @attrs.define(eq=False, repr=False)
-class HandlerRegistration(Generic[T], metaclass=NoPublicConstructor):
+class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
     """A handler's place in an informer (client-go ``ResourceEventHandlerRegistration``)."""
 
-    _task: HandlerTask[T]
-    _processor: Processor[T]
+    _task: HandlerTask[T_co]
+    _processor: Processor[T_co]
 
     def __repr__(self) -> str:
         return f"<HandlerRegistration of {self._task.listener.name}>"
