@@ -1,4 +1,4 @@
-"""Informers from end to end over the embedded API server, on virtual time and without sockets."""
+"""Informers with the embedded API server, in virtual time and without sockets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Steps(trio.abc.Instrument):
 
 
 def names(seen: list[str]) -> list[str]:
-    """What a recorder saw, without the resourceVersions."""
+    """Return the notifications of a recorder without the resourceVersions."""
     return [
         word.partition("@")[0] + ("*" if word.endswith("*") else "") + ("?" if word.endswith("?") else "")
         for word in seen
@@ -79,7 +79,7 @@ async def test_the_programs_of_the_tutorial_work(
 async def test_ten_minutes_of_resync_are_an_update_a_minute_and_few_steps_of_tasks(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    """One update of each object a minute; a handler that asks for none gets none; watches end and resume meanwhile."""
+    """One update of each object per minute, none for a handler without resync, while watches end and resume."""
     for name in "abc":
         api_server.create(pod(name))
     factory = SharedInformerFactory(client, resync_period=60)
@@ -135,7 +135,7 @@ async def test_it_relists_after_history_is_compacted(
     assert informer.statistics().reflector.lists == 2
 
 
-async def test_kinds_are_informed_of_separately_and_each_once(
+async def test_each_kind_has_its_own_informer_and_is_watched_once(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     factory = SharedInformerFactory(client, namespace="default")
@@ -152,10 +152,10 @@ async def test_kinds_are_informed_of_separately_and_each_once(
     assert repr(factory) == "<SharedInformerFactory of Pod in namespace default; Node>"
 
 
-async def test_an_informer_asked_for_while_the_factory_runs_starts_at_once(
+async def test_an_informer_requested_while_the_factory_runs_starts_immediately(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    """In client-go it never runs."""
+    """In client-go such an informer never runs."""
     factory = SharedInformerFactory(client)
     await nursery.start(factory.run)
     late = factory.informer(ConfigMap)
@@ -168,7 +168,7 @@ async def test_an_informer_asked_for_while_the_factory_runs_starts_at_once(
     await later.wait_until_synced()
 
 
-async def test_a_kind_that_cannot_sync_does_not_hold_up_one_that_is_asked_for_later(
+async def test_a_kind_that_cannot_sync_does_not_delay_a_later_request(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.fail_next(10_000, resource="pods", status=403)
@@ -183,7 +183,7 @@ async def test_a_kind_that_cannot_sync_does_not_hold_up_one_that_is_asked_for_la
     assert not factory.has_synced
 
 
-async def test_a_factory_that_has_stopped_gives_what_it_has_and_starts_nothing(
+async def test_a_stopped_factory_returns_existing_informers_and_starts_none(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -191,11 +191,11 @@ async def test_a_factory_that_has_stopped_gives_what_it_has_and_starts_nothing(
     with trio.move_on_after(1):
         await factory.run()
     assert factory.informer(Pod) is informer
-    with pytest.raises(RuntimeError, match="this factory has stopped and starts no informer of ConfigMap"):
+    with pytest.raises(RuntimeError, match="cannot start an informer of ConfigMap: this factory has stopped"):
         factory.informer(ConfigMap)
 
 
-async def test_indexers_of_a_second_request_are_added_and_a_taken_name_is_refused(client: Client) -> None:
+async def test_indexers_of_a_second_request_are_added_and_an_existing_name_is_rejected(client: Client) -> None:
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod, indexers={"node": field_index("spec.node_name")})
     factory.informer(Pod, indexers={"phase": field_index("status.phase")})
@@ -222,7 +222,7 @@ async def test_selectors_and_namespace_of_the_factory_restrict_every_informer(
     assert [each.name for each in informer.lister] == ["web", "web-2"]
 
 
-async def test_a_kind_that_the_server_does_not_know_ends_the_factory_with_its_name(
+async def test_a_kind_unknown_to_the_server_ends_the_factory_with_its_name(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     class Widget(Pod):
@@ -257,7 +257,7 @@ async def test_a_lost_permission_does_not_end_a_synced_informer(
 
 
 @pytest.mark.parametrize("status", [401, 429, 500, 503])
-async def test_a_server_that_fails_for_a_while_is_never_asked_in_a_tight_loop(
+async def test_a_failing_server_does_not_get_requests_in_a_tight_loop(
     status: int, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     factory = SharedInformerFactory(
@@ -273,7 +273,7 @@ async def test_a_server_that_fails_for_a_while_is_never_asked_in_a_tight_loop(
     assert error.code == status
 
 
-async def test_watches_that_end_at_once_are_not_asked_for_in_a_tight_loop(
+async def test_watches_that_end_immediately_are_not_repeated_in_a_tight_loop(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     factory = SharedInformerFactory(client, options=ReflectorOptions(watch_error_handler=lambda error: None))
@@ -291,7 +291,7 @@ async def test_watches_that_end_at_once_are_not_asked_for_in_a_tight_loop(
     assert len(api_server.requests) < 60
 
 
-async def test_a_late_handlers_resync_period_begins_when_it_joins(
+async def test_a_late_handlers_resync_period_starts_when_it_is_added(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(pod("a"))
@@ -302,7 +302,9 @@ async def test_a_late_handlers_resync_period_begins_when_it_joins(
     recorder = Recorder()
     informer.add_event_handler(recorder)
     await trio.sleep(45)
-    assert names(recorder.seen) == ["+a*"], "45 s after joining, though the informer's own tick is over"
+    assert names(recorder.seen) == ["+a*"], (
+        "45 s after the handler was added, although a tick of the informer has passed"
+    )
     await trio.sleep(60)
     assert names(recorder.seen) == ["+a*", "a"]
 
@@ -329,11 +331,11 @@ async def test_a_factory_runs_once(
 ) -> None:
     factory = SharedInformerFactory(client)
     await nursery.start(factory.run)
-    with pytest.raises(RuntimeError, match="a factory runs once"):
+    with pytest.raises(RuntimeError, match="a factory can run only once"):
         await factory.run()
 
 
-async def test_a_list_of_many_pages_arrives_whole(
+async def test_a_list_of_many_pages_is_complete(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for number in range(1_203):
@@ -358,4 +360,4 @@ async def test_managed_fields_can_be_dropped_from_lists_and_watches(
     assert len(informer.lister) == 2
     assert all(each.metadata.managed_fields == () for each in informer.lister)
     whole = await client.api(Pod).list()
-    assert all(each.metadata.managed_fields for each in whole), "the server keeps them"
+    assert all(each.metadata.managed_fields for each in whole), "the server still has them"

@@ -290,7 +290,7 @@ async def test_a_factory_that_runs_already_is_refused(
     with pytest.raises(ExceptionGroup) as caught:
         await run_controllers(client, {}, factory=factory)
     (error,) = leaves(caught.value)
-    assert "this factory runs already" in str(error)
+    assert "this factory is already running" in str(error)
     nursery.cancel_scope.cancel()
 
 

@@ -1,4 +1,4 @@
-"""The factory: which informers it makes and shares, when they stop, what it waits for and what it says of them."""
+"""The factory: shared informers, when they start and stop, waiting for their sync, failures and statistics."""
 
 from __future__ import annotations
 
@@ -44,39 +44,39 @@ def namespaces(server: APIServer, *names: str) -> None:
 def quiet(
     client: Client, *, grace_period: float = 30, retry_forever: bool = False, **options: object
 ) -> SharedInformerFactory:
-    """A factory that tells nobody of what it recovers from, and always lists by a list."""
+    """Return a factory that does not log errors that it retries, and does not use watch-lists."""
     reflector = ReflectorOptions(
         watch_list=False,
         watch_error_handler=lambda error: None,
         grace_period=grace_period,
         retry_forever=retry_forever,
     )
-    return SharedInformerFactory(client, options=reflector, **options)  # type: ignore[arg-type]  # tested are the values
+    return SharedInformerFactory(client, options=reflector, **options)  # type: ignore[arg-type]  # options by name
 
 
-def asked(server: APIServer, verb: str, resource: str) -> int:
-    """How often somebody listed or watched a resource."""
+def count_requests(server: APIServer, verb: str, resource: str) -> int:
+    """Return how often a resource was listed or watched."""
     return sum(record.verb == verb and record.resource == resource for record in server.requests)
 
 
 def tasks() -> int:
-    """How many tasks there are, the server's included."""
+    """Return the number of all tasks, including those of the server."""
     return trio.lowlevel.current_statistics().tasks_living
 
 
-def below(nursery: trio.Nursery) -> list[str]:
-    """The names of the tasks in a nursery and in those inside it, sorted."""
+def task_names(nursery: trio.Nursery) -> list[str]:
+    """Return the sorted names of all tasks in a nursery, and their descendants."""
     names: list[str] = []
     for task in nursery.child_tasks:
         names.append(task.name)
         for inner in task.child_nurseries:
-            names += below(inner)
+            names += task_names(inner)
     return sorted(names)
 
 
 @asynccontextmanager
 async def run(factory: SharedInformerFactory) -> AsyncIterator[trio.Nursery]:
-    """Run a factory for the length of a block, in the nursery that the block is given."""
+    """Run a factory for the duration of a block, in the nursery that is yielded."""
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)
         yield nursery
@@ -85,7 +85,7 @@ async def run(factory: SharedInformerFactory) -> AsyncIterator[trio.Nursery]:
 
 @attrs.define(eq=False)
 class Busy(ResourceEventHandler[Pod]):
-    """A handler that does not return from an object before it is let."""
+    """A handler whose calls return after ``returned`` is set."""
 
     returned: trio.Event = attrs.field(factory=trio.Event)
     called: trio.Event = attrs.field(factory=trio.Event)
@@ -103,7 +103,7 @@ class Failing(ResourceEventHandler[Pod]):
 # --- what is shared ---
 
 
-async def test_requests_that_mean_the_same_share_an_informer(
+async def test_requests_with_the_same_meaning_share_an_informer(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -163,7 +163,7 @@ async def test_several_namespaces_are_one_informer(
     assert len(recorder.seen) == 3
 
 
-async def test_a_call_can_ask_for_more_than_the_factory_is_restricted_to(
+async def test_a_request_can_override_the_restrictions_of_the_factory(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     factory = SharedInformerFactory(
@@ -179,27 +179,27 @@ async def test_a_call_can_ask_for_more_than_the_factory_is_restricted_to(
     ]
 
 
-async def test_a_kind_without_namespaces_ignores_the_factorys_and_refuses_one_of_its_own(
+async def test_a_cluster_scoped_kind_ignores_the_factorys_namespace_and_rejects_its_own(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     factory = SharedInformerFactory(client, namespace="default")
     assert factory.informer(Node) is factory.informer(Node, namespace=None)
-    with pytest.raises(ValueError, match="nodes belong to no namespace, so there are none in a, default"):
+    with pytest.raises(ValueError, match="nodes are cluster-scoped and cannot be restricted to a, default"):
         factory.informer(Node, namespace=["default", "a"])
     assert list(factory.informers) == [InformerKey(Node)]
 
 
 @pytest.mark.parametrize("namespace", ["", [], ["a", ""]])
-async def test_an_empty_namespace_is_refused(
+async def test_an_empty_namespace_is_rejected(
     autojump_clock: trio.testing.MockClock, client: Client, namespace: str | list[str]
 ) -> None:
-    with pytest.raises(ValueError, match="a namespace must not be empty, nor a sequence of them; None stands for all"):
+    with pytest.raises(ValueError, match="a namespace or a sequence of namespaces must not be empty; use None for all"):
         SharedInformerFactory(client, namespace=namespace)
-    with pytest.raises(ValueError, match="a namespace must not be empty"):
+    with pytest.raises(ValueError, match="a namespace or a sequence of namespaces must not be empty"):
         SharedInformerFactory(client).informer(Pod, namespace=namespace)
 
 
-async def test_what_cannot_be_asked_for_is_refused_at_once(
+async def test_an_invalid_request_is_rejected_immediately(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     with pytest.raises(SelectorError):
@@ -208,11 +208,13 @@ async def test_what_cannot_be_asked_for_is_refused_at_once(
     with pytest.raises(SelectorError):
         factory.informer(Pod, field_selector="metadata.name")
     with pytest.raises(TypeError, match="ObjectMeta is not a kind"):
-        factory.informer(ObjectMeta)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]  # a mistake
+        factory.informer(ObjectMeta)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]  # invalid on purpose
     assert factory.informers == {}
 
 
-async def test_a_contradiction_says_what_is_in_force(autojump_clock: trio.testing.MockClock, client: Client) -> None:
+async def test_a_conflicting_request_raises_an_error_with_the_current_option(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
     def smaller(obj: Pod) -> Pod:
         return obj
 
@@ -222,7 +224,7 @@ async def test_a_contradiction_says_what_is_in_force(autojump_clock: trio.testin
     assert factory.informer(Pod, label_selector="app=web") is first
     with pytest.raises(ValueError, match="the informer of Pod where app=web is shared and has a resync period of 60 s"):
         factory.informer(Pod, label_selector="app=web", resync_period=30)
-    with pytest.raises(ValueError, match=r"is shared and has the transform \S+smaller, not none; ask for it without"):
+    with pytest.raises(ValueError, match=r"is shared and has the transform \S+smaller, not none; omit this option"):
         factory.informer(Pod, label_selector="app=web", transform=None)
     factory.informer(Pod)
     with pytest.raises(ValueError, match=r"the informer of Pod is shared and has no transform, not \S+smaller"):
@@ -246,7 +248,7 @@ async def test_indexers_of_further_requests_are_added_and_shared_ones_are_no_con
         assert informer.lister.by_index("late", "a") == ()
 
 
-async def test_a_transform_for_all_holds_where_a_call_brings_none(
+async def test_the_factorys_transform_applies_unless_a_request_overrides_it(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     def without_labels(obj: K) -> K:
@@ -266,7 +268,7 @@ async def test_a_transform_for_all_holds_where_a_call_brings_none(
     assert labels == [{}, {}, {"own": "yes"}, {"app": "web"}]
 
 
-async def test_resync_periods_are_the_calls_then_the_kinds_then_the_factorys(
+async def test_the_resync_period_is_the_requests_then_the_kinds_then_the_factorys(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     factory = SharedInformerFactory(client, resync_period=60, resync_periods={Pod: 30, Node: 0})
@@ -297,10 +299,10 @@ async def test_the_reflector_options_of_a_factory_apply_to_its_informers(
         await factory.run()
     assert trio.current_time() == pytest.approx(5, abs=0.01)
     assert errors
-    assert asked(api_server, "watch", "pods") == 0, "a watch-list would have been a watch"
+    assert count_requests(api_server, "watch", "pods") == 0, "a watch-list would have been a watch"
 
 
-async def test_an_informer_of_metadata_alone_is_another_one_and_small(
+async def test_a_metadata_informer_is_separate_and_holds_only_metadata(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(pod("a", app="web"))
@@ -323,7 +325,7 @@ async def test_an_informer_of_metadata_alone_is_another_one_and_small(
         assert whole.has_synced
 
 
-async def test_kinds_that_have_no_class_of_their_own_are_kinds_like_any_other(
+async def test_an_unstructured_kind_has_an_informer_like_any_other(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(pod("a"))
@@ -336,37 +338,37 @@ async def test_kinds_that_have_no_class_of_their_own_are_kinds_like_any_other(
         assert informer.lister["default/a"]["metadata"]["name"] == "a"
 
 
-# --- one informer for the length of a block ---
+# --- one informer for the duration of a block ---
 
 
-async def test_the_last_block_to_be_left_stops_the_informer_and_no_other(
+async def test_the_end_of_the_last_block_stops_this_informer_only(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
     other = factory.informer(Node)
     async with run(factory) as nursery:
         await trio.testing.wait_all_tasks_blocked()
-        before = below(nursery)
+        before = task_names(nursery)
         async with factory.open_informer(Pod) as first:
             async with factory.open_informer(Pod) as second:
                 assert second is first
                 await first.wait_until_synced()
                 assert api_server.statistics().open_watches == 2
             assert first.has_synced
-            assert len(below(nursery)) > len(before)
-            assert asked(api_server, "watch", "pods") == 1
-        assert below(nursery) == before, "not a checkpoint has passed"
+            assert len(task_names(nursery)) > len(before)
+            assert count_requests(api_server, "watch", "pods") == 1
+        assert task_names(nursery) == before, "no checkpoint has passed"
         assert str(first.state) == "stopped"
         assert not first.has_synced
         assert list(factory.informers) == [InformerKey(Node)]
         await trio.testing.wait_all_tasks_blocked()
         assert api_server.statistics().open_watches == 1
         assert other.has_synced
-        assert asked(api_server, "list", "nodes") + asked(api_server, "watch", "nodes") <= 2
+        assert count_requests(api_server, "list", "nodes") + count_requests(api_server, "watch", "nodes") <= 2
         assert factory.is_healthy
 
 
-async def test_an_informer_asked_for_after_its_last_user_left_is_a_fresh_one(
+async def test_a_request_after_the_last_block_creates_a_new_informer(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(pod("a"))
@@ -381,12 +383,12 @@ async def test_an_informer_asked_for_after_its_last_user_left_is_a_fresh_one(
                 second.lister.list()
             await second.wait_until_synced()
             assert sorted(each.name for each in second.lister) == ["a", "b"]
-        assert [each.name for each in first.lister] == ["a"], "what was read stays readable"
+        assert [each.name for each in first.lister] == ["a"], "the old cache can still be read"
         with pytest.raises(RuntimeError, match="the informer of Pod has stopped"):
             first.add_event_handler(Recorder())
 
 
-async def test_an_informer_that_was_asked_for_without_a_block_stays(
+async def test_an_informer_that_was_requested_without_a_block_is_kept(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -398,10 +400,10 @@ async def test_an_informer_that_was_asked_for_without_a_block_stays(
         async with factory.open_informer(Pod):
             pass
         assert informer.has_synced
-        assert asked(api_server, "watch", "pods") == 1
+        assert count_requests(api_server, "watch", "pods") == 1
 
 
-async def test_a_handler_goes_with_the_informer_and_not_with_the_block(
+async def test_a_handler_is_removed_with_the_informer_and_not_with_the_block(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -427,7 +429,7 @@ async def test_a_block_can_be_entered_before_the_factory_runs(
     assert str(informer.state) == "stopped"
 
 
-async def test_an_informer_that_is_left_before_the_factory_runs_never_asks_the_server(
+async def test_an_informer_unused_when_the_factory_starts_sends_no_request(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -447,7 +449,7 @@ async def test_an_informer_that_is_left_before_the_factory_runs_never_asks_the_s
     assert api_server.statistics().requests_served == 0
 
 
-async def test_leaving_while_the_factory_starts_does_not_hold_it_up(
+async def test_leaving_a_block_while_the_factory_starts_does_not_delay_it(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(1_000, resource="pods", status=500)
@@ -458,17 +460,17 @@ async def test_leaving_while_the_factory_starts_does_not_hold_it_up(
             await trio.sleep(5)
             assert not factory.has_synced
         await trio.testing.wait_all_tasks_blocked()
-        assert factory.has_synced, "there is nothing left to be filled"
+        assert factory.has_synced, "no cache is left that could be missing"
         nursery.cancel_scope.cancel()
 
 
-async def test_a_cancelled_user_leaves_like_any_other(
+async def test_a_cancelled_block_ends_like_any_other(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
     async with run(factory) as nursery:
         await trio.testing.wait_all_tasks_blocked()
-        before = below(nursery)
+        before = task_names(nursery)
         async with factory.open_informer(Pod) as informer:
             with trio.CancelScope() as scope:
                 async with factory.open_informer(Pod):
@@ -482,22 +484,24 @@ async def test_a_cancelled_user_leaves_like_any_other(
                 scope.cancel()
                 await trio.sleep_forever()
         assert scope.cancelled_caught
-        assert below(nursery) == before, "not a checkpoint has passed"
+        assert task_names(nursery) == before, "no checkpoint has passed"
         assert factory.informers == {}
 
 
-async def test_a_user_that_is_cancelled_before_it_enters_leaves_nothing_behind(
+async def test_a_block_that_is_cancelled_before_it_begins_creates_no_informer(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
     with trio.CancelScope() as scope:
         scope.cancel()
         async with factory.open_informer(Pod):
-            pytest.fail("it was cancelled before")
+            pytest.fail("the block must not begin")
     assert factory.informers == {}
 
 
-async def test_an_error_in_the_block_leaves_it_as_it_is(autojump_clock: trio.testing.MockClock, client: Client) -> None:
+async def test_an_error_in_the_block_leaves_it_unchanged(
+    autojump_clock: trio.testing.MockClock, client: Client
+) -> None:
     factory = SharedInformerFactory(client)
     async with run(factory):
         with pytest.raises(KeyError, match="mine"):
@@ -505,7 +509,7 @@ async def test_an_error_in_the_block_leaves_it_as_it_is(autojump_clock: trio.tes
                 raise KeyError("mine")
 
 
-async def test_leaving_waits_for_a_handler_that_cleans_up_and_newcomers_get_a_fresh_informer(
+async def test_leaving_waits_for_a_handlers_cleanup_and_new_requests_do_not(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     class Slow(ResourceEventHandler[Pod]):
@@ -518,28 +522,28 @@ async def test_leaving_waits_for_a_handler_that_cleans_up_and_newcomers_get_a_fr
 
     api_server.create(pod("a"))
     factory = SharedInformerFactory(client)
-    came: list[float] = []
+    synced_at: list[float] = []
 
-    async def come() -> None:
+    async def request_again() -> None:
         await trio.sleep(2)
-        async with factory.open_informer(Pod) as newcomer:
-            await newcomer.wait_until_synced()
-            came.append(trio.current_time())
+        async with factory.open_informer(Pod) as new:
+            await new.wait_until_synced()
+            synced_at.append(trio.current_time())
 
     async with run(factory), trio.open_nursery() as nursery:
-        nursery.start_soon(come)
+        nursery.start_soon(request_again)
         with trio.move_on_after(1):
             async with factory.open_informer(Pod) as informer:
                 informer.add_event_handler(Slow())
                 await trio.sleep_forever()
         assert trio.current_time() == pytest.approx(101, abs=0.1)
-        assert came == [pytest.approx(2, abs=0.1)]
+        assert synced_at == [pytest.approx(2, abs=0.1)]
 
 
 async def test_handlers_that_use_informers_never_wait_for_themselves_or_each_other(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
-    """Both are cancelled together, and each is the last user of the other's informer."""
+    """Both are cancelled at the same time, and each is the last user of the other's informer."""
     factory = SharedInformerFactory(client)
 
     @attrs.define(eq=False)
@@ -573,7 +577,7 @@ async def test_handlers_that_use_informers_never_wait_for_themselves_or_each_oth
     assert str(pods.state) == "stopped"
 
 
-async def test_a_stopped_factory_gives_what_it_has_and_starts_nothing(
+async def test_a_stopped_factory_returns_existing_informers_and_starts_none(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -582,9 +586,11 @@ async def test_a_stopped_factory_gives_what_it_has_and_starts_nothing(
         pass
     async with factory.open_informer(Pod) as again:
         assert again is informer
-    with pytest.raises(RuntimeError, match="this factory has stopped and starts no informer of ConfigMap; make a new"):
+    with pytest.raises(
+        RuntimeError, match="cannot start an informer of ConfigMap: this factory has stopped; create a new"
+    ):
         async with factory.open_informer(ConfigMap):
-            pytest.fail("there is none")
+            pytest.fail("the block must not begin")
     assert not factory.has_synced
     assert not factory.is_healthy
     assert factory.problems() == {InformerKey(Pod): "stopped"}
@@ -604,29 +610,29 @@ async def test_a_factory_that_is_cancelled_before_its_first_step_ends_its_inform
     assert api_server.statistics().requests_served == 0
 
 
-async def test_an_informer_that_is_asked_for_while_the_factory_ends_is_ended_too(
+async def test_an_informer_requested_while_the_factory_ends_is_stopped_too(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
-    class Asking(ResourceEventHandler[Pod]):
+    class Requesting(ResourceEventHandler[Pod]):
         async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
             try:
                 await trio.sleep_forever()
             finally:
-                asked_for.append(factory.informer(ConfigMap))
+                requested.append(factory.informer(ConfigMap))
 
-    asked_for: list[SharedInformer[ConfigMap]] = []
+    requested: list[SharedInformer[ConfigMap]] = []
     api_server.create(pod("a"))
     factory = SharedInformerFactory(client)
-    factory.informer(Pod).add_event_handler(Asking())
+    factory.informer(Pod).add_event_handler(Requesting())
     async with run(factory):
         await trio.sleep(1)
-    (informer,) = asked_for
+    (informer,) = requested
     with pytest.raises(trio.ClosedResourceError):
         await informer.wait_until_synced()
-    assert asked(api_server, "list", "configmaps") + asked(api_server, "watch", "configmaps") == 0
+    assert count_requests(api_server, "list", "configmaps") + count_requests(api_server, "watch", "configmaps") == 0
 
 
-async def test_no_task_and_no_watch_is_left_of_a_factory(
+async def test_a_cancelled_factory_leaves_no_task_and_no_watch(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     before = tasks()
@@ -646,7 +652,7 @@ async def test_no_task_and_no_watch_is_left_of_a_factory(
 # --- waiting ---
 
 
-async def test_waiting_for_caches_ends_when_all_are_filled(
+async def test_waiting_for_caches_ends_when_all_have_synced(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     """client-go: TestWaitFor."""
@@ -675,7 +681,7 @@ async def test_waiting_for_no_cache_at_all_is_a_checkpoint(
         await SharedInformerFactory(client).wait_for_cache_sync()
 
 
-async def test_the_deadline_names_every_cache_and_handler_that_is_late_and_why(
+async def test_the_error_at_the_deadline_names_each_late_cache_and_handler_and_why(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     """client-go: TestWaitFor, TestSyncResult."""
@@ -721,11 +727,11 @@ async def test_caches_can_be_waited_for_before_the_factory_runs(
         await nursery.start(factory.run)
         await trio.sleep(1)
         assert registration.has_synced
-        assert len(nursery.child_tasks) == 1, "the wait is over"
+        assert len(nursery.child_tasks) == 1, "the wait has ended"
         nursery.cancel_scope.cancel()
 
 
-async def test_an_informer_that_fails_ends_the_wait_at_once(
+async def test_an_informer_that_fails_ends_the_wait_immediately(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(1_000, resource="nodes", status=403)
@@ -744,7 +750,7 @@ async def test_an_informer_that_fails_ends_the_wait_at_once(
         nursery.cancel_scope.cancel()
 
 
-async def test_an_informer_that_had_synced_and_failed_is_not_taken_for_filled(
+async def test_an_informer_that_failed_after_its_sync_is_reported_as_not_synced(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client, supervise=True)
@@ -758,7 +764,7 @@ async def test_an_informer_that_had_synced_and_failed_is_not_taken_for_filled(
             await factory.wait_for_cache_sync()
 
 
-async def test_one_that_fails_while_others_are_waited_for_is_named_beside_them(
+async def test_an_informer_that_fails_during_the_wait_is_named_with_the_others(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(1_000, resource="nodes", status=500)
@@ -822,7 +828,7 @@ async def test_a_handler_that_is_removed_ends_the_wait(
         assert not nursery.child_tasks
 
 
-async def test_an_informer_whose_users_leave_is_not_waited_for_any_more(
+async def test_an_informer_that_is_no_longer_in_use_is_not_waited_for(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(1_000, resource="pods", status=500)
@@ -839,7 +845,7 @@ async def test_an_informer_whose_users_leave_is_not_waited_for_any_more(
         nursery.cancel_scope.cancel()
 
 
-async def test_a_cancelled_wait_leaves_nothing_behind(
+async def test_a_cancelled_wait_leaves_no_task(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -852,18 +858,18 @@ async def test_a_cancelled_wait_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("in_a_nursery", [False, True])
-async def test_a_handler_that_waits_for_caches_inside_a_call_is_told(
+async def test_a_handler_cannot_wait_for_caches_inside_a_call(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, in_a_nursery: bool
 ) -> None:
     factory = SharedInformerFactory(client)
-    told: list[BaseException] = []
+    errors: list[BaseException] = []
 
     async def wait() -> None:
         with pytest.raises(
-            RuntimeError, match="a handler of the informer of Pod waits for caches inside a call"
+            RuntimeError, match="a handler of the informer of Pod cannot wait for caches inside a call"
         ) as found:
             await factory.wait_for_cache_sync()
-        told.append(found.value)
+        errors.append(found.value)
 
     class Waiting(ResourceEventHandler[Pod]):
         async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
@@ -877,13 +883,13 @@ async def test_a_handler_that_waits_for_caches_inside_a_call_is_told(
     registration = factory.informer(Pod).add_event_handler(Waiting())
     async with run(factory):
         await factory.wait_for_cache_sync(registration)
-    assert len(told) == 1
+    assert len(errors) == 1
 
 
-async def test_a_task_that_a_handler_starts_elsewhere_may_wait_for_caches(
+async def test_a_task_that_a_handler_starts_in_another_nursery_may_wait_for_caches(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
-    """It inherits the handler's context, but no call waits for it."""
+    """It inherits the handler's context, but the call does not wait for it."""
     factory = SharedInformerFactory(client)
     api_server.create(pod("a"))
     async with trio.open_nursery() as nursery:
@@ -900,7 +906,7 @@ async def test_a_task_that_a_handler_starts_elsewhere_may_wait_for_caches(
         nursery.cancel_scope.cancel()
 
 
-async def test_handlers_that_join_while_the_factory_starts_miss_nothing(
+async def test_handlers_added_while_the_factory_starts_miss_nothing(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     """client-go: TestSharedInformerInitializationRace."""
@@ -961,10 +967,12 @@ async def test_a_supervised_informer_that_fails_ends_no_other(
     secrets = factory.informer(Secret, namespace="x")
     with caplog.at_level(logging.ERROR, "trioformer.cache"):
         async with run(factory):
-            assert trio.current_time() == pytest.approx(30, abs=0.01), "it has started when the last one has failed"
+            assert trio.current_time() == pytest.approx(30, abs=0.01), (
+                "it has started when every informer has synced or failed"
+            )
             key = InformerKey(Secret, ("x",))
             (record,) = caplog.records
-            assert record.getMessage() == "the informer of Secret in namespace x has failed; the others go on"
+            assert record.getMessage() == "the informer of Secret in namespace x failed; the other informers continue"
             assert record.exc_info is not None
             assert list(factory.failures) == [key]
             assert pytest.RaisesGroup(ForbiddenError).matches(factory.failures[key])
@@ -983,7 +991,7 @@ async def test_a_supervised_informer_that_fails_ends_no_other(
     assert len(caplog.records) == 1
 
 
-async def test_a_supervised_handlers_exception_ends_its_own_informer_alone(
+async def test_a_supervised_handlers_exception_ends_its_own_informer_only(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     factory = SharedInformerFactory(client, supervise=True)
@@ -998,11 +1006,11 @@ async def test_a_supervised_handlers_exception_ends_its_own_informer_alone(
         assert nodes.has_synced
         assert [str(key) for key in factory.problems()] == ["Pod"]
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
-        "the informer of Pod has failed; the others go on"
+        "the informer of Pod failed; the other informers continue"
     ]
 
 
-async def test_what_a_supervised_handler_raises_when_it_is_cancelled_does_not_leave_run(
+async def test_an_exception_of_a_cancelled_supervised_handler_does_not_leave_run(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Bad(ResourceEventHandler[Pod]):
@@ -1045,7 +1053,7 @@ async def test_without_supervision_a_handlers_exception_leaves_run_and_ends_all(
     assert tasks() == before
 
 
-async def test_a_failure_before_the_first_sync_is_raised_where_the_factory_is_started(
+async def test_a_failure_before_the_first_sync_is_raised_from_nursery_start(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(1_000, resource="nodes", status=403)
@@ -1054,10 +1062,10 @@ async def test_a_failure_before_the_first_sync_is_raised_where_the_factory_is_st
     factory.informer(Node)
     with pytest.RaisesGroup(ForbiddenError, flatten_subgroups=True):
         async with run(factory):
-            pytest.fail("it has not started")
+            pytest.fail("the factory has not started")
 
 
-async def test_a_block_that_is_entered_after_a_failure_gets_a_fresh_informer(
+async def test_a_block_that_begins_after_a_failure_gets_a_new_informer(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(1, resource="pods", status=403)
@@ -1073,7 +1081,7 @@ async def test_a_block_that_is_entered_after_a_failure_gets_a_fresh_informer(
         assert factory.informers == {}
 
 
-async def test_the_users_of_a_failed_informer_leave_the_fresh_one_alone(
+async def test_the_users_of_a_failed_informer_do_not_stop_the_new_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(1, resource="pods", status=403)
@@ -1082,14 +1090,14 @@ async def test_the_users_of_a_failed_informer_leave_the_fresh_one_alone(
         async with factory.open_informer(Pod):
             await trio.sleep(1)
             assert len(factory.failures) == 1
-            fresh = factory.informer(Pod)
-            await fresh.wait_until_synced()
-        assert factory.informers == {InformerKey(Pod): fresh}
-        assert fresh.has_synced
+            new = factory.informer(Pod)
+            await new.wait_until_synced()
+        assert factory.informers == {InformerKey(Pod): new}
+        assert new.has_synced
 
 
 @pytest.mark.parametrize("supervise", [False, True])
-async def test_a_kind_that_becomes_forbidden_disturbs_no_other(
+async def test_a_kind_that_becomes_forbidden_affects_no_other(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, supervise: bool
 ) -> None:
     factory = quiet(client, supervise=supervise, grace_period=0)
@@ -1098,7 +1106,7 @@ async def test_a_kind_that_becomes_forbidden_disturbs_no_other(
     maps.add_event_handler(recorder)
     async with run(factory):
         await trio.sleep(60)
-        watched = asked(api_server, "watch", "configmaps"), asked(api_server, "list", "configmaps")
+        watched = count_requests(api_server, "watch", "configmaps"), count_requests(api_server, "list", "configmaps")
         api_server.fail_next(10_000, resource="secrets", status=403)
         api_server.disconnect_watches(kind=Secret)
         await trio.sleep(150)
@@ -1110,21 +1118,24 @@ async def test_a_kind_that_becomes_forbidden_disturbs_no_other(
         api_server.create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default")))
         await trio.sleep(1)
         assert len(recorder.seen) == 1
-        assert watched == (asked(api_server, "watch", "configmaps"), asked(api_server, "list", "configmaps"))
+        assert watched == (
+            count_requests(api_server, "watch", "configmaps"),
+            count_requests(api_server, "list", "configmaps"),
+        )
         assert factory.failures == {}
 
 
-# --- what it says of itself ---
+# --- state and statistics ---
 
 
-async def test_a_factory_says_what_it_has_and_how_it_does(
+async def test_a_factory_reports_its_informers_and_their_state(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(pod("a"))
     objects = 1 + len(api_server.list(Namespace))
     factory = SharedInformerFactory(client)
-    assert repr(factory) == "<SharedInformerFactory of nothing yet>"
-    assert not factory.has_synced, "it does not run"
+    assert repr(factory) == "<SharedInformerFactory of no informers>"
+    assert not factory.has_synced, "it is not running"
     assert not factory.is_healthy
     factory.informer(Pod, namespace=["b", "default"], label_selector="!x", field_selector="metadata.name!=y")
     factory.informer(Namespace)

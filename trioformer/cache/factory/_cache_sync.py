@@ -1,7 +1,7 @@
-"""Waiting for caches and handlers without polling, and saying what did not come and why.
+"""Waiting for caches and handlers without polling, with an error that names each that is missing, and why.
 
 Source: client-go ``tools/cache/wait.go`` and ``SyncResult`` of ``informers/factory.go``, which name what is missing;
-that they say why is new.
+the reasons are an addition.
 """
 
 from __future__ import annotations
@@ -18,46 +18,48 @@ from ...models import KubernetesObject
 from ..processor._processor import HandlerRegistration
 from ._entry import FactoryEntry
 
-Slot: TypeAlias = FactoryEntry[Any]
+Entry: TypeAlias = FactoryEntry[Any]
 Registration: TypeAlias = HandlerRegistration[KubernetesObject]
 
 
-async def wait_until_synced(entries: Sequence[Slot], registrations: Sequence[Registration], *, deadline: float) -> None:
-    """Wait until every cache has been filled and every handler has returned from its initial objects.
+async def wait_until_synced(
+    entries: Sequence[Entry], registrations: Sequence[Registration], *, deadline: float
+) -> None:
+    """Wait until every cache has synced and every handler has processed its initial objects.
 
     Raises:
-        CacheSyncError: The deadline has passed, or something that is waited for has ended.
-        RuntimeError: The current task is in a handler's call of one of the informers.
+        CacheSyncError: The deadline has passed, or an informer has ended, or a handler was removed.
+        RuntimeError: The current task is inside a call of a handler of one of the informers.
     """
-    _refuse_inside_handlers(entries)
+    _raise_if_inside_handler(entries)
     await trio.lowlevel.checkpoint()
-    missing: dict[Slot | Registration, None] = {
+    missing: dict[Entry | Registration, None] = {
         **{entry: None for entry in entries if not entry.informer.has_synced},
         **{registration: None for registration in registrations if not registration.has_synced},
     }
     removed: set[Registration] = set()
 
-    async def wait_for(awaited: Slot | Registration, scope: trio.CancelScope) -> None:
+    async def wait_for(awaited: Entry | Registration, scope: trio.CancelScope) -> None:
         try:
             if isinstance(awaited, FactoryEntry):
                 await awaited.informer.wait_until_synced()
             else:
                 await awaited.wait_until_synced()
         except trio.ClosedResourceError:
-            if not isinstance(awaited, FactoryEntry):  # whose end is for watch() to judge
+            if not isinstance(awaited, FactoryEntry):  # the end of an entry is handled by wait_for_end()
                 removed.add(awaited)
                 scope.cancel()
             return
-        found(awaited, scope)
+        remove_from_missing(awaited, scope)
 
-    async def watch(entry: Slot, scope: trio.CancelScope) -> None:
-        await entry.gone.wait()
+    async def wait_for_end(entry: Entry, scope: trio.CancelScope) -> None:
+        await entry.ended.wait()
         if entry.is_unused:
-            found(entry, scope)  # nobody wants it any more
+            remove_from_missing(entry, scope)
         else:
             scope.cancel()
 
-    def found(awaited: Slot | Registration, scope: trio.CancelScope) -> None:
+    def remove_from_missing(awaited: Entry | Registration, scope: trio.CancelScope) -> None:
         missing.pop(awaited, None)
         if not missing:
             scope.cancel()
@@ -66,42 +68,44 @@ async def wait_until_synced(entries: Sequence[Slot], registrations: Sequence[Reg
         async with trio.open_nursery() as nursery:
             nursery.cancel_scope.deadline = deadline
             for entry in entries:
-                nursery.start_soon(watch, entry, nursery.cancel_scope)
+                nursery.start_soon(wait_for_end, entry, nursery.cancel_scope)
             for awaited in missing:
                 nursery.start_soon(wait_for, awaited, nursery.cancel_scope)
-    # What has ended is told even if it had been filled before.
-    late = [_judged(entry) for entry in entries if entry in missing or (entry.has_ended and not entry.is_unused)]
-    late += [_judged_handler(each, is_removed=each in removed) for each in registrations if each in missing]
-    if late:
-        raise CacheSyncError(f"not synced: {'; '.join(map(_in_words, late))}", not_synced=tuple(late))
+    # An informer that has ended is reported even if it had synced before.
+    not_synced = [
+        _describe_entry(each) for each in entries if each in missing or (each.has_ended and not each.is_unused)
+    ]
+    not_synced += [_describe_handler(each, is_removed=each in removed) for each in registrations if each in missing]
+    if not_synced:
+        raise CacheSyncError(f"not synced: {'; '.join(map(_in_words, not_synced))}", not_synced=tuple(not_synced))
 
 
-def _refuse_inside_handlers(entries: Sequence[Slot]) -> None:
+def _raise_if_inside_handler(entries: Sequence[Entry]) -> None:
     for entry in entries:
         if entry.is_called_from_inside:
             raise RuntimeError(
-                f"a handler of the informer of {entry.key} waits for caches inside a call, which others may be waiting "
-                "for to return; wait in another task"
+                f"a handler of the informer of {entry.key} cannot wait for caches inside a call, which may have to "
+                "return first; wait in another task"
             )
 
 
-def _judged(entry: Slot) -> NotSynced:
+def _describe_entry(entry: Entry) -> NotSynced:
     state = entry.informer.state
     return NotSynced(name=str(entry.key), phase=state.phase, error=first_leaf(state.error), since=entry.started_at)
 
 
-def _judged_handler(registration: Registration, *, is_removed: bool) -> NotSynced:
+def _describe_handler(registration: Registration, *, is_removed: bool) -> NotSynced:
     statistics = registration.statistics()
-    is_busy = statistics.running_call > 0
-    phase = "removed" if is_removed else "in a call" if is_busy else "waiting"
-    since = trio.current_time() - statistics.running_call if is_busy else math.inf
+    is_in_call = statistics.running_call > 0
+    phase = "removed" if is_removed else "in a call" if is_in_call else "waiting"
+    since = trio.current_time() - statistics.running_call if is_in_call else math.inf
     return NotSynced(name=statistics.name, phase=phase, error=None, since=since)
 
 
-def _in_words(late: NotSynced) -> str:
-    words = f"{late.name}: {late.phase}"
-    if late.error is not None:
-        words += f" after {late.error}"
-    if late.since < math.inf:
-        words += f", for {trio.current_time() - late.since:.0f} s"
+def _in_words(item: NotSynced) -> str:
+    words = f"{item.name}: {item.phase}"
+    if item.error is not None:
+        words += f" after {item.error}"
+    if item.since < math.inf:
+        words += f", for {trio.current_time() - item.since:.0f} s"
     return words

@@ -1,8 +1,8 @@
-"""One informer in its factory: who uses it, the task that runs it, and how it ended.
+"""One informer of a factory: its users, the task that runs it, and its failure.
 
-A entry's task waits for an event to stop the informer, so that nobody else has to hold its cancel scope.
-The event is set when the last user has left, and the leaving user waits until the entry's task is about to end: after
-that event no checkpoint passes before the task and everything below it are gone.
+The task of an entry waits for an event that stops the informer, so no other task needs its cancel scope.
+The last user sets the event when it leaves, and then waits until the entry's task is about to end: between that event
+and the end of the task and its children there is no checkpoint.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger("trioformer.cache")
 @final
 @attrs.define(eq=False)
 class FactoryEntry(Generic[T]):
-    """An informer, and what the factory knows of it."""
+    """An informer, with the options that its requests share, its users and its task."""
 
     key: InformerKey
     informer: SharedInformer[T]
@@ -39,22 +39,22 @@ class FactoryEntry(Generic[T]):
     transform: Transform[T] | None
     indexers: dict[str, IndexFunc[T]]
     is_supervised: bool
-    """Whether a failure ends with the entry instead of leaving its task."""
+    """Whether a failure is kept in :attr:`failure` and does not leave the task."""
     users: int = attrs.field(default=0, init=False)
-    """Blocks that have not been left."""
+    """The number of open ``open_informer()`` blocks."""
     is_pinned: bool = attrs.field(default=False, init=False)
-    """Whether somebody wants it for as long as the factory runs."""
+    """Whether ``informer()`` was called, so that the informer is kept for as long as the factory runs."""
     failure: Exception | None = attrs.field(default=None, init=False)
     started_at: float = attrs.field(default=math.inf, init=False)
-    """On trio's clock; infinity before."""
-    stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
-    gone: trio.Event = attrs.field(factory=trio.Event, init=False)
+    """On trio's clock; infinity if it has not started."""
+    stop_requested: trio.Event = attrs.field(factory=trio.Event, init=False)
+    ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set in the last step of the entry's task."""
     _task: trio.lowlevel.Task | None = attrs.field(default=None, init=False)
 
     @property
     def is_unused(self) -> bool:
-        """Whether nobody wants it any more."""
+        """Whether the informer is neither pinned nor in use."""
         return self.users == 0 and not self.is_pinned
 
     @property
@@ -62,89 +62,90 @@ class FactoryEntry(Generic[T]):
         """Whether the informer has stopped or failed."""
         return self.informer.state.phase in (InformerPhase.STOPPED, InformerPhase.FAILED)
 
-    def agree(self, asked: InformerRequest[T]) -> None:
-        """Serve a further request, which may bring indexers.
+    def share(self, request: InformerRequest[T]) -> None:
+        """Share the informer with a further request, which may add indexers.
 
         Raises:
             IndexerError: An index of that name exists, with another function.
-            ValueError: The request contradicts what is in force.
+            ValueError: The request has another resync period or transform.
         """
-        if asked.resync_period is not None and asked.resync_period != self.resync_period:
-            raise self._contradiction(f"a resync period of {self.resync_period:g} s", f"{asked.resync_period:g} s")
-        if not isinstance(asked.transform, FromFactory) and asked.transform != self.transform:
-            in_force = "no transform" if self.transform is None else f"the transform {_name_of(self.transform)}"
-            raise self._contradiction(in_force, "none" if asked.transform is None else _name_of(asked.transform))
-        # The same function again is what sharing looks like; another one is the informer's to refuse.
-        added = {name: func for name, func in asked.indexers.items() if self.indexers.get(name) != func}
+        if request.resync_period is not None and request.resync_period != self.resync_period:
+            raise self._conflict(f"a resync period of {self.resync_period:g} s", f"{request.resync_period:g} s")
+        if not isinstance(request.transform, FromFactory) and request.transform != self.transform:
+            current = "no transform" if self.transform is None else f"the transform {_name_of(self.transform)}"
+            raise self._conflict(current, "none" if request.transform is None else _name_of(request.transform))
+        # The same function under the same name is shared; the informer rejects another one.
+        indexers = request.indexers or {}
+        added = {name: func for name, func in indexers.items() if self.indexers.get(name) != func}
         if added:
             self.informer.add_indexers(added)
             self.indexers |= added
 
-    def _contradiction(self, in_force: str, asked: str) -> ValueError:
+    def _conflict(self, current: str, requested: str) -> ValueError:
         return ValueError(
-            f"the informer of {self.key} is shared and has {in_force}, not {asked}; "
-            "ask for it without this option, or with a selector of its own"
+            f"the informer of {self.key} is shared and has {current}, not {requested}; "
+            "omit this option, or use another selector"
         )
 
     async def run(self) -> None:
-        """Run the informer until :attr:`stopping` is set or it fails.
+        """Run the informer until :attr:`stop_requested` is set or it fails.
 
         Raises:
-            Exception: What ended the informer, unless it is supervised; then it is logged.
+            Exception: The failure of the informer, unless it is supervised: then it is logged.
         """
         self._task = trio.lowlevel.current_task()
         self.started_at = trio.current_time()
         try:
             await self._run_until_stopped()
-        except* Exception as error:  # a handler's clean-up may fail beside the Cancelled that goes on
+        except* Exception as error:  # a handler may raise an exception while it is cancelled, beside the Cancelled
             self.failure = error
             error.add_note(f"informer of {self.key}")
             if not self.is_supervised:
                 raise
-            logger.exception("the informer of %s has failed; the others go on", self.key)
+            logger.exception("the informer of %s failed; the other informers continue", self.key)
         finally:
             self._task = None
-            self.gone.set()
+            self.ended.set()
 
     async def _run_until_stopped(self) -> None:
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
-            if self.stopping.is_set():
-                nursery.cancel_scope.cancel()  # it is run all the same, so that whoever waits for it hears of its end
-            nursery.start_soon(self._cancel_when_stopping, nursery.cancel_scope, name=f"stopper of {self.key}")
+            if self.stop_requested.is_set():
+                nursery.cancel_scope.cancel()  # it still runs, to notify the tasks that wait for it
+            nursery.start_soon(self._cancel_when_requested, nursery.cancel_scope, name=f"stopper of {self.key}")
             try:
                 await self.informer.run()
-            except Exception as error:  # noqa: BLE001  # raised below: from here, it would be in one more group
+            except Exception as error:  # noqa: BLE001  # raised below: the nursery would wrap it in another group
                 failure = error
             nursery.cancel_scope.cancel()
         if failure is not None:
             raise failure
 
-    async def _cancel_when_stopping(self, scope: trio.CancelScope) -> None:
-        await self.stopping.wait()
+    async def _cancel_when_requested(self, scope: trio.CancelScope) -> None:
+        await self.stop_requested.wait()
         scope.cancel()
 
     async def stop(self) -> None:
-        """Stop the informer, and wait until its tasks are gone; from inside a handler's call, only stop it.
+        """Stop the informer, and wait until its tasks have ended; inside a call of a handler, do not wait.
 
-        A handler could be waiting for itself, or two for each other, when both are cancelled.
+        A handler could wait for itself, or two handlers for each other, when both are cancelled.
 
-        Cancellation: does not cut the wait short, as with a nursery's end.
+        Cancellation: the wait is shielded, as at the end of a nursery.
         """
-        self.stopping.set()
+        self.stop_requested.set()
         if not any(enclosing_handlers()):
             with trio.CancelScope(shield=True):
-                await self.gone.wait()
+                await self.ended.wait()
 
     async def close_unstarted(self) -> None:
-        """End an informer that nobody has started or will start, so that nobody waits for it."""
-        self.stopping.set()
+        """Close an informer that was not started, so that tasks that wait for it are notified."""
+        self.stop_requested.set()
         with trio.CancelScope(shield=True):
             await self.run()
 
     @property
     def is_called_from_inside(self) -> bool:
-        """Whether the current task is inside of the entry's."""
+        """Whether the current task is inside the entry's task."""
         return any(task is self._task for task in enclosing_tasks())
 
 

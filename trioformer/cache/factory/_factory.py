@@ -1,4 +1,4 @@
-"""One informer for each selection of objects, one line that starts them all (client-go ``informers/factory.go``)."""
+"""The shared informer factory (client-go ``informers/factory.go``)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ import trio
 
 from ..._util import first_leaf
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
-from ...models import (
-    FieldSelector,
-    KubernetesObject,
-    LabelSelector,
-    resource_of,
-)
+from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
 from ..informer._shared_informer import InformerStatistics, SharedInformer
 from ..processor._processor import HandlerRegistration
 from ..reflector._options import ReflectorOptions
@@ -33,7 +28,7 @@ from ._requests import (
     InformerKey,
     InformerRequest,
     Namespaces,
-    namespaces_of,
+    sorted_namespaces,
 )
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -44,46 +39,47 @@ _Entry: TypeAlias = FactoryEntry[Any]
 @final
 @attrs.frozen
 class FactoryStatistics:
-    """How a factory's informers do."""
+    """The state of a factory's informers, and what they hold."""
 
     has_synced: bool
-    """Whether every cache is filled and kept in step."""
+    """Whether every cache has synced and is kept up to date."""
     is_healthy: bool
-    """Whether nothing is wrong."""
+    """Whether every informer is healthy."""
     objects: int
     """Objects in all caches."""
     pending: int
-    """Changes between the reflectors and the caches."""
+    """Changes that were received and are not in a cache yet."""
     informers: Mapping[InformerKey, InformerStatistics]
-    """Each informer's own."""
+    """The statistics of each informer."""
 
 
 @final
+@attrs.define(eq=False, repr=False, init=False)
 class SharedInformerFactory:
-    """Keeps one informer for each kind, namespace and selection, however many use it.
+    """Shares one informer for each kind, namespace and pair of selectors.
 
-    So a kind is listed, watched and stored once.
-    Start it with ``await nursery.start(factory.run)``, which returns when every cache is filled.
+    So each kind is listed, watched and stored only once.
+    Start it with ``await nursery.start(factory.run)``, which returns when every cache has synced.
     The caller's nursery owns all its tasks.
 
-    An informer is asked for with :meth:`informer`, and then stays for as long as the factory runs, or with
-    :meth:`open_informer`, and then stays until the last block that uses it has been left.
+    Request an informer with :meth:`informer` to keep it for as long as the factory runs, or with :meth:`open_informer`
+    to keep it until the last block that uses it ends.
 
     Args:
         client: The connection; must stay open while the factory runs.
-        namespace: Only this namespace, or these; None is all of them.  Kinds without namespaces ignore it.
+        namespace: Only this namespace, or these; None is all namespaces.  Cluster-scoped kinds ignore it.
         label_selector: Only objects whose labels match.
         field_selector: Only objects whose fields match.
-        resync_period: Seconds after which handlers are told of every object again, by default; 0 is never.
+        resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
         resync_periods: The same for single kinds, and for their metadata (client-go's ``WithCustomResyncConfig``).
         transform: Applied to every object exactly once, before it is stored.
-        drop_managed_fields: Cut ``metadata.managedFields`` out of every object, which often halves the cache.
-        supervise: When an informer fails, log it, keep it in :attr:`failures`, and let the others go on; by default
-            its error leaves :meth:`run`.
-        options: What each reflector does about failures and silence.
+        drop_managed_fields: Remove ``metadata.managedFields`` from every object, which often halves the cache.
+        supervise: When an informer fails, log it, keep the error in :attr:`failures`, and continue with the others; by
+            default the error leaves :meth:`run`.
+        options: What each reflector does after failures and silence.
 
-    ``namespace``, ``label_selector``, ``field_selector``, ``resync_period`` and ``transform`` are what holds where a
-    single informer is asked for without them.
+    ``namespace``, ``label_selector``, ``field_selector``, ``resync_period`` and ``transform`` are defaults: a request
+    for an informer may override them.
 
     Raises:
         SelectorError: A selector does not parse.
@@ -92,10 +88,10 @@ class SharedInformerFactory:
 
     _client: Client
     _defaults: InformerDefaults
-    _is_supervisor: bool
+    _supervise: bool
     _entries: dict[InformerKey, _Entry]
     _unstarted: list[_Entry]
-    _asked: trio.Event
+    _entry_added: trio.Event
     _has_run: bool
     _has_stopped: bool
 
@@ -115,7 +111,7 @@ class SharedInformerFactory:
     ) -> None:
         self._client = client
         self._defaults = InformerDefaults(
-            namespaces=namespaces_of(namespace),
+            namespaces=sorted_namespaces(namespace),
             label_selector=LabelSelector.of(label_selector),
             field_selector=FieldSelector.of(field_selector),
             resync_period=resync_period,
@@ -124,17 +120,17 @@ class SharedInformerFactory:
             drop_managed_fields=drop_managed_fields,
             options=options if options is not None else ReflectorOptions(),
         )
-        self._is_supervisor = supervise
+        self._supervise = supervise
         self._entries = {}
         self._unstarted = []
-        self._asked = trio.Event()
+        self._entry_added = trio.Event()
         self._has_run = False
         self._has_stopped = False
 
     def __repr__(self) -> str:
-        return f"<SharedInformerFactory of {'; '.join(map(str, self._entries)) or 'nothing yet'}>"
+        return f"<SharedInformerFactory of {'; '.join(map(str, self._entries)) or 'no informers'}>"
 
-    # --- asking ---
+    # --- requests ---
 
     def informer(
         self,
@@ -149,30 +145,30 @@ class SharedInformerFactory:
     ) -> SharedInformer[T]:
         """Return the informer of a kind, for as long as the factory runs; the same one each time.
 
-        Asked for while the factory runs, it starts at once; ``wait_until_synced`` tells when it is filled.
-        By default what ends one informer ends the factory, one that came late included.
+        If the factory is running, a new informer starts immediately; wait for it with ``wait_until_synced``.
+        By default a failure of any informer ends the factory, also of one that was requested later.
 
         Args:
-            kind: The kind's class; :func:`~trioformer.models.metadata_kind` makes one that holds metadata alone.
-            namespace: Only this namespace, or these, in one cache; None is all of them.
+            kind: The kind's class; use :func:`~trioformer.models.metadata_kind` for metadata only.
+            namespace: Only this namespace, or these, in one cache; None is all namespaces.
             label_selector: Only objects whose labels match; None is all.
             field_selector: Only objects whose fields match; None is all.
-            resync_period: Seconds after which handlers are told of every object again, by default; 0 is never.
-            transform: Applied to each object exactly once, before it is stored; None is none.
-            indexers: Index functions to add; those that a further call adds are added then.
+            resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
+            transform: Applied to each object exactly once, before it is stored; None stores objects as they are.
+            indexers: Index functions by name; further calls may add more.
 
-        What is left out is as the factory has it, and where the informer exists, as that has it.
+        An omitted argument accepts the value of an existing informer; a new informer gets the factory's default.
 
         Raises:
-            IndexerError: An index of that name exists with another function; the informer is as it was.
+            IndexerError: An index of that name exists with another function; the informer is unchanged.
             RuntimeError: The factory has stopped, and has no such informer.
             SelectorError: A selector does not parse.
-            TypeError: The class is no kind.
+            TypeError: The class is not a kind.
             ValueError: The informer exists with another resync period or transform; or a namespace is empty, or given
-                for a kind that belongs to none.
+                for a cluster-scoped kind.
         """
-        asked = self._defaults.request(
-            kind,
+        request = InformerRequest(
+            kind=kind,
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -180,7 +176,7 @@ class SharedInformerFactory:
             transform=transform,
             indexers=indexers,
         )
-        entry = self._entry_for(asked)
+        entry = self._entry_for(request)
         entry.is_pinned = True
         return entry.informer
 
@@ -196,26 +192,26 @@ class SharedInformerFactory:
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
     ) -> AsyncGenerator[SharedInformer[T], None]:
-        """Use the informer of a kind for the length of a block.
+        """Use the informer of a kind for the duration of a block.
 
-        The block is given what :meth:`informer` would return, with the same arguments and errors, but does not keep it:
-        when the last block that uses an informer is left, the informer stops, unless :meth:`informer` has been asked
-        for it too.  Who asks for it after that gets a fresh one, which lists anew.
+        The arguments, errors and the informer are those of :meth:`informer`.
+        At the end of the last block that uses it, the informer stops, unless :meth:`informer` was called for it too.
+        A later request starts a new informer, with a new list.
 
-        A handler that was added in the block goes with the informer only: where others still use that, it stays, so
-        remove it in a ``finally``.
+        A handler that is added in the block is not removed at the end of the block: if other blocks may use the
+        informer, remove the handler in a ``finally``.
 
-        Of an informer that has failed (with ``supervise``), whoever asks next gets a fresh one, too; one that
-        :meth:`informer` has been asked for stays failed.
+        If an informer has failed (with ``supervise``), the next request starts a new one, unless :meth:`informer` was
+        called for the failed one.
 
-        Cancellation: the block is left like any other.
-            When the last one has been left, all tasks of the informer are gone; waiting for that is not cut short, as
-            at a nursery's end.  Only a block inside a handler's call does not wait, since it could be for itself.
+        Cancellation: the block ends like any other.
+            At the end of the last block the informer's tasks have ended; the wait for them is shielded, as at the end
+            of a nursery.  Inside a call of a handler the block does not wait, to avoid a deadlock.
         """
         await trio.lowlevel.checkpoint()
         # no checkpoint between finding the informer and counting the user
-        asked = self._defaults.request(
-            kind,
+        request = InformerRequest(
+            kind=kind,
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -223,7 +219,7 @@ class SharedInformerFactory:
             transform=transform,
             indexers=indexers,
         )
-        entry = self._entry_for(asked)
+        entry = self._entry_for(request)
         entry.users += 1
         try:
             yield entry.informer
@@ -232,28 +228,29 @@ class SharedInformerFactory:
             if entry.is_unused:
                 await self._stop(entry)
 
-    def _entry_for(self, asked: InformerRequest[T]) -> FactoryEntry[T]:
-        known: FactoryEntry[T] | None = self._entries.get(asked.key)
-        if known is not None and (known.failure is None or known.is_pinned or self._has_stopped):
-            known.agree(asked)
-            return known
+    def _entry_for(self, request: InformerRequest[T]) -> FactoryEntry[T]:
+        key = self._defaults.key_for(request)
+        existing: FactoryEntry[T] | None = self._entries.get(key)
+        if existing is not None and (existing.failure is None or existing.is_pinned or self._has_stopped):
+            existing.share(request)
+            return existing
         if self._has_stopped:
-            raise RuntimeError(f"this factory has stopped and starts no informer of {asked.key}; make a new one")
+            raise RuntimeError(f"cannot start an informer of {key}: this factory has stopped; create a new one")
         entry = FactoryEntry(
-            key=asked.key,
-            informer=self._defaults.build(self._client, asked),
-            resync_period=self._defaults.resync_period_of(asked),
-            transform=self._defaults.transform_of(asked),
-            indexers=dict(asked.indexers),
-            is_supervised=self._is_supervisor,
+            key=key,
+            informer=self._defaults.create_informer(self._client, key, request),
+            resync_period=self._defaults.resync_period_for(request),
+            transform=self._defaults.transform_for(request),
+            indexers=dict(request.indexers or {}),
+            is_supervised=self._supervise,
         )
-        self._entries[asked.key] = entry
+        self._entries[key] = entry
         self._unstarted.append(entry)
-        self._asked.set()
+        self._entry_added.set()
         return entry
 
     async def _stop(self, entry: FactoryEntry[T]) -> None:
-        # no checkpoint since the last user left: who asks from here on gets a fresh informer
+        # no checkpoint since the last user left: a request from here on gets a new informer
         if self._entries.get(entry.key) is entry:
             del self._entries[entry.key]
         if entry in self._unstarted:
@@ -262,16 +259,16 @@ class SharedInformerFactory:
         else:
             await entry.stop()
 
-    # --- how it does ---
+    # --- state ---
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedInformer[Any]]:
-        """The informers that somebody has asked for and not left, by what they hold; a new mapping."""
+        """The informers that are kept or in use, by key; a new mapping."""
         return {key: entry.informer for key, entry in self._entries.items()}
 
     @property
     def failures(self) -> Mapping[InformerKey, Exception]:
-        """What ended the informers that have failed, by what they hold; a new mapping."""
+        """The errors of the informers that have failed, by key; a new mapping."""
         return {key: entry.failure for key, entry in self._entries.items() if entry.failure is not None}
 
     @property
@@ -280,27 +277,27 @@ class SharedInformerFactory:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the factory runs, and every informer's cache is filled and kept in step."""
+        """Whether the factory runs, and every cache has synced and is kept up to date."""
         return self._is_running and all(entry.informer.has_synced for entry in self._entries.values())
 
     @property
     def is_healthy(self) -> bool:
-        """Whether it runs, and every informer is in step, or on its way to its first list without a failure."""
+        """Whether the factory runs, and every informer is healthy."""
         return self._is_running and all(entry.informer.is_healthy for entry in self._entries.values())
 
     def problems(self) -> Mapping[InformerKey, str]:
-        """Say in words of each informer that has not synced, or is not healthy, what it is doing and why.
+        """Describe, by key, what each informer that has not synced or is not healthy is doing, and why.
 
-        For people, such as those who read ``/readyz``; empty when nothing is wrong.
+        The texts are for people, for example in ``/readyz``; empty if every informer has synced and is healthy.
         """
         return {
-            key: _in_words(entry)
+            key: _describe(entry)
             for key, entry in self._entries.items()
             if not (entry.informer.has_synced and entry.informer.is_healthy)
         }
 
     def statistics(self) -> FactoryStatistics:
-        """How the informers do."""
+        """Return the state of the informers, and what they hold."""
         informers = {key: entry.informer.statistics() for key, entry in self._entries.items()}
         return FactoryStatistics(
             has_synced=self.has_synced,
@@ -313,43 +310,44 @@ class SharedInformerFactory:
     async def wait_for_cache_sync(
         self, *registrations: HandlerRegistration[KubernetesObject], deadline: float = math.inf
     ) -> None:
-        """Wait until every cache has been filled, of the informers asked for so far, and every handler has caught up.
+        """Wait until every cache of the informers requested so far, and each of some handlers, has synced.
 
-        A cache that was filled once counts, even if its watch is broken at the moment; see :attr:`is_healthy`.
-        An informer whose users leave meanwhile is not waited for.
+        A cache that synced once counts, even if its watch is broken now; see :attr:`is_healthy`.
+        An informer that is no longer in use is not waited for.
 
         Args:
-            registrations: Handlers that must have returned from everything that was there when they joined.
-            deadline: When to give up, on trio's clock, as ``trio.CancelScope`` has it.
+            registrations: Handlers that must have processed their initial objects.
+            deadline: When to stop waiting, on trio's clock, as for ``trio.CancelScope``.
 
         Raises:
-            CacheSyncError: At the deadline, or as soon as one has failed or stopped; names what is missing, and why.
-            RuntimeError: A handler of one of the informers waits inside a call.
+            CacheSyncError: At the deadline, or as soon as an informer has failed or stopped or a handler was removed;
+                names each that is missing, and why.
+            RuntimeError: The caller is inside a call of a handler of one of the informers.
         """
         await wait_until_synced(tuple(self._entries.values()), registrations, deadline=deadline)
 
     # --- running ---
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run every informer until cancelled; with ``nursery.start`` it has started when every cache is filled.
+        """Run every informer until cancelled; ``nursery.start`` returns when every cache has synced.
 
-        That is client-go's ``Start`` and ``WaitForCacheSync`` in one causal line.
-        A supervising factory has started when every informer has synced or failed.
+        This is client-go's ``Start`` and ``WaitForCacheSync`` in one call.
+        With ``supervise`` it has started when every informer has synced or failed.
 
         Raises:
-            RuntimeError: It runs already, or has stopped.
-            ExceptionGroup: Of what an informer raised; never if the factory supervises.
+            RuntimeError: It is already running, or has stopped.
+            ExceptionGroup: Of the errors of an informer; never with ``supervise``.
 
-        Cancellation: when this has returned, every informer has stopped and its tasks are gone.
+        Cancellation: when this has returned, every informer has stopped and its tasks have ended.
         """
         if self._has_run:
-            raise RuntimeError("this factory runs already or has stopped; a factory runs once")
+            raise RuntimeError("this factory is already running or has stopped; a factory can run only once")
         self._has_run = True
         try:
             async with trio.open_nursery() as nursery:
-                asked_for = tuple(self._entries.values())
+                requested = tuple(self._entries.values())
                 nursery.start_soon(self._start_informers, nursery)
-                for entry in asked_for:
+                for entry in requested:
                     await self._wait_for(entry)
                 task_status.started()
         finally:
@@ -358,25 +356,25 @@ class SharedInformerFactory:
                 await self._unstarted.pop().close_unstarted()
 
     async def _wait_for(self, entry: _Entry) -> None:
-        """Wait until an informer has synced, or is not to be waited for any more."""
+        """Wait until an informer has synced, or has ended without ending the factory."""
         try:
             await entry.informer.wait_until_synced()
         except trio.ClosedResourceError:
-            await entry.gone.wait()
+            await entry.ended.wait()
             if entry.failure is not None and not entry.is_supervised:
-                await trio.sleep_forever()  # what ended it is on its way to the nursery of run()
+                await trio.sleep_forever()  # the failure is about to cancel the nursery of run()
 
     async def _start_informers(self, nursery: trio.Nursery) -> None:
-        """Give each informer its task, now and whenever another is asked for."""
+        """Start the task of each informer, now and whenever another is requested."""
         while True:
-            # no checkpoint between emptying the list and making the next event
+            # no checkpoint between emptying the list and creating the next event
             for entry in self._unstarted:
                 nursery.start_soon(entry.run, name=f"informer of {entry.key}")
             self._unstarted.clear()
-            self._asked = trio.Event()
-            await self._asked.wait()
+            self._entry_added = trio.Event()
+            await self._entry_added.wait()
 
 
-def _in_words(entry: _Entry) -> str:
+def _describe(entry: _Entry) -> str:
     state = entry.informer.state
     return str(attrs.evolve(state, error=first_leaf(state.error)))

@@ -1,10 +1,10 @@
-"""What is asked of a factory, once by its own options for all informers, then by each call for one."""
+"""The arguments of a request for an informer, the factory's defaults for them, and the key of an informer."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar, cast, final
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -26,9 +26,12 @@ from ..store._indexer import IndexFunc
 T = TypeVar("T", bound=KubernetesObject)
 AnyKind = TypeVar("AnyKind", bound=KubernetesObject)
 
+Namespaces: TypeAlias = str | Sequence[str] | None
+"""One namespace, several, or None for all namespaces."""
+
 
 class FactoryTransform(Protocol):
-    """Makes of an object of any kind what a cache is to hold; must be quick.
+    """Returns what a cache stores for an object of any kind; must be quick.
 
     A function with a type variable is one: ``def smaller(obj: T) -> T``.
     """
@@ -39,101 +42,10 @@ class FactoryTransform(Protocol):
 
 
 @final
-@attrs.frozen
-class InformerRequest(Generic[T]):
-    """What one call asks for."""
-
-    key: InformerKey
-    resync_period: float | None
-    """Seconds; None makes do with any."""
-    transform: Transform[T] | FromFactory | None
-    """Left out, it makes do with any."""
-    indexers: Mapping[str, IndexFunc[T]]
-
-
-@final
-@attrs.frozen(kw_only=True)
-class InformerDefaults:
-    """A factory's own options: what holds for each informer, unless the call that asks for it says otherwise."""
-
-    namespaces: tuple[str, ...] | None
-    label_selector: LabelSelector
-    field_selector: FieldSelector
-    resync_period: float
-    resync_periods: Mapping[ResourceInfo, float]
-    transform: FactoryTransform | None
-    drop_managed_fields: bool
-    options: ReflectorOptions
-
-    def request(
-        self,
-        kind: type[KubernetesObject],
-        *,
-        namespace: Namespaces | FromFactory,
-        label_selector: LabelSelectorLike | FromFactory | None,
-        field_selector: FieldSelectorLike | FromFactory | None,
-        resync_period: float | None,
-        transform: Transform[T] | FromFactory | None,
-        indexers: Mapping[str, IndexFunc[T]] | None,
-    ) -> InformerRequest[T]:
-        """Complete a call's options.
-
-        Raises:
-            SelectorError: A selector does not parse.
-            TypeError: The class is no kind.
-            ValueError: A namespace is asked for that there cannot be.
-        """
-        if isinstance(namespace, FromFactory):
-            namespace = self.namespaces if resource_of(kind).namespaced else None
-        key = InformerKey.of(
-            kind,
-            namespace=namespace,
-            label_selector=self.label_selector if isinstance(label_selector, FromFactory) else label_selector,
-            field_selector=self.field_selector if isinstance(field_selector, FromFactory) else field_selector,
-        )
-        return InformerRequest(key, resync_period, transform, indexers if indexers is not None else {})
-
-    def resync_period_of(self, asked: InformerRequest[T]) -> float:
-        """The period of an informer that is made for a request."""
-        if asked.resync_period is not None:
-            return asked.resync_period
-        return self.resync_periods.get(resource_of(asked.key.kind), self.resync_period)
-
-    def transform_of(self, asked: InformerRequest[T]) -> Transform[T] | None:
-        """The transform of an informer that is made for a request."""
-        return self.transform if isinstance(asked.transform, FromFactory) else asked.transform
-
-    def build(self, client: Client, asked: InformerRequest[T]) -> SharedInformer[T]:
-        """Make the informer; sends nothing."""
-        key = asked.key
-        kind = cast("type[T]", key.kind)  # as the overloads of the factory's methods promise
-
-        def source(namespace: str | None) -> ApiListWatch[T]:
-            api = client.api(kind, namespace, drop_managed_fields=self.drop_managed_fields)
-            return ApiListWatch(api, key.label_selector, key.field_selector)
-
-        if key.namespaces is None or len(key.namespaces) == 1:
-            sources: ApiListWatch[T] | dict[str, ApiListWatch[T]] = source(key.namespaces and key.namespaces[0])
-        else:
-            sources = {namespace: source(namespace) for namespace in key.namespaces}
-        return SharedInformer(
-            sources,
-            resync_period=self.resync_period_of(asked),
-            indexers=asked.indexers,
-            transform=self.transform_of(asked),
-            options=self.options,
-        )
-
-
-Namespaces: TypeAlias = str | Sequence[str] | None
-"""One namespace, several, or None for all of them."""
-
-
-@final
 class FromFactory(enum.Enum):
-    """Stands for an option that is left out, where None has a meaning of its own."""
+    """The default of arguments for which None has another meaning."""
 
-    DEFAULT = "what the factory says"
+    DEFAULT = "the factory's default"
 
     def __repr__(self) -> str:
         return "FromFactory.DEFAULT"
@@ -145,16 +57,16 @@ DEFAULT: Final = FromFactory.DEFAULT
 @final
 @attrs.frozen
 class InformerKey:
-    """What an informer holds; requests with equal keys share one informer.  ``str()`` is the informer's name."""
+    """What an informer caches; requests with equal keys share one informer.  ``str()`` is the informer's name."""
 
     kind: type[KubernetesObject]
-    """The class of its objects; for metadata alone, what :func:`~trioformer.models.metadata_kind` makes."""
+    """The class of the objects; for metadata only, a result of :func:`~trioformer.models.metadata_kind`."""
     namespaces: tuple[str, ...] | None = None
-    """Sorted; None for all, and for kinds that belong to none."""
+    """Sorted; None for all namespaces, and for cluster-scoped kinds."""
     label_selector: str = ""
-    """Only objects whose labels match; each condition once, sorted."""
+    """Only objects whose labels match; each requirement once, sorted."""
     field_selector: str = ""
-    """Only objects whose fields match; each condition once, sorted."""
+    """Only objects whose fields match; each requirement once, sorted."""
 
     @classmethod
     def of(
@@ -165,30 +77,30 @@ class InformerKey:
         label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
     ) -> InformerKey:
-        """Make the key of a request; what means the same is equal.
+        """Return the key of a request; requests with the same meaning have equal keys.
 
         Args:
             kind: The kind's class.
-            namespace: One namespace, several, or None for all.
-            label_selector: In any form.
-            field_selector: In any form.
+            namespace: One namespace, several, or None for all namespaces.
+            label_selector: Only objects whose labels match.
+            field_selector: Only objects whose fields match.
 
         Raises:
             SelectorError: A selector does not parse.
-            TypeError: The class is no kind.
-            ValueError: There is no namespace in ``namespace``, or the kind belongs to none.
+            TypeError: The class is not a kind.
+            ValueError: A namespace is empty, or given for a cluster-scoped kind.
         """
         resource = resource_of(kind)
-        namespaces = namespaces_of(namespace)
+        namespaces = sorted_namespaces(namespace)
         if namespaces is not None and not resource.namespaced:
-            raise ValueError(f"{resource} belong to no namespace, so there are none in {', '.join(namespaces)}")
+            raise ValueError(f"{resource} are cluster-scoped and cannot be restricted to {', '.join(namespaces)}")
         labels = {str(requirement) for requirement in LabelSelector.of(label_selector).requirements}
         fields = {str(requirement) for requirement in FieldSelector.of(field_selector).requirements}
         return cls(kind, namespaces, ",".join(sorted(labels)), ",".join(sorted(fields)))
 
     @property
     def metadata_only(self) -> bool:
-        """Whether it holds nothing but metadata."""
+        """Whether the cache holds only the metadata of the objects."""
         return issubclass(self.kind, PartialObjectMetadata)
 
     def __str__(self) -> str:
@@ -203,15 +115,93 @@ class InformerKey:
         return " ".join(words)
 
 
-def namespaces_of(namespace: Namespaces) -> tuple[str, ...] | None:
-    """Sort what may be one namespace or several; None stays.
+def sorted_namespaces(namespace: Namespaces) -> tuple[str, ...] | None:
+    """Return one namespace or several as a sorted tuple, and None as None.
 
     Raises:
-        ValueError: There is none, or an empty one.
+        ValueError: A namespace, or the sequence, is empty.
     """
     if namespace is None:
         return None
     given = (namespace,) if isinstance(namespace, str) else tuple(namespace)
     if not given or "" in given:
-        raise ValueError("a namespace must not be empty, nor a sequence of them; None stands for all of them")
+        raise ValueError("a namespace or a sequence of namespaces must not be empty; use None for all namespaces")
     return tuple(sorted(set(given)))
+
+
+@final
+@attrs.frozen(kw_only=True)
+class InformerRequest(Generic[T]):
+    """The arguments of one call of ``SharedInformerFactory.informer()`` or ``open_informer()``."""
+
+    kind: type[T]
+    namespace: Namespaces | FromFactory
+    label_selector: LabelSelectorLike | FromFactory | None
+    field_selector: FieldSelectorLike | FromFactory | None
+    resync_period: float | None
+    """Seconds; None accepts any period of an existing informer."""
+    transform: Transform[T] | FromFactory | None
+    """The default accepts any transform of an existing informer."""
+    indexers: Mapping[str, IndexFunc[T]] | None
+
+
+@final
+@attrs.frozen(kw_only=True)
+class InformerDefaults:
+    """The options of a factory: they apply to each informer unless its request overrides them."""
+
+    namespaces: tuple[str, ...] | None
+    label_selector: LabelSelector
+    field_selector: FieldSelector
+    resync_period: float
+    resync_periods: Mapping[ResourceInfo, float]
+    transform: FactoryTransform | None
+    drop_managed_fields: bool
+    options: ReflectorOptions
+
+    def key_for(self, request: InformerRequest[T]) -> InformerKey:
+        """Return the key of the informer that a request is for.
+
+        Raises:
+            SelectorError: A selector does not parse.
+            TypeError: The class is not a kind.
+            ValueError: A namespace is empty, or given for a cluster-scoped kind.
+        """
+        namespace, labels, fields = request.namespace, request.label_selector, request.field_selector
+        if isinstance(namespace, FromFactory):
+            namespace = self.namespaces if resource_of(request.kind).namespaced else None
+        return InformerKey.of(
+            request.kind,
+            namespace=namespace,
+            label_selector=self.label_selector if isinstance(labels, FromFactory) else labels,
+            field_selector=self.field_selector if isinstance(fields, FromFactory) else fields,
+        )
+
+    def resync_period_for(self, request: InformerRequest[T]) -> float:
+        """Return the resync period of a new informer."""
+        if request.resync_period is not None:
+            return request.resync_period
+        return self.resync_periods.get(resource_of(request.kind), self.resync_period)
+
+    def transform_for(self, request: InformerRequest[T]) -> Transform[T] | None:
+        """Return the transform of a new informer."""
+        return self.transform if isinstance(request.transform, FromFactory) else request.transform
+
+    def create_informer(self, client: Client, key: InformerKey, request: InformerRequest[T]) -> SharedInformer[T]:
+        """Create an informer; sends nothing."""
+
+        def source(namespace: str | None) -> ApiListWatch[T]:
+            api = client.api(request.kind, namespace, drop_managed_fields=self.drop_managed_fields)
+            return ApiListWatch(api, key.label_selector, key.field_selector)
+
+        if key.namespaces is None or len(key.namespaces) == 1:
+            sources: ApiListWatch[T] | dict[str, ApiListWatch[T]] = source(key.namespaces and key.namespaces[0])
+        else:
+            sources = {namespace: source(namespace) for namespace in key.namespaces}
+        return SharedInformer(
+            sources,
+            resync_period=self.resync_period_for(request),
+            indexers=request.indexers,
+            transform=self.transform_for(request),
+            options=self.options,
+        )
