@@ -160,7 +160,7 @@ async def test_an_informer_requested_while_the_factory_runs_starts_immediately(
     await nursery.start(factory.run)
     late = factory.informer(ConfigMap)
     assert not factory.has_synced
-    with pytest.raises(CacheNotSyncedError, match="the cache of ConfigMap is not filled yet"):
+    with pytest.raises(CacheNotSyncedError, match="the cache of ConfigMap has not synced yet"):
         late.lister.list()
     await late.wait_until_synced()
     assert factory.has_synced

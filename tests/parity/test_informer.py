@@ -1,4 +1,4 @@
-"""What client-go asserts of a shared informer: its start, resyncs, watches that break, errors.
+"""Tests of client-go's shared informer: its start, resyncs, broken watches, errors.
 
 Against client-go's ``shared_informer_test.go``, in virtual time.
 """
@@ -21,10 +21,10 @@ EXPIRED = ExpiredError("too old", code=410, reason="Expired")
 
 
 @pytest.mark.parametrize("overflow", ["coalesce", "block"])
-async def test_resync_periods_hold_when_a_reader_begins_late(
+async def test_resync_periods_are_kept_beside_a_listener_that_starts_late(
     overflow: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """It begins a second after the first objects were handed to it, and has a buffer for one thing only.
+    """It starts a second after the first objects were queued, and has a buffer for one item only.
 
     client-go: TestListenerResyncPeriodsDelayed
     """
@@ -40,7 +40,7 @@ async def test_resync_periods_hold_when_a_reader_begins_late(
         async def read() -> None:
             await trio.sleep(1)
             async for notification in notifications:
-                late.append(words(notification))  # noqa: PERF401  # as they come
+                late.append(words(notification))  # noqa: PERF401  # each when it arrives
 
         nursery.start_soon(read)
         await trio.sleep(6.5)
@@ -55,15 +55,15 @@ async def test_resync_periods_hold_when_a_reader_begins_late(
 
 
 @pytest.mark.parametrize("seed", range(10))
-async def test_a_handler_that_joins_while_the_informer_starts_misses_nothing(
+async def test_a_handler_added_while_the_informer_starts_misses_nothing(
     seed: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Whether it comes before the list, with it or after, it is notified of each object once.
+    """Whether it is added before, during or after the list, it receives each object once.
 
     client-go: TestSharedInformerInitializationRace
     """
     rng = random.Random(seed)
-    many = [pod(f"p{number}", number + 1) for number in range(2_500)]  # more than one slice
+    many = [pod(f"p{number}", number + 1) for number in range(2_500)]  # more than one time slice
     events = [added(pod(f"q{number}", 3_000 + number)) for number in range(20)]
     informer = SharedInformer(ScriptedListWatch([listing(*many, version=2_999)], [[*events, None]]), resync_period=1)
     recorders: list[Recorder] = []
@@ -89,7 +89,7 @@ async def test_a_handler_that_joins_while_the_informer_starts_misses_nothing(
         assert all(word.startswith("+") for word in recorder.seen)
 
 
-async def test_what_a_broken_watch_kept_back_is_told_and_the_unchanged_only_to_who_is_due(
+async def test_missed_changes_reach_all_handlers_and_resyncs_only_those_due(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestSharedInformerWatchDisruption"""
@@ -105,7 +105,7 @@ async def test_what_a_broken_watch_kept_back_is_told_and_the_unchanged_only_to_w
         assert recorder.seen == ["+pod1@1*", "+pod2@2*"]
     await trio.sleep(30)
     for recorder in (without_resync, with_resync):
-        assert recorder.seen[2:] == ["pod2@2→4", "+pod3@3"], "in the list's order, and nothing of pod1"
+        assert recorder.seen[2:] == ["pod2@2→4", "+pod3@3"], "in the list's order, without pod1"
     await trio.sleep(30)
     assert without_resync.seen[4:] == []
     assert with_resync.seen[4:] == ["pod1@1→1", "pod2@4→4", "pod3@3→3"]
@@ -116,26 +116,26 @@ async def test_an_error_of_a_list_reaches_the_watch_error_handler(
 ) -> None:
     """client-go: TestSharedInformerErrorHandling"""
     denied = ForbiddenError("Access Denied", code=403, reason="Forbidden")
-    told: list[tuple[float, Exception]] = []
+    errors: list[tuple[float, Exception]] = []
 
     def take(error: Exception) -> None:
-        told.append((trio.current_time(), error))
+        errors.append((trio.current_time(), error))
 
     source = ScriptedListWatch([denied, denied, listing(pod("a"))])
     informer = SharedInformer(source, resync_period=1, options=ReflectorOptions(watch_error_handler=take))
     nursery.start_soon(informer.run)
     await informer.wait_until_synced()
-    assert [error for _, error in told] == [denied, denied]
-    assert told[0][0] == 0, "at once"
+    assert [error for _, error in errors] == [denied, denied]
+    assert errors[0][0] == 0, "immediately"
 
 
 # --- transforms ---
 
 
-async def test_only_transformed_objects_are_ever_read_and_none_is_transformed_again(
+async def test_only_transformed_objects_are_read_and_each_is_transformed_once(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Neither by a resync, nor when a list finds it unchanged or gone.
+    """Not again by a resync, nor when a list finds the object unchanged or deleted.
 
     client-go: TestTransformingInformerRace, TestRealFIFO_transformer
     """
@@ -177,7 +177,7 @@ async def test_only_transformed_objects_are_ever_read_and_none_is_transformed_ag
     assert reads > 100
     first, event, second = transformed[:5], transformed[5:6], transformed[6:]
     assert (first, event) == (["p0@1", "p1@2", "p2@3", "p3@4", "p4@5"], ["p1@2"])
-    assert second == ["p1@2", "p2@3", "p3@4", "p4@5"], "once for each time that the server has sent it"
+    assert second == ["p1@2", "p2@3", "p3@4", "p4@5"], "once for each time that the server sent it"
     assert "-p0@1?" in reader.seen
     assert reader.seen.count("p4@5→5") == 10
 
@@ -185,7 +185,7 @@ async def test_only_transformed_objects_are_ever_read_and_none_is_transformed_ag
 # --- removal ---
 
 
-async def test_a_handler_that_is_removed_leaves_the_others(
+async def test_removing_a_handler_does_not_affect_the_others(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestSharedInformerRemoveHandler"""

@@ -1,6 +1,6 @@
-"""Several writers at once against the embedded server: whatever they do, handlers are told a possible history.
+"""Several concurrent writers and the embedded server: handlers always receive a possible history.
 
-Against client-go's ``controller_test.go``; everything random comes from a seed.
+Against client-go's ``controller_test.go``; all random values come from a seed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def pod(name: str, **labels: str) -> Pod:
 
 
 @attrs.define(eq=False)
-class Historian(ResourceEventHandler[Pod]):
-    """Follows what it is told, and refuses what cannot have happened."""
+class HistoryChecker(ResourceEventHandler[Pod]):
+    """Keeps its own copy of the objects, and fails on a notification that is not consistent with it."""
 
     pause: float = 0.0
     known: dict[str, Pod] = attrs.field(factory=dict)
@@ -65,7 +65,7 @@ class Historian(ResourceEventHandler[Pod]):
 
 
 async def write_at_random(pods: Api[Pod], rng: random.Random) -> None:
-    """Create, change and delete; what another writer was faster at fails, and that is that."""
+    """Create, change and delete; ignore conflicts with other writers."""
     for _ in range(100):
         name = f"pod-{rng.randrange(12)}"
         with suppress(StatusError):
@@ -81,7 +81,7 @@ async def write_at_random(pods: Api[Pod], rng: random.Random) -> None:
 
 
 async def disturb(server: APIServer, rng: random.Random) -> None:
-    """Cut the watches again and again, sometimes with their history."""
+    """Disconnect the watches repeatedly, sometimes with a compaction."""
     while True:
         await trio.sleep(rng.uniform(1, 10))
         server.disconnect_watches()
@@ -91,7 +91,7 @@ async def disturb(server: APIServer, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("is_disturbed", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_handlers_are_told_a_possible_history_that_ends_with_what_the_server_has(
+async def test_handlers_receive_a_possible_history_that_ends_with_the_servers_state(
     seed: int,
     is_disturbed: bool,
     autojump_clock: trio.testing.MockClock,
@@ -105,7 +105,7 @@ async def test_handlers_are_told_a_possible_history_that_ends_with_what_the_serv
         client, resync_period=1, options=ReflectorOptions(watch_error_handler=lambda error: None)
     )
     informer = factory.informer(Pod)
-    quick, slow, patient = Historian(), Historian(pause=0.2), Historian(pause=0.05)
+    quick, slow, patient = HistoryChecker(), HistoryChecker(pause=0.2), HistoryChecker(pause=0.05)
     informer.add_event_handler(quick)
     informer.add_event_handler(slow, buffer_size=2)
     informer.add_event_handler(patient, buffer_size=2, overflow="block", resync_period=0)
@@ -121,10 +121,10 @@ async def test_handlers_are_told_a_possible_history_that_ends_with_what_the_serv
         beside.cancel_scope.cancel()
     await trio.sleep(300)
     there = {obj.name: obj.resource_version for obj in api_server.list(Pod)}
-    for historian in (quick, slow, patient):
-        assert {name: obj.resource_version for name, obj in historian.known.items()} == there
-        assert historian.calls.count("add") - historian.calls.count("delete") == len(there)
-        assert historian.calls.count("update") > 0
+    for checker in (quick, slow, patient):
+        assert {name: obj.resource_version for name, obj in checker.known.items()} == there
+        assert checker.calls.count("add") - checker.calls.count("delete") == len(there)
+        assert checker.calls.count("update") > 0
     assert {obj.name: obj.resource_version for obj in informer.lister} == there
     assert "resync" in quick.calls
     assert "resync" not in patient.calls
@@ -132,8 +132,8 @@ async def test_handlers_are_told_a_possible_history_that_ends_with_what_the_serv
 
 
 @attrs.define(eq=False)
-class Remover(Historian):
-    """Deletes each object when it has seen its last state."""
+class Remover(HistoryChecker):
+    """Deletes each object when it has received its last state."""
 
     pods: Api[Pod] | None = None
     transitions: set[tuple[str, str]] = attrs.field(factory=set)
@@ -141,21 +141,21 @@ class Remover(Historian):
     all_gone: trio.Event = attrs.field(factory=trio.Event)
 
     async def on_update(self, old: Pod, new: Pod) -> None:
-        await Historian.on_update(self, old, new)
+        await HistoryChecker.on_update(self, old, new)
         self.transitions.add((old.metadata.labels["check"], new.metadata.labels["check"]))
         if new.metadata.labels["check"] == "to" and self.pods is not None:
-            with suppress(StatusError):  # deleted at the first of two such calls
+            with suppress(StatusError):  # already deleted by an earlier call
                 await self.pods.delete(new.name)
 
     async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
-        await Historian.on_delete(self, obj, is_stale=is_stale)
+        await HistoryChecker.on_delete(self, obj, is_stale=is_stale)
         self.awaited -= 1
         if self.awaited == 0:
             self.all_gone.set()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_an_update_never_leads_back_and_every_deletion_is_told(
+async def test_an_update_never_goes_back_and_every_deletion_is_delivered(
     seed: int, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     """client-go: TestUpdate"""
@@ -170,14 +170,14 @@ async def test_an_update_never_leads_back_and_every_deletion_is_told(
         for number in range(10):
             name = f"pod-{writer}-{number}"
             await pods.create(pod(name, check="from"))
-            # Long enough at times that the first state is told, and repeated by a resync.
+            # Sometimes long enough that the first state is delivered, and repeated by a resync.
             await trio.sleep(rng.choice([0, 0.1, 2]))
             await pods.patch(name, {"metadata": {"labels": {"check": "to"}}})
 
     async with trio.open_nursery() as writers:
         for writer in range(3):
             writers.start_soon(write, writer)
-    # A first state that was never told makes an addition of the second, and a resync is what tells that one again.
+    # If the first state was never delivered, the second is an addition, and only a resync causes an update.
     with trio.fail_after(10):
         await remover.all_gone.wait()
     assert remover.known == {}

@@ -240,7 +240,7 @@ async def test_indexers_of_further_requests_are_added_and_shared_ones_are_no_con
     both = {"node": by_node, "phase": field_index("status.phase")}
     informer = factory.informer(Pod, indexers=both)
     assert factory.informer(Pod, indexers=both) is informer
-    with pytest.raises(IndexerError, match="index 'node' exists already"):
+    with pytest.raises(IndexerError, match="index 'node' already exists"):
         factory.informer(Pod, indexers={"node": field_index("spec.node_name"), "name": lambda each: [each.name]})
     async with run(factory):
         assert informer.lister.by_index("node", "a") == informer.lister.by_index("phase", "b") == ()

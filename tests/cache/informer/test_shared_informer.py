@@ -1,4 +1,4 @@
-"""The informer as a whole over a scripted list and watch, in virtual time.
+"""The whole informer with a scripted list and watch, in virtual time.
 
 Against client-go's ``shared_informer_test.go``.
 """
@@ -42,7 +42,7 @@ async def started(nursery: trio.Nursery, source: ScriptedListWatch, **options: f
     return informer
 
 
-async def test_handlers_and_lister_see_what_the_server_tells(
+async def test_handlers_and_lister_follow_the_server(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestNameForHandler"""
@@ -73,7 +73,7 @@ async def test_handlers_and_lister_see_what_the_server_tells(
     assert repr(informer) == "<SharedInformer of Pod: 1 objects, watching>"
 
 
-async def test_what_happens_depends_on_the_store_not_on_the_events_type(
+async def test_notifications_depend_on_the_cache_not_on_the_event_type(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch(
@@ -86,7 +86,7 @@ async def test_what_happens_depends_on_the_store_not_on_the_events_type(
     assert recorder.seen == ["+a@1*", "+b@2", "a@1→3"]
 
 
-async def test_a_relist_tells_what_was_missed_deletions_first(
+async def test_a_relist_delivers_missed_changes_deletions_first(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     first = listing(pod("a", 1), pod("b", 2), pod("c", 3), version=3)
@@ -99,33 +99,33 @@ async def test_a_relist_tells_what_was_missed_deletions_first(
     await trio.sleep(30)
     assert recorder.seen[3:] == ["-a@1?", "+d@9", "b@2→8"]
     assert [obj.name for obj in informer.lister.list()] == ["d", "c", "b"]
-    assert informer.lister["default/c"] is before, "an unchanged object keeps what was decoded of it"
+    assert informer.lister["default/c"] is before, "an unchanged object keeps its decoded fields"
 
 
-async def test_handlers_see_the_whole_new_store_when_they_are_told_of_a_relist(
+async def test_handlers_called_after_a_relist_see_the_whole_new_cache(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing(pod("a", 1)), listing(pod("b", 2))], [[1.0, EXPIRED]])
     informer = SharedInformer(source)
-    stores: list[list[str]] = []
+    names: list[list[str]] = []
 
-    class Looker(ResourceEventHandler[Pod]):
+    class ListingHandler(ResourceEventHandler[Pod]):
         async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
-            stores.append([other.name for other in informer.lister.list()])
+            names.append([other.name for other in informer.lister.list()])
 
-    informer.add_event_handler(Looker())
+    informer.add_event_handler(ListingHandler())
     await nursery.start(informer.run)
     await trio.sleep(30)
-    assert stores == [["b"]]
+    assert names == [["b"]]
 
 
 @pytest.mark.parametrize("by_relist", [False, True])
 async def test_another_uid_under_the_same_name_is_a_deletion_and_an_addition(
     by_relist: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    reborn = pod("a", 5, uid="another")
+    successor = pod("a", 5, uid="another")
     source = ScriptedListWatch(
-        [listing(pod("a", 1)), listing(reborn)], [[1.0, EXPIRED] if by_relist else [1.0, modified(reborn), None]]
+        [listing(pod("a", 1)), listing(successor)], [[1.0, EXPIRED] if by_relist else [1.0, modified(successor), None]]
     )
     informer = await started(nursery, source)
     recorder = Recorder()
@@ -134,7 +134,7 @@ async def test_another_uid_under_the_same_name_is_a_deletion_and_an_addition(
     assert recorder.seen == ["+a@1*", "-a@1?", "+a@5"]
 
 
-async def test_a_late_handler_is_told_of_the_cache_first(
+async def test_a_late_handler_first_receives_the_cache(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing(pod("a", 1))], [[10.0, added(pod("b", 2)), 10.0, added(pod("c", 3)), None]])
@@ -180,7 +180,7 @@ async def test_the_same_handler_twice_is_two_registrations(
     second.remove()
 
 
-async def test_a_removed_handler_is_told_nothing_more_and_may_be_removed_twice(
+async def test_a_removed_handler_is_not_called_and_may_be_removed_twice(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestRemoveWhileActive, TestRemovingRemovedSharedInformer"""
@@ -195,7 +195,7 @@ async def test_a_removed_handler_is_told_nothing_more_and_may_be_removed_twice(
     assert informer.statistics().handlers_and_subscriptions == 0
 
 
-async def test_a_handler_may_remove_itself_and_its_call_goes_on_to_the_end(
+async def test_a_handler_may_remove_itself_and_its_call_continues(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
@@ -262,7 +262,7 @@ async def test_ten_virtual_minutes_of_resync_are_ten_updates_of_each_object(
 async def test_resync_periods_obey_the_informers_check_period(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A floor of a second; lowered before the start, raised after it; none without one.
+    """At least a second; before the start the check period adapts, after it the handler's; none without a period.
 
     client-go: TestResyncCheckPeriod
     """
@@ -283,11 +283,11 @@ async def test_resync_periods_obey_the_informers_check_period(
     assert [record.getMessage() for record in caplog.records] == [
         "handler Recorder of informer Pod: a resync period of 0.01 s is raised to 1 s",
         "handler Recorder of informer Pod: a resync period of 5 s is raised to the running informer's 30 s",
-        "handler Recorder of informer Pod: no resync, since the informer was made without a resync period",
+        "handler Recorder of informer Pod: no resync, because its informer has no resync period",
     ]
 
 
-async def test_a_resync_is_marked_as_one(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_resync_is_marked_as_a_resync(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
     informer = SharedInformer(
         ScriptedListWatch([listing(pod("a"))], [[90.0, modified(pod("a", 2)), None]]), resync_period=60
     )
@@ -306,7 +306,7 @@ async def test_a_resync_is_marked_as_one(nursery: trio.Nursery, autojump_clock: 
 # --- subscriptions ---
 
 
-async def test_a_subscription_is_the_same_stream_in_the_readers_own_task(
+async def test_a_subscription_is_the_same_stream_in_the_callers_own_task(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing(pod("a", 1))], [[1.0, modified(pod("a", 2)), deleted(pod("a", 3)), None]])
@@ -344,7 +344,7 @@ async def test_a_subscription_that_must_not_merge_breaks(
         await trio.sleep(5)
         with pytest.raises(trio.BrokenResourceError, match="its buffer of 2 notifications is full"):
             await notifications.__anext__()
-    assert informer.has_synced, "the informer goes on"
+    assert informer.has_synced, "the informer continues"
 
 
 # --- slow, failing and stuck handlers ---
@@ -355,7 +355,7 @@ class Stuck(ResourceEventHandler[Pod]):
         await trio.sleep_forever()
 
 
-async def test_a_stuck_handler_holds_up_neither_the_cache_nor_another_handler(
+async def test_a_stuck_handler_delays_neither_the_cache_nor_another_handler(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     changes = [modified(pod("a", n)) for n in range(2, 5_002)]
@@ -394,7 +394,7 @@ async def test_a_blocking_handler_slows_the_watch_and_loses_nothing(
     ("overflow", "message"),
     [("raise", "buffer of 1 notifications is full"), ("block", "took no notification for 60 s")],
 )
-async def test_a_handler_that_may_not_merge_ends_its_informer_with_its_name(
+async def test_a_handler_that_must_not_merge_ends_its_informer_with_its_name(
     overflow: str, message: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     changes = [modified(pod("a", n)) for n in range(2, 12)]
@@ -437,7 +437,7 @@ async def test_on_error_takes_the_exception_and_the_object_counts_as_handled(
     assert errors == [("KeyError('a')", "+a@1*"), ("KeyError('b')", "+b@1*")]
 
 
-async def test_an_index_function_that_fails_on_a_change_is_reported_and_lists_again(
+async def test_an_index_function_that_fails_on_a_change_is_reported_and_relists(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestProcessDeltasInBatch"""
@@ -447,26 +447,28 @@ async def test_an_index_function_that_fails_on_a_change_is_reported_and_lists_ag
             raise ValueError("no")
         return []
 
-    told: list[Exception] = []
+    errors: list[Exception] = []
     source = ScriptedListWatch(
         [listing(pod("a")), listing(pod("a"), pod("b"), pod("bad", 3), version=3)],
         [[1.0, added(pod("b")) + added(pod("bad", 2)) + added(pod("c")), None]],
     )
-    informer = SharedInformer(source, indexers={"x": picky}, options=ReflectorOptions(watch_error_handler=told.append))
+    informer = SharedInformer(
+        source, indexers={"x": picky}, options=ReflectorOptions(watch_error_handler=errors.append)
+    )
     recorder = Recorder()
     informer.add_event_handler(recorder)
     await nursery.start(informer.run)
     await trio.sleep(1.1)
-    assert str(told[0]).startswith("index function 'x' failed on Pod default/bad")
-    assert recorder.seen == ["+a@1*", "+b@1", "+c@1"], "what came with it is not lost"
+    assert str(errors[0]).startswith("index function 'x' failed on Pod default/bad")
+    assert recorder.seen == ["+a@1*", "+b@1", "+c@1"], "the other changes of the batch are not lost"
     assert informer.state.phase == "backing off"
-    assert informer.state.error is told[0]
+    assert informer.state.error is errors[0]
     await trio.sleep(60)
     assert recorder.seen[3:] == ["-c@1?", "+bad@3"]
     assert source.asked[-2:] == [("list", "1", "None"), ("watch", "3")]
 
 
-async def test_an_index_function_that_fails_on_the_first_list_ends_the_informer_and_names_the_object(
+async def test_an_index_function_that_fails_on_the_first_list_ends_the_informer(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     def picky(obj: Pod) -> list[str]:
@@ -481,7 +483,7 @@ async def test_an_index_function_that_fails_on_the_first_list_ends_the_informer_
 # --- before, while and after running ---
 
 
-async def test_a_hopeless_answer_before_the_first_sync_leaves_run(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_permanent_error_before_the_first_sync_leaves_run(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([ForbiddenError("no", code=403, reason="Forbidden")])
     informer = SharedInformer(source, options=ReflectorOptions(grace_period=0))
     with pytest.RaisesGroup(ForbiddenError):
@@ -512,7 +514,7 @@ async def test_the_state_says_what_the_informer_is_doing(autojump_clock: trio.te
         lambda informer: informer.subscribe().__enter__(),
     ],
 )
-async def test_a_stopped_informer_refuses_new_readers(
+async def test_a_stopped_informer_rejects_new_listeners(
     use: Callable[[SharedInformer[Pod]], object], autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestAddOnStoppedSharedInformer, TestRemoveOnStoppedSharedInformer"""
@@ -520,15 +522,15 @@ async def test_a_stopped_informer_refuses_new_readers(
     registration = informer.add_event_handler(Recorder())
     with trio.move_on_after(1):
         await informer.run()
-    with pytest.raises(RuntimeError, match="the informer of Pod has stopped; make a new one"):
+    with pytest.raises(RuntimeError, match="the informer of Pod has stopped; create a new one"):
         use(informer)
     registration.remove()
-    assert informer.lister.get("a", namespace="default") is not None, "what was known can still be read"
+    assert informer.lister.get("a", namespace="default") is not None, "the cache can still be read"
 
 
 async def test_an_informer_runs_once(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
     informer = await started(nursery, ScriptedListWatch([listing()]))
-    with pytest.raises(RuntimeError, match="is running; an informer runs once"):
+    with pytest.raises(RuntimeError, match="is running; an informer can run only once"):
         await informer.run()
 
 
@@ -558,14 +560,14 @@ async def test_an_index_may_be_added_while_the_informer_runs(
     for index in ("before", "while"):
         assert informer.lister.index_keys(index, "n") == ("default/a", "default/b")
         assert informer.lister.index_values(index) == ("n",)
-    with pytest.raises(IndexerError, match="index 'while' exists already"):
+    with pytest.raises(IndexerError, match="index 'while' already exists"):
         informer.add_indexers({"while": field_index("spec.node_name")})
 
 
 async def test_a_deletion_that_comes_while_a_list_is_applied_is_not_lost(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """The store does not know the object yet; it is just about to."""
+    """The cache does not have the object yet, but the list has it."""
     many = [pod(f"p{n}", n + 1) for n in range(3_000)]
     source = ScriptedListWatch([listing(*many, version=3_000)], [[deleted(pod("p42", 3_001)), None]])
     informer = SharedInformer(source)
@@ -577,7 +579,7 @@ async def test_a_deletion_that_comes_while_a_list_is_applied_is_not_lost(
     assert recorder.seen[-1] == "-p42@3001"
 
 
-async def test_a_deletion_of_an_object_that_nobody_knows_is_told_to_nobody(
+async def test_the_deletion_of_an_unknown_object_is_not_distributed(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestDeltaFIFO_enqueueingNoLister"""
@@ -597,7 +599,7 @@ async def test_a_bookmark_makes_the_cache_newer(nursery: trio.Nursery, autojump_
 
 
 @pytest.mark.parametrize("beside_a_slow_one", [False, True])
-async def test_a_burst_does_not_outrun_a_reader_that_keeps_up(
+async def test_a_burst_does_not_outrun_a_listener_that_keeps_up(
     beside_a_slow_one: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     burst = [event for n in range(2, 5_002) for event in modified(pod("a", n))]
@@ -617,7 +619,7 @@ async def test_a_burst_does_not_outrun_a_reader_that_keeps_up(
     assert merging.statistics().buffer.coalesced == 0
 
 
-async def test_a_reader_that_leaves_while_a_slow_one_is_waited_for_is_no_error(
+async def test_a_subscription_may_break_while_the_loop_waits_for_a_slow_handler(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     burst = [event for n in range(2, 12) for event in modified(pod("a", n))]
@@ -637,7 +639,7 @@ async def test_a_reader_that_leaves_while_a_slow_one_is_waited_for_is_no_error(
     assert informer.has_synced
 
 
-async def test_an_error_of_on_error_says_where_it_was(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_error_of_on_error_names_handler_and_object(autojump_clock: trio.testing.MockClock) -> None:
     async def on_error(error: Exception, notification: object) -> None:
         raise OSError("disk full")
 
@@ -648,7 +650,7 @@ async def test_an_error_of_on_error_says_where_it_was(autojump_clock: trio.testi
     assert caught.value.exceptions[0].__notes__ == ["in handler Failing of informer Pod, on Added Pod default/a"]
 
 
-async def test_whoever_waits_for_a_sync_that_will_not_come_is_told(autojump_clock: trio.testing.MockClock) -> None:
+async def test_waiting_for_a_sync_ends_when_the_informer_stops(autojump_clock: trio.testing.MockClock) -> None:
     informer = SharedInformer(ScriptedListWatch([InternalServerError("no", code=500)]))
     registration = informer.add_event_handler(Recorder())
     with trio.move_on_after(10):

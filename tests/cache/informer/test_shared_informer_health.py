@@ -1,4 +1,4 @@
-"""Nothing says that it is in step, healthy or up to date when it is not; and nothing that is told makes no sense."""
+"""The informer reports its state correctly: an outdated or failing cache is neither synced nor healthy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def picky(obj: Pod) -> list[str]:
     return [obj.name]
 
 
-async def test_one_object_that_an_index_function_fails_on_keeps_nothing_else_from_being_repaired(
+async def test_an_index_error_of_one_object_does_not_affect_the_others(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     errors: list[Exception] = []
@@ -52,11 +52,11 @@ async def test_one_object_that_an_index_function_fails_on_keeps_nothing_else_fro
     assert sorted(obj.name for obj in informer.lister) == ["a", "c"]
     assert informer.has_synced
     await trio.sleep(120)
-    assert (informer.has_synced, informer.is_healthy) == (False, False), "it has not been in step for two minutes"
+    assert (informer.has_synced, informer.is_healthy) == (False, False), "it has not been up to date for two minutes"
     assert informer.state.age == pytest.approx(180.1, abs=0.5)
 
 
-async def test_the_store_is_not_as_new_as_what_it_has_refused(
+async def test_the_cache_is_not_as_new_as_a_change_that_it_could_not_store(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch(
@@ -72,39 +72,39 @@ async def test_the_store_is_not_as_new_as_what_it_has_refused(
     assert "default/mended" in informer.lister
 
 
-async def test_between_two_watches_it_says_that_it_is_connecting_and_how_old_the_data_is(
+async def test_between_two_watches_the_state_is_connecting_with_the_age_of_the_data(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing()], [[20.0], [None]])
     informer = SharedInformer(source)
     await nursery.start(informer.run)
     await trio.sleep(20.4)
-    assert informer.state.phase == "connecting", "a tenth of a short watch's life is waited"
+    assert informer.state.phase == "connecting", "it waits for a tenth of the duration of a short watch"
     assert informer.state.age == pytest.approx(0.4)
     await trio.sleep(1)
     assert (informer.state.phase, informer.state.age) == ("watching", 0)
 
 
-async def test_a_failing_source_is_seen_beside_one_that_is_slow(
+async def test_the_error_of_a_failing_source_is_reported_beside_a_slow_one(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     class Hanging(ScriptedListWatch):
-        async def list(self, **asked: object):  # type: ignore[override,no-untyped-def]  # never answers
+        async def list(self, **asked: object):  # type: ignore[override,no-untyped-def]  # never responds
             await trio.sleep_forever()
 
-    refused = ServiceUnavailableError("no", code=503)
+    unavailable = ServiceUnavailableError("no", code=503)
     informer = SharedInformer(
-        {"one": Hanging([]), "two": ScriptedListWatch([refused])},
+        {"one": Hanging([]), "two": ScriptedListWatch([unavailable])},
         options=ReflectorOptions(watch_error_handler=lambda _: None),
     )
     nursery.start_soon(informer.run)
     for _ in range(100):
         await trio.sleep(1)
-        assert informer.state.error is refused
+        assert informer.state.error is unavailable
         assert not informer.is_healthy
 
 
-async def test_a_cache_behind_a_handler_that_blocks_for_ever_is_not_in_step(
+async def test_a_cache_delayed_by_a_stuck_blocking_handler_is_not_up_to_date(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     class Stuck(Recorder):
@@ -124,13 +124,13 @@ async def test_a_cache_behind_a_handler_that_blocks_for_ever_is_not_in_step(
     assert informer.statistics().pending >= 10_000
 
 
-async def test_waiting_for_an_object_of_a_namespace_that_is_not_there_is_refused() -> None:
+async def test_waiting_for_an_object_of_another_namespace_is_rejected() -> None:
     informer = SharedInformer({"one": ScriptedListWatch([listing()])})
-    with pytest.raises(ValueError, match="is of a namespace that Pod in namespaces one does not hold"):
+    with pytest.raises(ValueError, match="is in a namespace that the cache of Pod in namespaces one does not hold"):
         await informer.wait_until_at_least(pod("a", 5, namespace="two"))
 
 
-async def test_a_bookmark_without_a_version_takes_nothing_back(
+async def test_a_bookmark_without_a_version_changes_nothing(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing()], [[added(pod("a", 7)) + bookmark(""), None]])
@@ -140,7 +140,7 @@ async def test_a_bookmark_without_a_version_takes_nothing_back(
         await informer.wait_until_at_least("7")
 
 
-async def test_whoever_waits_for_a_stopped_informer_to_sync_is_told(autojump_clock: trio.testing.MockClock) -> None:
+async def test_waiting_for_a_stopped_informer_to_sync_raises(autojump_clock: trio.testing.MockClock) -> None:
     informer = SharedInformer(ScriptedListWatch([listing()]))
     with trio.move_on_after(1):
         await informer.run()
@@ -148,7 +148,7 @@ async def test_whoever_waits_for_a_stopped_informer_to_sync_is_told(autojump_clo
         await informer.wait_until_synced()
 
 
-async def test_a_clock_that_jumps_makes_one_resync_of_all_that_were_missed(
+async def test_a_clock_jump_causes_one_resync_instead_of_all_missed_ones(
     nursery: trio.Nursery, mock_clock: trio.testing.MockClock
 ) -> None:
     recorder = Recorder()
@@ -162,7 +162,7 @@ async def test_a_clock_that_jumps_makes_one_resync_of_all_that_were_missed(
         assert recorder.seen == ["+a@1*", "a@1→1", "a@1→1"][:seen]
 
 
-async def test_a_resync_that_was_put_off_is_not_read_in_the_middle_of_a_relist(
+async def test_a_deferred_resync_is_not_read_in_the_middle_of_a_relist(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     gate = trio.Event()
@@ -173,7 +173,7 @@ async def test_a_resync_that_was_put_off_is_not_read_in_the_middle_of_a_relist(
         resyncs: int = 0
 
         async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-            if not gate.is_set():  # no checkpoint any more: all that waits is taken in one turn
+            if not gate.is_set():  # without a checkpoint all pending notifications are taken in one turn
                 await gate.wait()
             assert obj.name not in self.known
             self.known[obj.name] = obj
@@ -184,7 +184,7 @@ async def test_a_resync_that_was_put_off_is_not_read_in_the_middle_of_a_relist(
             self.resyncs += old is new
 
     def opens_the_gate(obj: Pod) -> list[str]:
-        if obj.name == "new-2999":  # the last one to be indexed: the relist is swapped in right after it
+        if obj.name == "new-2999":  # indexed last: the swap follows immediately
             gate.set()
         return []
 
@@ -202,10 +202,10 @@ async def test_a_resync_that_was_put_off_is_not_read_in_the_middle_of_a_relist(
     await trio.sleep(38)
     for handler in handlers:
         assert handler.known == {obj.name: obj for obj in informer.lister}
-        assert handler.resyncs, "what was put off is not forgotten"
+        assert handler.resyncs, "the deferred resync is not lost"
 
 
-async def test_a_server_that_is_known_to_send_bookmarks_is_not_given_ten_minutes_again(
+async def test_the_silence_limit_stays_short_once_bookmarks_were_received(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     plain = ScriptedListWatch([listing(version=5)], [[60.0, bookmark(6), 40.0], [None], [None]])
@@ -213,7 +213,7 @@ async def test_a_server_that_is_known_to_send_bookmarks_is_not_given_ten_minutes
     assert [round(at) for at in plain.times] == [0, 0, 100, 200]
 
 
-async def test_the_end_of_a_streamed_list_is_no_promise_of_further_bookmarks(
+async def test_the_end_bookmark_of_a_watch_list_does_not_shorten_the_silence_limit(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     source = watch_lists([end(5), None], [None])
@@ -221,7 +221,7 @@ async def test_the_end_of_a_streamed_list_is_no_promise_of_further_bookmarks(
     assert 330 <= source.times[1] <= 630
 
 
-async def test_overload_does_not_mean_that_a_server_cannot_stream(autojump_clock: trio.testing.MockClock) -> None:
+async def test_overload_does_not_disable_the_watch_list(autojump_clock: trio.testing.MockClock) -> None:
     overload = TooManyRequestsError("slow down", code=429)
     cut: list[Step] = [added(pod("a", 2)), overload]
     source = watch_lists(list(cut), list(cut), list(cut), [end(5), None])
@@ -229,19 +229,19 @@ async def test_overload_does_not_mean_that_a_server_cannot_stream(autojump_clock
     assert [what for what, *_ in source.asked] == ["watch-list"] * 4
 
 
-async def test_an_object_of_a_foreign_namespace_is_left_out(
+async def test_an_object_of_another_namespace_is_ignored_and_reported(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    told: list[Undecodable] = []
+    reported: list[Undecodable] = []
     source = ScriptedListWatch([listing(pod("a", namespace="one"))], [[added(pod("b", 2, namespace="two")), None]])
-    informer = SharedInformer({"one": source}, options=ReflectorOptions(undecodable_handler=told.append))
+    informer = SharedInformer({"one": source}, options=ReflectorOptions(undecodable_handler=reported.append))
     await nursery.start(informer.run)
     await trio.sleep(1)
     assert len(informer.lister) == 1
-    assert str(told[0].error) == "expected a Pod of namespace one, received one of namespace two"
+    assert str(reported[0].error) == "expected a Pod of namespace one, received one of namespace two"
 
 
-# --- objects that a program's own functions cannot read ---
+# --- objects that index functions and transforms cannot decode ---
 
 
 def undecodable(name: str, version: int) -> Pod:
@@ -255,10 +255,10 @@ def by_upper_node(obj: Pod) -> Pod:
 
 
 @pytest.mark.parametrize("reads", ["index", "transform"])
-async def test_an_object_that_turns_out_unreadable_is_reported_and_its_last_state_is_kept(
+async def test_an_undecodable_object_is_reported_and_its_last_state_is_kept(
     reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    told: list[Undecodable] = []
+    reported: list[Undecodable] = []
     source = ScriptedListWatch(
         [listing(pod("a", 1, node="n"), undecodable("never-read", 1)), listing(undecodable("a", 3), version=3)],
         [[1.0, modified(undecodable("a", 2)) + added(pod("b", 3, node="n")), 40.0, EXPIRED]],
@@ -268,28 +268,28 @@ async def test_an_object_that_turns_out_unreadable_is_reported_and_its_last_stat
         source,
         indexers=indexers,
         transform=by_upper_node if reads == "transform" else None,
-        options=ReflectorOptions(undecodable_handler=told.append),
+        options=ReflectorOptions(undecodable_handler=reported.append),
     )
     await nursery.start(informer.run)
     await trio.sleep(10)
     assert sorted(f"{obj.name}@{obj.resource_version}" for obj in informer.lister) == ["a@1", "b@3"]
-    assert [each.key for each in told] == ["default/never-read", "default/a"]
-    assert b'"nodeName":5' in told[0].raw
-    assert [what for what, *_ in source.asked] == ["list", "watch"], "another list would bring them again"
+    assert [each.key for each in reported] == ["default/never-read", "default/a"]
+    assert b'"nodeName":5' in reported[0].raw
+    assert [what for what, *_ in source.asked] == ["list", "watch"], "another list would contain them again"
     await trio.sleep(60)
     assert [f"{obj.name}@{obj.resource_version}" for obj in informer.lister] == ["a@1"]
     assert informer.has_synced
 
 
 @pytest.mark.parametrize("change", ["metadata", "labels"])
-async def test_a_transform_that_returns_what_cannot_be_encoded_is_an_error_like_any_other(
+async def test_a_transform_result_that_cannot_be_encoded_is_a_transform_error(
     change: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     def transform(obj: Pod) -> Pod:
         if obj.name == "a":
             return obj
-        wrong = None if change == "metadata" else attrs.evolve(obj.metadata, labels={"x": object()})
-        return attrs.evolve(obj, metadata=wrong)
+        invalid = None if change == "metadata" else attrs.evolve(obj.metadata, labels={"x": object()})
+        return attrs.evolve(obj, metadata=invalid)
 
     errors: list[Exception] = []
     source = ScriptedListWatch([listing(pod("a"))], [[1.0, added(pod("b", 2)), None]])
@@ -322,7 +322,7 @@ class Secrets(ScriptedListWatch):
         (None, lambda obj: int(obj.data["password"])),
     ],
 )
-async def test_no_error_text_holds_what_an_object_holds(
+async def test_no_error_text_contains_the_content_of_an_object(
     indexer: object,
     transform: object,
     autojump_clock: trio.testing.MockClock,
@@ -330,8 +330,8 @@ async def test_no_error_text_holds_what_an_object_holds(
 ) -> None:
     informer = SharedInformer(
         Secrets([listing(secret())]),  # type: ignore[arg-type]  # as above
-        indexers={"x": indexer} if indexer else {},  # type: ignore[dict-item]  # wrong on purpose
-        transform=transform,  # type: ignore[arg-type]  # wrong on purpose
+        indexers={"x": indexer} if indexer else {},  # type: ignore[dict-item]  # invalid on purpose
+        transform=transform,  # type: ignore[arg-type]  # invalid on purpose
         options=ReflectorOptions(retry_forever=True),
     )
     with caplog.at_level(logging.DEBUG), trio.move_on_after(10):
@@ -342,7 +342,9 @@ async def test_no_error_text_holds_what_an_object_holds(
     assert isinstance(informer.state.error, Exception) is False or "aHVudGVyMg" not in str(informer.state.error)
 
 
-async def test_a_lost_connection_is_no_reason_to_forget_the_reason(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_state_keeps_the_error_of_a_lost_connection_until_a_success(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     source = ScriptedListWatch([listing()], [[10.0, ConnectionFailedError("reset by peer")], [None]])
     informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=lambda _: None))
     async with trio.open_nursery() as nursery:
@@ -354,7 +356,7 @@ async def test_a_lost_connection_is_no_reason_to_forget_the_reason(autojump_cloc
         nursery.cancel_scope.cancel()
 
 
-async def test_an_old_failure_does_not_come_back_with_the_next_watch(
+async def test_an_old_failure_is_not_reported_with_the_next_watch(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     broken = ConnectionFailedError("reset by peer")
@@ -365,5 +367,5 @@ async def test_an_old_failure_does_not_come_back_with_the_next_watch(
     for _ in range(1_000):
         await trio.sleep(0.1)
         states.append(str(informer.state).partition(";")[0])
-    told = [state for state, before in zip(states, ["", *states], strict=False) if state != before]
-    assert told == ["watching", "connecting after reset by peer", "watching after reset by peer", "watching"]
+    different = [state for state, before in zip(states, ["", *states], strict=False) if state != before]
+    assert different == ["watching", "connecting after reset by peer", "watching after reset by peer", "watching"]

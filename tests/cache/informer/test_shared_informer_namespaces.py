@@ -1,4 +1,4 @@
-"""One cache of several namespaces: a reflector for each, one store, one sync."""
+"""One cache of several namespaces: one reflector for each, one indexer, one sync."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def in_namespace(namespace: str, *names: str, version: int = 1) -> ObjectList[Po
     return listing(*(pod(name, version, namespace=namespace) for name in names), version=version)
 
 
-async def test_it_has_synced_when_every_namespace_has_been_listed_and_tells_all_as_initial(
+async def test_it_syncs_when_all_namespaces_are_listed_and_all_objects_are_initial(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     @attrs.define(eq=False)
     class Late(ScriptedListWatch):
         async def list(self, **asked: object) -> ObjectList[Pod]:
             await trio.sleep(5)
-            return await super().list(**asked)  # type: ignore[arg-type]  # passed on as they are
+            return await super().list(**asked)  # type: ignore[arg-type]  # passed on unchanged
 
     recorder = Recorder()
     informer = SharedInformer(
@@ -52,7 +52,7 @@ async def test_it_has_synced_when_every_namespace_has_been_listed_and_tells_all_
     assert "Pod in namespaces one, two" in repr(informer)
 
 
-async def test_a_relist_of_one_namespace_leaves_the_others_alone(
+async def test_a_relist_of_one_namespace_does_not_change_the_others(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     one = ScriptedListWatch([in_namespace("one", "a", "b"), in_namespace("one", "b", version=9)], [[2.0, EXPIRED]])
@@ -67,29 +67,29 @@ async def test_a_relist_of_one_namespace_leaves_the_others_alone(
     assert [what for what, *_ in two.asked] == ["list", "watch"]
 
 
-async def test_one_forbidden_namespace_is_named_while_the_others_go_on(
+async def test_a_forbidden_namespace_is_reported_while_the_others_continue(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    refusal = ForbiddenError("not here", code=403, reason="Forbidden")
+    forbidden = ForbiddenError("not here", code=403, reason="Forbidden")
     one = ScriptedListWatch([in_namespace("one", "a")], [[2.0, EXPIRED]])
-    one.lists.append(refusal)
+    one.lists.append(forbidden)
     two = ScriptedListWatch([in_namespace("two", "a")], [[100.0, added(pod("b", 5, namespace="two")), None]])
     informer = SharedInformer({"one": one, "two": two}, options=ReflectorOptions(watch_error_handler=lambda _: None))
     await nursery.start(informer.run)
     await trio.sleep(60)
     assert informer.state.phase == "backing off"
-    assert informer.state.error is refusal
+    assert informer.state.error is forbidden
     assert informer.has_synced
     await trio.sleep(70)
     assert "two/b" in informer.lister
     assert informer.state.age == pytest.approx(128)
-    assert not informer.has_synced, "a part of it has been without a watch for more than two minutes"
+    assert not informer.has_synced, "one namespace has had no watch for more than two minutes"
     statistics = informer.statistics()
     assert statistics.reflectors["two"].phase == "watching"
-    assert statistics.reflectors["one"].last_error is statistics.reflector.last_error is refusal
+    assert statistics.reflectors["one"].last_error is statistics.reflector.last_error is forbidden
 
 
-async def test_reading_ones_own_writes_waits_for_the_objects_namespace_only(
+async def test_waiting_for_an_object_waits_for_its_namespace_only(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = SharedInformer(
@@ -106,7 +106,7 @@ async def test_reading_ones_own_writes_waits_for_the_objects_namespace_only(
     assert trio.current_time() == 30
 
 
-async def test_pending_lists_of_different_namespaces_do_not_take_each_others_place(
+async def test_pending_lists_of_different_namespaces_do_not_replace_each_other(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     gate = trio.Event()
@@ -146,8 +146,8 @@ async def test_pending_lists_of_different_namespaces_do_not_take_each_others_pla
 
 
 @pytest.mark.parametrize("sources", [{}, {"": ScriptedListWatch([listing()])}])
-def test_sources_without_a_namespace_are_refused(sources: dict[str, ScriptedListWatch]) -> None:
-    with pytest.raises(ValueError, match="several sources need a namespace each"):
+def test_sources_without_a_namespace_are_rejected(sources: dict[str, ScriptedListWatch]) -> None:
+    with pytest.raises(ValueError, match="a mapping of sources must not be empty, and each key must be a namespace"):
         SharedInformer(sources)
 
 
@@ -168,7 +168,7 @@ async def test_two_namespaces_of_a_server_become_one_cache(
     assert len(api_server.requests) == 2
 
 
-def test_two_namespaces_that_fail_at_the_same_moment_are_told_in_the_words_of_the_first() -> None:
+def test_simultaneous_failures_of_two_namespaces_report_the_first() -> None:
     error = ExceptionGroup("both", [ExceptionGroup("one", [ValueError("the first")]), KeyError("the second")])
     assert str(first_leaf(error)) == "the first"
     assert first_leaf(None) is None

@@ -1,4 +1,4 @@
-"""One reader's bounded queue: overflow, shared batches, and that states are never told out of order."""
+"""The bounded buffer of one listener: overflow, shared batches, and the order of states."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from trioformer.cache.processor._listener_buffer import BatchKind, ListenerBuffe
 from trioformer.models.core_v1 import Pod
 
 
-def buffer(
+def new_buffer(
     size: int = 2, overflow: str = "coalesce", patience: float = 60, snapshot: tuple[Pod, ...] = ()
 ) -> ListenerBuffer[Pod]:
-    return ListenerBuffer(lambda: snapshot, buffer_size=size, overflow=overflow, patience=patience)  # type: ignore[arg-type]  # also wrong ones
+    return ListenerBuffer(lambda: snapshot, buffer_size=size, overflow=overflow, patience=patience)  # type: ignore[arg-type]  # also invalid ones
 
 
 def initial(*pods: Pod) -> SharedBatch[Pod]:
@@ -34,32 +34,32 @@ def relist(*changes: Notification[Pod]) -> SharedBatch[Pod]:
     return SharedBatch(BatchKind.RELIST, changes=changes)
 
 
-async def ready(box: ListenerBuffer[Pod]) -> Notification[Pod] | None:
-    """The next notification, or None when the reader would wait; needs a clock that jumps."""
+async def take_ready(buffer: ListenerBuffer[Pod]) -> Notification[Pod] | None:
+    """Take the next notification; None if ``take`` would wait.  Needs ``autojump_clock``."""
     with trio.move_on_after(1):
-        return await box.take()
+        return await buffer.take()
     return None
 
 
-async def drain(box: ListenerBuffer[Pod]) -> list[str]:
-    """Everything that is ready now, in short words."""
+async def drain(buffer: ListenerBuffer[Pod]) -> list[str]:
+    """Take every notification that is ready, as short texts."""
     seen: list[str] = []
-    while (notification := await ready(box)) is not None:
+    while (notification := await take_ready(buffer)) is not None:
         seen.append(words(notification))
     return seen
 
 
-async def test_notifications_come_out_in_order(autojump_clock: trio.testing.MockClock) -> None:
-    box = buffer(size=8)
+async def test_notifications_are_taken_in_order(autojump_clock: trio.testing.MockClock) -> None:
+    buffer = new_buffer(size=8)
     a1, a2 = pod("a", 1), pod("a", 2)
     for notification in (Added(a1), Updated(a1, a2), Deleted(a2)):
-        box.put(notification)
-    assert await drain(box) == ["+a@1", "a@1→2", "-a@2"]
-    assert box.statistics().delivered == 3
+        buffer.put(notification)
+    assert await drain(buffer) == ["+a@1", "a@1→2", "-a@2"]
+    assert buffer.statistics().delivered == 3
 
 
 @pytest.mark.parametrize(
-    ("told", "merged"),
+    ("notifications", "merged"),
     [
         (["+1", "~1-2"], ["+a@2"]),
         (["~1-2", "~2-3"], ["a@1→3"]),
@@ -73,145 +73,145 @@ async def test_notifications_come_out_in_order(autojump_clock: trio.testing.Mock
     ],
 )
 async def test_pending_notifications_of_an_object_merge(
-    told: list[str], merged: list[str], autojump_clock: trio.testing.MockClock
+    notifications: list[str], merged: list[str], autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer(size=1)
-    box.put(Added(pod("filler")))
-    for word in told:
-        box.put(notification(word))
-    assert await drain(box) == ["+filler@1", *merged]
+    buffer = new_buffer(size=1)
+    buffer.put(Added(pod("filler")))
+    for word in notifications:
+        buffer.put(notification(word))
+    assert await drain(buffer) == ["+filler@1", *merged]
 
 
-def tell(box: ListenerBuffer[Pod], batch: SharedBatch[Pod]) -> None:
-    """Queue a batch as the processor does."""
-    if not box.put_batch(batch):
+def distribute(buffer: ListenerBuffer[Pod], batch: SharedBatch[Pod]) -> None:
+    """Put a batch as the processor does."""
+    if not buffer.put_batch(batch):
         for change in batch.changes:
-            box.put(change)
+            buffer.put(change)
 
 
 def notification(word: str) -> Notification[Pod]:
-    """``+1`` added at 1, ``~1-2`` updated from 1 to 2, ``-2`` deleted at 2; always of pod a."""
+    """Parse ``+1`` (added at 1), ``~1-2`` (updated from 1 to 2) and ``-2`` (deleted at 2); always of pod a."""
     if word[0] == "~":
         old, new = word[1:].split("-")
         return Updated(pod("a", old), pod("a", new))
     return Added(pod("a", word[1:])) if word[0] == "+" else Deleted(pod("a", word[1:]))
 
 
-async def test_what_comes_while_something_is_pending_waits_behind_it(autojump_clock: trio.testing.MockClock) -> None:
-    box = buffer(size=1)
-    box.put(Added(pod("a", 1)))
-    box.put(Updated(pod("a", 1), pod("a", 2)))  # pending
-    assert words(await box.take()) == "+a@1"
-    box.put(Updated(pod("a", 2), pod("a", 3)))  # the buffer has room, but a@2 has not been told yet
-    assert await drain(box) == ["a@1→3"]
-    assert box.statistics().coalesced == 1
+async def test_later_notifications_are_merged_while_an_entry_is_pending(autojump_clock: trio.testing.MockClock) -> None:
+    buffer = new_buffer(size=1)
+    buffer.put(Added(pod("a", 1)))
+    buffer.put(Updated(pod("a", 1), pod("a", 2)))  # pending
+    assert words(await buffer.take()) == "+a@1"
+    buffer.put(Updated(pod("a", 2), pod("a", 3)))  # the buffer is not full, but a@2 has not been taken yet
+    assert await drain(buffer) == ["a@1→3"]
+    assert buffer.statistics().coalesced == 1
 
 
-async def test_has_synced_is_set_when_the_reader_comes_back_from_the_last_initial_object(
+async def test_has_synced_is_set_when_the_last_initial_object_was_processed(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestSingleFileCounting, TestSingleFile"""
-    box = buffer()
-    box.put_batch(initial(pod("a"), pod("b")))
-    assert words(await box.take()) == "+a@1*"
-    assert words(await box.take()) == "+b@1*"
-    assert not box.has_synced
-    box.put(Added(pod("c")))
-    await box.take()
-    assert box.has_synced
+    buffer = new_buffer()
+    buffer.put_batch(initial(pod("a"), pod("b")))
+    assert words(await buffer.take()) == "+a@1*"
+    assert words(await buffer.take()) == "+b@1*"
+    assert not buffer.has_synced
+    buffer.put(Added(pod("c")))
+    await buffer.take()
+    assert buffer.has_synced
 
 
-async def test_an_empty_initial_batch_syncs_at_once(
+async def test_an_empty_initial_batch_syncs_immediately(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer()
-    box.put_batch(initial())
-    nursery.start_soon(box.take)
-    await box.wait_until_synced()
+    buffer = new_buffer()
+    buffer.put_batch(initial())
+    nursery.start_soon(buffer.take)
+    await buffer.wait_until_synced()
     nursery.cancel_scope.cancel()
 
 
 async def test_a_batch_takes_one_place_and_is_not_copied(autojump_clock: trio.testing.MockClock) -> None:
-    box = buffer(size=1)
-    box.put_batch(initial(*(pod(str(n)) for n in range(50))))
-    assert box.statistics().buffered == 1
-    assert len(await drain(box)) == 50
+    buffer = new_buffer(size=1)
+    buffer.put_batch(initial(*(pod(str(n)) for n in range(50))))
+    assert buffer.statistics().buffered == 1
+    assert len(await drain(buffer)) == 50
 
 
-async def test_a_relist_behind_an_unread_batch_is_told_object_by_object(
+async def test_a_relist_behind_an_unread_batch_is_merged_object_by_object(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    box = buffer()
-    tell(box, relist(Added(pod("a", 1))))
-    tell(box, relist(Updated(pod("a", 1), pod("a", 2)), Added(pod("b", 2))))
-    tell(box, relist(Updated(pod("a", 2), pod("a", 3))))
-    assert box.statistics().pending_objects == 2
-    assert await drain(box) == ["+a@1", "a@1→2", "+b@2", "a@2→3"]
+    buffer = new_buffer()
+    distribute(buffer, relist(Added(pod("a", 1))))
+    distribute(buffer, relist(Updated(pod("a", 1), pod("a", 2)), Added(pod("b", 2))))
+    distribute(buffer, relist(Updated(pod("a", 2), pod("a", 3))))
+    assert buffer.statistics().pending_objects == 2
+    assert await drain(buffer) == ["+a@1", "a@1→2", "+b@2", "a@2→3"]
 
 
-async def test_a_resync_that_was_held_off_wakes_the_reader_that_waits_for_it(
+async def test_a_held_resync_wakes_the_waiting_listener_when_it_is_released(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    box = buffer(snapshot=(pod("a", 5),))
-    box.hold_resync()
-    assert box.put_batch(resync(pod("a", 1)))
+    buffer = new_buffer(snapshot=(pod("a", 5),))
+    buffer.hold_resync()
+    assert buffer.put_batch(resync(pod("a", 1)))
     taken: list[str] = []
 
     async def read() -> None:
-        taken.append(words(await box.take()))
+        taken.append(words(await buffer.take()))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(read)
         await trio.sleep(1)
         assert taken == []
-        box.release_resync()
+        buffer.release_resync()
     assert taken == ["a@5→5"]
 
 
-async def test_a_resync_behind_an_unread_batch_is_put_off_and_then_read_from_the_store(
+async def test_a_resync_behind_an_unread_batch_is_deferred_and_read_from_the_cache(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     now = pod("a", 5)
-    box = buffer(snapshot=(now,))
-    box.put_batch(resync(pod("a", 1)))
-    box.put_batch(resync(pod("a", 2)))
-    box.put_batch(resync(pod("a", 3)))
-    assert words(await box.take()) == "a@1→1"
-    assert words(await box.take()) == "a@5→5"
-    assert box.statistics().buffered == box.statistics().pending_objects == 0
+    buffer = new_buffer(snapshot=(now,))
+    buffer.put_batch(resync(pod("a", 1)))
+    buffer.put_batch(resync(pod("a", 2)))
+    buffer.put_batch(resync(pod("a", 3)))
+    assert words(await buffer.take()) == "a@1→1"
+    assert words(await buffer.take()) == "a@5→5"
+    assert buffer.statistics().buffered == buffer.statistics().pending_objects == 0
 
 
 async def test_a_relist_into_a_full_buffer_is_merged(autojump_clock: trio.testing.MockClock) -> None:
-    box = buffer(size=1)
-    box.put(Added(pod("x")))
-    tell(box, relist(Added(pod("a", 1))))
-    assert await drain(box) == ["+x@1", "+a@1"]
+    buffer = new_buffer(size=1)
+    buffer.put(Added(pod("x")))
+    distribute(buffer, relist(Added(pod("a", 1))))
+    assert await drain(buffer) == ["+x@1", "+a@1"]
 
 
-async def test_raise_breaks_the_reader_when_the_buffer_is_full(autojump_clock: trio.testing.MockClock) -> None:
-    box = buffer(size=1, overflow="raise")
-    box.put(Added(pod("a")))
-    box.put(Added(pod("b")))
-    assert box.is_broken
-    box.put(Added(pod("c")))  # ignored
-    box.put_batch(initial(pod("d")))
+async def test_raise_breaks_a_full_buffer(autojump_clock: trio.testing.MockClock) -> None:
+    buffer = new_buffer(size=1, overflow="raise")
+    buffer.put(Added(pod("a")))
+    buffer.put(Added(pod("b")))
+    assert buffer.broken_because is not None
+    buffer.put(Added(pod("c")))  # ignored
+    buffer.put_batch(initial(pod("d")))
     with pytest.raises(trio.BrokenResourceError, match="its buffer of 1 notifications is full"):
-        await box.take()
+        await buffer.take()
 
 
-async def test_block_keeps_everything_and_the_writer_waits_until_the_reader_has_caught_up(
+async def test_block_keeps_everything_and_the_writer_waits_for_the_listener(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer(size=1, overflow="block")
+    buffer = new_buffer(size=1, overflow="block")
     states = [pod("a", n) for n in range(1, 5)]
-    box.put(Added(states[0]))
+    buffer.put(Added(states[0]))
     for old, new in pairwise(states):
-        box.put(Updated(old, new))
-    tell(box, relist(Deleted(states[-1])))
+        buffer.put(Updated(old, new))
+    distribute(buffer, relist(Deleted(states[-1])))
     caught_up = trio.Event()
 
     async def write() -> None:
-        await box.wait_for_room()
+        await buffer.wait_for_backlog()
         caught_up.set()
 
     nursery.start_soon(write)
@@ -219,157 +219,156 @@ async def test_block_keeps_everything_and_the_writer_waits_until_the_reader_has_
     for _ in range(4):
         await trio.testing.wait_all_tasks_blocked()
         assert not caught_up.is_set()
-        seen.append(words(await box.take()))
+        seen.append(words(await buffer.take()))
     await caught_up.wait()
-    seen.append(words(await box.take()))
+    seen.append(words(await buffer.take()))
     assert seen == ["+a@1", "a@1→2", "a@2→3", "a@3→4", "-a@4"]
 
 
-async def test_block_cuts_a_reader_off_that_takes_nothing_for_its_patience(
+async def test_block_breaks_a_buffer_whose_listener_takes_nothing_for_its_patience(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    box = buffer(size=1, overflow="block", patience=60)
+    buffer = new_buffer(size=1, overflow="block", patience=60)
     for n in range(3):
-        box.put(Added(pod(str(n))))
+        buffer.put(Added(pod(str(n))))
     began = trio.current_time()
-    await box.wait_for_room()
+    await buffer.wait_for_backlog()
     assert trio.current_time() - began == 60
-    assert box.is_broken
-    assert box.why_broken == "it took no notification for 60 s"
+    assert buffer.broken_because == "it took no notification for 60 s"
     with pytest.raises(trio.BrokenResourceError, match="fell behind: it took no notification for 60 s"):
-        await box.take()
+        await buffer.take()
 
 
-async def test_patience_is_for_one_place_not_for_the_whole_backlog(
+async def test_patience_applies_to_one_notification_not_to_the_whole_backlog(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer(size=1, overflow="block", patience=60)
+    buffer = new_buffer(size=1, overflow="block", patience=60)
     for n in range(5):
-        box.put(Added(pod(str(n))))
+        buffer.put(Added(pod(str(n))))
 
     async def read_slowly() -> None:
         for _ in range(5):
             await trio.sleep(50)
-            await box.take()
+            await buffer.take()
 
     nursery.start_soon(read_slowly)
-    await box.wait_for_room()
-    assert not box.is_broken
+    await buffer.wait_for_backlog()
+    assert buffer.broken_because is None
 
 
 @pytest.mark.parametrize("waiting", [True, False])
-async def test_close_ends_the_reader_and_drops_what_was_unread(
+async def test_close_ends_the_listener_and_drops_unread_notifications(
     waiting: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer()
+    buffer = new_buffer()
     ended = trio.Event()
 
     async def read() -> None:
         with pytest.raises(trio.EndOfChannel):
-            await box.take()
+            await buffer.take()
         ended.set()
 
     if waiting:
         nursery.start_soon(read)
         await trio.testing.wait_all_tasks_blocked()
-        box.close()
+        buffer.close()
     else:
-        box.put(Added(pod("a")))
-        box.close()
+        buffer.put(Added(pod("a")))
+        buffer.close()
         nursery.start_soon(read)
     await ended.wait()
-    box.put(Added(pod("b")))
-    assert box.statistics().buffered == 0 or not waiting
+    buffer.put(Added(pod("b")))
+    assert buffer.statistics().buffered == 0 or not waiting
 
 
-async def test_a_reader_that_waits_is_handed_its_item_and_the_backlog_still_moves(
+async def test_the_backlog_moves_when_a_waiting_listener_gets_its_item_directly(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """The buffer is full then, though something was just taken."""
-    box = buffer(size=2, overflow="block")
+    """The buffer is still full then, although the listener took an item."""
+    buffer = new_buffer(size=2, overflow="block")
     seen: list[str] = []
 
     async def read() -> None:
         while True:
-            seen.append(words(await box.take()))
+            seen.append(words(await buffer.take()))
 
     nursery.start_soon(read)
     await trio.testing.wait_all_tasks_blocked()
     for n in range(8):
-        box.put(Added(pod(str(n))))
-    await box.wait_for_room()
+        buffer.put(Added(pod(str(n))))
+    await buffer.wait_for_backlog()
     await trio.testing.wait_all_tasks_blocked()
     assert seen == [f"+{n}@1" for n in range(8)]
     nursery.cancel_scope.cancel()
 
 
-async def test_a_reader_in_the_middle_of_a_long_batch_is_not_cut_off(
+async def test_patience_does_not_run_out_in_the_middle_of_a_long_batch(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer(size=1, overflow="block", patience=60)
-    box.put_batch(initial(*[pod("a")] * 500))
+    buffer = new_buffer(size=1, overflow="block", patience=60)
+    buffer.put_batch(initial(*[pod("a")] * 500))
 
     async def read_slowly() -> None:
         for _ in range(503):
-            await box.take()
+            await buffer.take()
             await trio.sleep(1)
 
     nursery.start_soon(read_slowly)
     await trio.sleep(1.5)
     for n in range(3):
-        box.put(Added(pod(str(n))))
-    await box.wait_for_room()
-    assert not box.is_broken
+        buffer.put(Added(pod(str(n))))
+    await buffer.wait_for_backlog()
+    assert buffer.broken_because is None
 
 
-async def test_a_reader_that_is_closed_half_way_has_not_synced(autojump_clock: trio.testing.MockClock) -> None:
-    box = buffer()
-    box.put_batch(initial(pod("a"), pod("b")))
-    await box.take()
-    box.close()
+async def test_a_buffer_closed_before_the_last_initial_object_has_not_synced(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    buffer = new_buffer()
+    buffer.put_batch(initial(pod("a"), pod("b")))
+    await buffer.take()
+    buffer.close()
     with pytest.raises(trio.EndOfChannel):
-        await box.take()
-    assert not box.has_synced
+        await buffer.take()
+    assert not buffer.has_synced
     with pytest.raises(trio.ClosedResourceError, match="before it had synced"):
-        await box.wait_until_synced()
+        await buffer.wait_until_synced()
 
 
 @pytest.mark.parametrize("overflow", ["coalesce", "block", "raise"])
-async def test_resyncs_do_not_stack_up_before_a_stuck_reader(
+async def test_resyncs_do_not_accumulate_for_a_stuck_listener(
     overflow: str, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer(size=3, overflow=overflow, snapshot=(pod("a", 9),))
-    box.put_batch(initial(pod("a", 1)))
+    buffer = new_buffer(size=3, overflow=overflow, snapshot=(pod("a", 9),))
+    buffer.put_batch(initial(pod("a", 1)))
     for n in range(100):
-        box.put_batch(resync(pod("a", n)))
-    assert await drain(box) == ["+a@1*", "a@9→9"]
+        buffer.put_batch(resync(pod("a", n)))
+    assert await drain(buffer) == ["+a@1*", "a@9→9"]
 
 
-async def test_close_releases_a_writer_that_waits(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
-) -> None:
-    box = buffer(size=1, overflow="block")
-    box.put(Added(pod("a")))
-    box.put(Added(pod("b")))
-    nursery.start_soon(box.wait_for_room)
+async def test_close_wakes_a_waiting_writer(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    buffer = new_buffer(size=1, overflow="block")
+    buffer.put(Added(pod("a")))
+    buffer.put(Added(pod("b")))
+    nursery.start_soon(buffer.wait_for_backlog)
     await trio.testing.wait_all_tasks_blocked()
-    box.close()
+    buffer.close()
 
 
-async def test_a_cancelled_reader_loses_nothing(autojump_clock: trio.testing.MockClock) -> None:
-    box = buffer()
+async def test_a_cancelled_take_loses_nothing(autojump_clock: trio.testing.MockClock) -> None:
+    buffer = new_buffer()
     with trio.CancelScope() as scope:
         scope.cancel()
-        await box.take()
-    box.put(Added(pod("a")))
-    assert await drain(box) == ["+a@1"]
+        await buffer.take()
+    buffer.put(Added(pod("a")))
+    assert await drain(buffer) == ["+a@1"]
 
 
-async def test_a_reader_checkpoints_even_when_something_is_always_ready(
+async def test_take_checkpoints_even_when_something_is_always_ready(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    box = buffer(size=4_000)
-    box.put_batch(initial(*[pod("a")] * 5_000))
+    buffer = new_buffer(size=4_000)
+    buffer.put_batch(initial(*[pod("a")] * 5_000))
     others_ran = 0
 
     async def other() -> None:
@@ -380,7 +379,7 @@ async def test_a_reader_checkpoints_even_when_something_is_always_ready(
 
     nursery.start_soon(other)
     for _ in range(5_000):
-        await box.take()
+        await buffer.take()
     assert others_ran >= 3
     nursery.cancel_scope.cancel()
 
@@ -388,12 +387,12 @@ async def test_a_reader_checkpoints_even_when_something_is_always_ready(
 @pytest.mark.parametrize(
     ("options", "message"), [((0, "coalesce"), "buffer_size must be at least 1"), ((1, "drop"), "overflow must be")]
 )
-def test_wrong_options_are_refused(options: tuple[int, str], message: str) -> None:
+def test_invalid_options_are_rejected(options: tuple[int, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        buffer(*options)
+        new_buffer(*options)
 
 
-# --- whatever happens, a reader sees a subsequence of each object's states, and the last one ---
+# --- a listener always receives a subsequence of each object's states that ends with the newest ---
 
 STEPS = st.lists(
     st.one_of(
@@ -410,52 +409,52 @@ STEPS = st.lists(
 
 @settings(max_examples=300)
 @given(STEPS, st.integers(1, 4))
-def test_a_coalescing_reader_is_never_told_of_states_out_of_order(steps: list[tuple[str, str]], size: int) -> None:
+def test_a_coalescing_listener_never_receives_states_out_of_order(steps: list[tuple[str, str]], size: int) -> None:
     trio.run(drive, steps, size, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 async def drive(steps: list[tuple[str, str]], size: int) -> None:
     store: dict[str, Pod] = {}
     known: dict[str, Pod] = {}
-    box = ListenerBuffer(lambda: tuple(store.values()), buffer_size=size)
-    box.put_batch(initial())
+    buffer = ListenerBuffer(lambda: tuple(store.values()), buffer_size=size)
+    buffer.put_batch(initial())
 
-    def check(told: Notification[Pod]) -> None:
-        if isinstance(told, Added):
-            assert told.object.name not in known
-            known[told.object.name] = told.object
-        elif isinstance(told, Updated):
-            assert known[told.old.name] is told.old
-            assert int(told.new.resource_version) >= int(told.old.resource_version)
-            known[told.new.name] = told.new
+    def check(taken: Notification[Pod]) -> None:
+        if isinstance(taken, Added):
+            assert taken.object.name not in known
+            known[taken.object.name] = taken.object
+        elif isinstance(taken, Updated):
+            assert known[taken.old.name] is taken.old
+            assert int(taken.new.resource_version) >= int(taken.old.resource_version)
+            known[taken.new.name] = taken.new
         else:
-            del known[told.object.name]
+            del known[taken.object.name]
 
     for version, (what, name) in enumerate(steps):
         old = store.get(name)
         if what == "read":
-            if (told := await ready(box)) is not None:
-                check(told)
+            if (taken := await take_ready(buffer)) is not None:
+                check(taken)
         elif what == "resync":
-            box.put_batch(resync(*store.values()))
+            buffer.put_batch(resync(*store.values()))
         elif what == "delete":
             if old is not None:
                 del store[name]
-                box.put(Deleted(old))
+                buffer.put(Deleted(old))
         else:
             new = store[name] = pod(name, version, uid=f"{name}-{version}" if what == "recreate" else "u")
             changes: list[Notification[Pod]] = [Added(new)] if old is None else [Updated(old, new)]
             if old is not None and what == "recreate":
                 changes = [Deleted(old), Added(new)]
             if what == "relist":
-                tell(box, relist(*changes))
+                distribute(buffer, relist(*changes))
             else:
                 for change in changes:
-                    box.put(change)
-        statistics = box.statistics()
+                    buffer.put(change)
+        statistics = buffer.statistics()
         assert statistics.buffered <= size
         assert statistics.pending_objects <= 4
-    while (told := await ready(box)) is not None:
-        check(told)
+    while (taken := await take_ready(buffer)) is not None:
+        check(taken)
     assert known == store
-    assert box.has_synced
+    assert buffer.has_synced

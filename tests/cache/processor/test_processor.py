@@ -1,4 +1,4 @@
-"""Handlers: filters, removal, what is counted, and who waits for whom; on a scripted list and watch, in virtual time.
+"""Handlers: filters, removal, statistics, and waiting; with a scripted list and watch, in virtual time.
 
 Against client-go's ``shared_informer_test.go``, ``typed_test.go`` and ``synctrack``.
 """
@@ -32,7 +32,7 @@ from trioformer.cache import (
     Updated,
 )
 from trioformer.cache.processor._listener_buffer import ListenerBuffer
-from trioformer.cache.processor._notifications import call_of, name_of
+from trioformer.cache.processor._notifications import call_handler, handler_name
 from trioformer.errors import ExpiredError
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
@@ -52,7 +52,7 @@ def on(node: str, name: str, version: int, uid: str | None = None) -> Pod:
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "seen"),
     [
         ([modified(on("n1", "a", 2))], ["+a@1*", "a@1→2"]),
         ([modified(on("n2", "a", 2))], ["+a@1*", "-a@1"]),
@@ -66,14 +66,14 @@ def on(node: str, name: str, version: int, uid: str | None = None) -> Pod:
         ([modified(on("n1", "a", 2, uid="another"))], ["+a@1*", "-a@1?", "+a@2"]),
         ([modified(on("n2", "a", 2, uid="another"))], ["+a@1*", "-a@1?"]),
         ([modified(on("n1", "b", 2, uid="another"))], ["+a@1*", "+b@2"]),
-        # The last state is outside, and the change to it was never told; client-go says nothing of the deletion.
+        # The last state does not match, and was never delivered; client-go does not deliver the deletion.
         ([deleted(on("n2", "a", 2))], ["+a@1*", "-a@2"]),
-        # The last state is inside, but the handler never knew the object; client-go tells it of the deletion.
+        # The last state matches, but the handler does not know the object; client-go delivers the deletion.
         ([deleted(on("n1", "b", 2))], ["+a@1*"]),
     ],
 )
 async def test_a_filter_turns_changes_across_it_into_additions_and_deletions(
-    steps: list[list[object]], told: list[str], nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+    steps: list[list[object]], seen: list[str], nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestTypedFilteringResourceEventHandler"""
     source = ScriptedListWatch([listing(on("n1", "a", 1), on("n2", "b", 1))], [[1.0, *steps, None]])  # type: ignore[list-item]  # lists of events
@@ -83,10 +83,10 @@ async def test_a_filter_turns_changes_across_it_into_additions_and_deletions(
     await nursery.start(informer.run)
     await registration.wait_until_synced()
     await trio.sleep(10)
-    assert recorder.seen == told
+    assert recorder.seen == seen
 
 
-async def test_a_deletion_that_a_relist_finds_passes_the_filter_as_a_stale_one(
+async def test_a_deletion_found_by_a_relist_passes_the_filter_as_stale(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     first = listing(on("n1", "a", 1), on("n2", "b", 1), on("n1", "c", 1))
@@ -99,7 +99,7 @@ async def test_a_deletion_that_a_relist_finds_passes_the_filter_as_a_stale_one(
     assert recorder.seen == ["+a@1*", "+c@1*", "-a@1?", "+b@5", "-c@1"]
 
 
-async def test_a_resync_passes_the_filter_for_what_is_inside(
+async def test_a_resync_passes_the_filter_for_matching_objects(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(on("n1", "a", 1), on("n2", "b", 1))]), resync_period=10)
@@ -110,10 +110,10 @@ async def test_a_resync_passes_the_filter_for_what_is_inside(
     assert recorder.seen == ["+a@1*", "a@1→1", "a@1→1"]
 
 
-async def test_a_filter_sees_deletions_through_merged_notifications(
+async def test_a_filter_passes_on_deletions_that_merging_hides(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """What is merged hides the change out of the filter, and the last state alone would hide the deletion."""
+    """Merging hides the state that no longer matches, and the last state alone would hide the deletion."""
     steps = [
         modified(on("n2", "a", 2)),
         deleted(on("n2", "a", 3)),
@@ -138,7 +138,7 @@ async def test_a_filter_sees_deletions_through_merged_notifications(
     assert recorder.seen == ["+a@1*", "-a@1"]
 
 
-async def test_each_registration_of_a_filter_remembers_for_itself(
+async def test_each_registration_of_a_filter_has_its_own_record(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     source = ScriptedListWatch([listing(on("n1", "a", 1))], [[10.0, modified(on("n2", "a", 2)), None]])
@@ -153,7 +153,7 @@ async def test_each_registration_of_a_filter_remembers_for_itself(
     assert recorder.seen == ["+a@1*", "+a@1*", "-a@1", "-a@1"]
 
 
-async def test_a_predicate_that_raises_is_an_error_of_the_handler(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_exception_of_a_predicate_is_an_error_of_the_handler(autojump_clock: trio.testing.MockClock) -> None:
     def broken(obj: Pod) -> bool:
         raise ValueError("no such thing")
 
@@ -166,7 +166,7 @@ async def test_a_predicate_that_raises_is_an_error_of_the_handler(autojump_clock
     assert note.endswith("of informer Pod, on Added Pod default/a")
 
 
-async def test_an_object_whose_predicate_raised_stays_where_it_was(
+async def test_an_object_keeps_its_filter_result_when_the_predicate_raises(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     def fails_at_2(obj: Pod) -> bool:
@@ -196,7 +196,7 @@ async def test_an_object_whose_predicate_raised_stays_where_it_was(
     assert (registration.statistics().failed, registration.statistics().failed_initial) == (2, 0)
 
 
-async def test_an_object_that_the_handler_failed_on_counts_as_told(
+async def test_a_filtered_handler_knows_an_object_that_it_failed_on(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     class Picky(Recorder):
@@ -214,12 +214,12 @@ async def test_an_object_that_the_handler_failed_on_counts_as_told(
     assert picky.seen == ["-a@2"]
 
 
-def test_a_filter_is_named_after_the_handler_behind_it() -> None:
+def test_a_filter_is_named_after_the_wrapped_handler() -> None:
     """client-go: TestNameForHandler"""
-    assert name_of(Recorder()) == "Recorder"
+    assert handler_name(Recorder()) == "Recorder"
     handler = FilteringHandler(is_on_n1, FilteringHandler(is_on_n1, Recorder()))
-    assert name_of(handler) == "FilteringHandler(FilteringHandler(Recorder))"
-    assert repr(handler).startswith("<FilteringHandler before <FilteringHandler before Recorder(")
+    assert handler_name(handler) == "FilteringHandler(FilteringHandler(Recorder))"
+    assert repr(handler).startswith("<FilteringHandler for <FilteringHandler for Recorder(")
 
 
 STEPS = st.lists(
@@ -233,7 +233,7 @@ STEPS = st.lists(
 
 @attrs.define(eq=False)
 class Replayer(ResourceEventHandler[Pod]):
-    """Keeps what it is told, and refuses what does not follow from it."""
+    """Keeps its own copy of the objects, and fails on a notification that is not consistent with it."""
 
     known: dict[str, Pod] = attrs.field(factory=dict)
 
@@ -250,7 +250,9 @@ class Replayer(ResourceEventHandler[Pod]):
 
 
 @given(STEPS, st.integers(1, 3))
-def test_behind_a_filter_there_is_always_what_is_inside_it(steps: list[tuple[str, str | int]], size: int) -> None:
+def test_a_filtered_handler_always_knows_exactly_the_matching_objects(
+    steps: list[tuple[str, str | int]], size: int
+) -> None:
     async def play() -> None:
         store: dict[str, Pod] = {}
         buffer = ListenerBuffer(lambda: tuple(store.values()), buffer_size=size)
@@ -260,7 +262,7 @@ def test_behind_a_filter_there_is_always_what_is_inside_it(steps: list[tuple[str
             if isinstance(which, int):
                 with trio.move_on_after(1):
                     for _ in range(which):
-                        await call_of(handler, await buffer.take())
+                        await call_handler(handler, await buffer.take())
                 continue
             old = store.pop(which, None)
             if what == "delete":
@@ -288,24 +290,24 @@ async def test_handlers_and_filters_are_typed_by_their_kind(
 ) -> None:
     """client-go: TestTypedSharedIndexInformerAddTypedEventHandler
 
-    A deletion that was missed comes as an object of the kind, not as a tombstone to be unwrapped.
+    A missed deletion is delivered as an object of the kind, not as a tombstone.
     """
     informer = SharedInformer(ScriptedListWatch([listing(pod("a", 1)), listing(version=2)], [[1.0, EXPIRED]]))
-    told: list[tuple[Pod, bool]] = []
+    deletions: list[tuple[Pod, bool]] = []
 
     class Typed(ResourceEventHandler[Pod]):
         async def on_delete(self, obj: Pod, *, is_stale: bool) -> None:
-            told.append((assert_type(obj, Pod), is_stale))
+            deletions.append((assert_type(obj, Pod), is_stale))
 
     registration = informer.add_event_handler(FilteringHandler(lambda obj: bool(assert_type(obj, Pod).name), Typed()))
     assert_type(registration, HandlerRegistration[Pod])
     await nursery.start(informer.run)
     await trio.sleep(60)
-    assert [(type(obj), obj.name, is_stale) for obj, is_stale in told] == [(Pod, "a", True)]
+    assert [(type(obj), obj.name, is_stale) for obj, is_stale in deletions] == [(Pod, "a", True)]
 
 
 @pytest.mark.parametrize("by_relist", [False, True])
-async def test_the_key_of_what_is_gone_is_that_of_what_was_there(
+async def test_a_deleted_object_has_the_key_of_the_cached_object(
     by_relist: bool, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestDeletedObjectGetKey, TestDeletionHandlingObjectToName"""
@@ -329,7 +331,7 @@ async def test_the_key_of_what_is_gone_is_that_of_what_was_there(
 
 @attrs.define(eq=False)
 class Slow(ResourceEventHandler[Pod]):
-    """Takes its time for every addition."""
+    """A handler whose ``on_add`` takes some seconds."""
 
     seconds: float = 5.0
     began: list[str] = attrs.field(factory=list)
@@ -345,7 +347,7 @@ class Slow(ResourceEventHandler[Pod]):
 
 
 async def running(nursery: trio.Nursery, handler: ResourceEventHandler[Pod]) -> HandlerRegistration[Pod]:
-    """A handler of an informer of two pods that has been called for the first."""
+    """Run an informer of two pods until the handler's first call has started."""
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
     registration = informer.add_event_handler(handler)
     await nursery.start(informer.run)
@@ -353,7 +355,7 @@ async def running(nursery: trio.Nursery, handler: ResourceEventHandler[Pod]) -> 
     return registration
 
 
-async def test_of_two_handlers_the_one_that_is_removed_is_gone_and_the_other_stays(
+async def test_removing_one_of_two_handlers_leaves_the_other(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestSharedInformerRemoveHandler"""
@@ -383,7 +385,7 @@ async def test_remove_returns_while_a_call_runs(nursery: trio.Nursery, autojump_
     assert (slow.began, slow.ended) == (["a"], ["a"])
 
 
-async def test_aclose_returns_when_the_running_call_has_returned_and_there_is_no_other(
+async def test_aclose_waits_for_the_running_call_and_no_other_call_follows(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestRemoveEventHandler_SynchronousShutdown"""
@@ -412,7 +414,7 @@ async def test_aclose_waits_for_on_error_too(nursery: trio.Nursery, autojump_clo
     assert (trio.current_time(), registration.statistics().calls) == (7, 1)
 
 
-async def test_whoever_is_cancelled_while_closing_has_removed_all_the_same(
+async def test_a_cancelled_aclose_still_removes_the_handler(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     slow = Slow()
@@ -421,10 +423,12 @@ async def test_whoever_is_cancelled_while_closing_has_removed_all_the_same(
         await registration.aclose()
     assert scope.cancelled_caught
     await trio.sleep(10)
-    assert (slow.began, slow.ended) == (["a"], ["a"]), "the call went on to its end, and there was no other"
+    assert (slow.began, slow.ended) == (["a"], ["a"]), "the call continued to its end, and there was no other call"
 
 
-async def test_many_may_close_at_once(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+async def test_several_tasks_may_close_a_registration_at_the_same_time(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
     registration = await running(nursery, Slow())
     async with trio.open_nursery() as closing:
         for _ in range(3):
@@ -460,7 +464,7 @@ async def test_closing_never_hangs(when: str, autojump_clock: trio.testing.MockC
     assert recorder.seen == ([] if when == "before the start" else ["+a@1*"])
 
 
-async def test_a_handler_added_after_the_start_is_closed_before_its_task_begins(
+async def test_a_late_handler_can_be_closed_before_its_task_starts(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestShutDownEventHandler_Lifecycles"""
@@ -475,7 +479,7 @@ async def test_a_handler_added_after_the_start_is_closed_before_its_task_begins(
     assert trio.lowlevel.current_statistics().tasks_living == tasks
 
 
-async def test_a_handler_that_closes_itself_only_removes(
+async def test_a_handler_that_closes_itself_is_only_removed(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     slow = Slow()
@@ -493,7 +497,7 @@ async def test_a_handler_that_closes_itself_only_removes(
     assert (slow.began, slow.ended) == (["a"], ["a"])
 
 
-async def test_a_task_that_the_handler_waits_for_may_close_it_too(
+async def test_a_child_task_of_a_call_may_close_the_handler(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     slow = Slow()
@@ -510,10 +514,10 @@ async def test_a_task_that_the_handler_waits_for_may_close_it_too(
     assert (slow.began, slow.ended) == (["a"], ["a"])
 
 
-async def test_a_task_that_the_handler_only_started_waits_for_its_call(
+async def test_a_task_started_in_another_nursery_waits_for_the_call_when_it_closes(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """It inherits the handler's context, and yet the handler does not wait for it."""
+    """It inherits the handler's context, but the handler's call does not wait for it."""
     slow = Slow()
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
     closed_at: list[float] = []
@@ -533,7 +537,7 @@ async def test_a_task_that_the_handler_only_started_waits_for_its_call(
     assert slow.ended == ["a"]
 
 
-async def test_handlers_that_close_each_other_both_end(
+async def test_handlers_that_close_each_other_all_end(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
@@ -575,7 +579,7 @@ async def test_a_handler_closes_another_and_waits_for_it(
     assert ended == [["a"]]
 
 
-async def test_a_handler_that_waits_no_longer_for_another_may_be_waited_for_by_it(
+async def test_a_handler_may_wait_for_one_that_has_stopped_waiting_for_it(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]))
@@ -598,7 +602,7 @@ async def test_a_handler_that_waits_no_longer_for_another_may_be_waited_for_by_i
     assert closed_at == [10]
 
 
-async def test_a_registration_that_is_kept_keeps_no_cache(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_kept_registration_does_not_keep_the_cache_alive(autojump_clock: trio.testing.MockClock) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
     registration = informer.add_event_handler(Slow())
     async with trio.open_nursery() as nursery:
@@ -615,12 +619,12 @@ async def test_a_registration_that_is_kept_keeps_no_cache(autojump_clock: trio.t
         await registration.wait_until_synced()
 
 
-async def test_a_registration_removes_itself_and_nothing_of_another_informer(
+async def test_removing_a_registration_does_not_affect_another_informer(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestSharedInformerRemoveForeignHandler
 
-    A registration knows its informer, so it cannot be handed to another; even the same handler in both stays apart.
+    A registration belongs to its informer, so it cannot be passed to another; this holds for the same handler in both.
     """
     steps = [5.0, modified(pod("a", 2)), None]
     one, other = (SharedInformer(ScriptedListWatch([listing(pod("a"))], [list(steps)])) for _ in range(2))
@@ -636,7 +640,7 @@ async def test_a_registration_removes_itself_and_nothing_of_another_informer(
     assert recorder.seen == ["+a@1*", "+a@1*", "a@1→2"]
 
 
-async def test_what_was_removed_holds_neither_objects_nor_the_handler(
+async def test_a_removed_registration_holds_neither_objects_nor_the_handler(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     held = modified(pod("a", 2))
@@ -650,7 +654,7 @@ async def test_what_was_removed_holds_neither_objects_nor_the_handler(
     registration.remove()
     assert registration.statistics().buffer.buffered == 0
     after = sys.getrefcount(held[0].object)
-    assert after == before - 2, "as the new state of one notification, and the old of another"
+    assert after == before - 2, "the new state of one notification, and the old state of another"
     await trio.sleep(10)
     handler = weakref.ref(slow)
     del slow
@@ -660,7 +664,7 @@ async def test_what_was_removed_holds_neither_objects_nor_the_handler(
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_handlers_that_come_and_go_at_random_leave_nothing_behind(
+async def test_handlers_added_and_removed_at_random_leave_no_task(
     seed: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestSharedInformerHandlerAbuse"""
@@ -673,9 +677,9 @@ async def test_handlers_that_come_and_go_at_random_leave_nothing_behind(
     steady = Recorder()
     informer.add_event_handler(steady, resync_period=0)
     tasks_before = trio.lowlevel.current_statistics().tasks_living
-    everyone: list[tuple[Replayer, HandlerRegistration[Pod]]] = []
+    registrations: list[tuple[Replayer, HandlerRegistration[Pod]]] = []
 
-    async def come_and_go(rng: random.Random) -> None:
+    async def add_and_remove(rng: random.Random) -> None:
         mine: list[HandlerRegistration[Pod]] = []
         for _ in range(40):
             await trio.sleep(rng.choice((0.0, 0.0, 0.05, 0.3)))
@@ -688,7 +692,7 @@ async def test_handlers_that_come_and_go_at_random_leave_nothing_behind(
                     overflow=overflow,  # type: ignore[arg-type]  # one of the three words
                 )
                 mine.append(registration)
-                everyone.append((replayer, registration))
+                registrations.append((replayer, registration))
             elif mine:
                 registration = mine.pop(rng.randrange(len(mine)))
                 if rng.random() < 0.5:
@@ -698,13 +702,13 @@ async def test_handlers_that_come_and_go_at_random_leave_nothing_behind(
         for registration in mine:
             await registration.aclose()
 
-    async with trio.open_nursery() as informing:
-        await informing.start(informer.run)
+    async with trio.open_nursery() as informers:
+        await informers.start(informer.run)
         await trio.testing.wait_all_tasks_blocked()
         tasks = trio.lowlevel.current_statistics().tasks_living
         async with trio.open_nursery() as abusers:
             for number in range(4):
-                abusers.start_soon(come_and_go, random.Random(f"{seed}.{number}"))
+                abusers.start_soon(add_and_remove, random.Random(f"{seed}.{number}"))
         await trio.testing.wait_all_tasks_blocked()
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         assert informer.statistics().handlers_and_subscriptions == 1
@@ -712,22 +716,22 @@ async def test_handlers_that_come_and_go_at_random_leave_nothing_behind(
         await informer.add_event_handler(survivor).wait_until_synced()
         await trio.sleep(60)
         assert survivor.known == {key_of(obj): obj for obj in informer.lister}
-        informing.cancel_scope.cancel()
-    assert len(steady.seen) >= 390, "nobody was in the way of the handler that stayed"
-    assert len(everyone) > 50
+        informers.cancel_scope.cancel()
+    assert len(steady.seen) >= 390, "the other handlers did not delay the one that stayed"
+    assert len(registrations) > 50
     await trio.testing.wait_all_tasks_blocked()
     assert trio.lowlevel.current_statistics().tasks_living == tasks_before
 
 
-# --- what is counted, and who has synced ---
+# --- statistics and sync ---
 
 
-async def test_a_handlers_statistics_tell_of_its_calls(
+async def test_the_statistics_of_a_handler_count_its_calls(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestEventPanics
 
-    Every failure is reported, the next item is still delivered, and the handler syncs.
+    Every failure is reported, the next notification is still delivered, and the handler syncs.
     """
     informer = SharedInformer(
         ScriptedListWatch([listing(*(pod(name) for name in "abcde"))], [[9.0, added(pod("f", 2)), None]])
@@ -767,12 +771,12 @@ async def test_a_handlers_statistics_tell_of_its_calls(
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-async def test_a_handler_has_synced_when_the_list_is_there_and_no_object_of_it_is_unfinished(
+async def test_a_handler_has_synced_when_it_has_processed_the_whole_list(
     count: int, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestBasicLogic, TestAsyncLocking, TestSingleFileCounting, TestSingleFile"""
     pods = [pod(f"p{number}") for number in range(count)]
-    asked_inside: list[bool] = []
+    synced_inside: list[bool] = []
 
     class Source(ScriptedListWatch):
         async def list(self, **options: object) -> object:  # type: ignore[override]  # passes on whatever it is given
@@ -781,22 +785,22 @@ async def test_a_handler_has_synced_when_the_list_is_there_and_no_object_of_it_i
 
     class Asking(ResourceEventHandler[Pod]):
         async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-            asked_inside.append(registration.has_synced)
+            synced_inside.append(registration.has_synced)
             await trio.sleep(1)
-            asked_inside.append(registration.has_synced)
+            synced_inside.append(registration.has_synced)
 
     informer = SharedInformer(Source([listing(*pods)], [[1.5, modified(pod("p0", 2)), None]]))
     registration = informer.add_event_handler(Asking())
     nursery.start_soon(informer.run)
     await trio.sleep(2)
-    assert not registration.has_synced, "the handler has nothing to do, but upstream is not done"
+    assert not registration.has_synced, "the handler has nothing to do, but the list is not complete"
     await registration.wait_until_synced()
     assert trio.current_time() == 3 + count
     assert registration.has_synced
-    assert asked_inside == [False, False] * count
+    assert synced_inside == [False, False] * count
 
 
-async def test_a_handler_that_waits_for_its_own_sync_is_told_so(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_handler_cannot_wait_for_its_own_sync(autojump_clock: trio.testing.MockClock) -> None:
     class Waiting(ResourceEventHandler[Pod]):
         async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
             await registration.wait_until_synced()
@@ -804,21 +808,21 @@ async def test_a_handler_that_waits_for_its_own_sync_is_told_so(autojump_clock: 
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
     registration = informer.add_event_handler(Waiting())
     with pytest.RaisesGroup(
-        pytest.RaisesExc(RuntimeError, match="Waiting of informer Pod waits for its own sync inside")
+        pytest.RaisesExc(RuntimeError, match="Waiting of informer Pod cannot wait for its own sync inside")
     ):
         await informer.run()
 
 
-async def test_a_task_of_the_handler_that_waits_for_its_sync_is_told_so(
+async def test_a_child_task_of_a_call_cannot_wait_for_the_handlers_sync(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    told: list[str] = []
+    errors: list[str] = []
 
     async def wait() -> None:
         try:
             await registration.wait_until_synced()
         except RuntimeError as error:
-            told.append(str(error))
+            errors.append(str(error))
 
     async def begin() -> None:
         async with trio.open_nursery() as inner:
@@ -828,11 +832,11 @@ async def test_a_task_of_the_handler_that_waits_for_its_sync_is_told_so(
     registration = informer.add_event_handler(Slow(inside=begin))
     await nursery.start(informer.run)
     await trio.sleep(20)
-    assert len(told) == 1
+    assert len(errors) == 1
     assert registration.has_synced
 
 
-async def test_a_handler_may_wait_for_its_sync_when_it_has_it_and_for_anothers(
+async def test_a_handler_may_wait_for_its_past_sync_and_for_that_of_another(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = SharedInformer(ScriptedListWatch([listing(pod("a"))], [[20.0, added(pod("b", 2)), None]]))
@@ -851,24 +855,24 @@ async def test_a_handler_may_wait_for_its_sync_when_it_has_it_and_for_anothers(
 
 
 @pytest.mark.parametrize("overflow", ["coalesce", "block"])
-async def test_an_informer_can_refuse_a_wait_inside_one_of_its_handlers(
+async def test_a_wait_inside_a_handler_of_the_informer_is_rejected(
     overflow: Overflow, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, other = (SharedInformer(ScriptedListWatch([listing(pod("a"))])) for _ in range(2))
-    informer._processor.refuse_inside_handler("the end of the world")
-    refused: list[str] = []
+    informer._processor.raise_if_inside_handler("the cache")
+    errors: list[str] = []
 
     async def ask() -> None:
-        other._processor.refuse_inside_handler("the end of the world")
+        other._processor.raise_if_inside_handler("the cache")
         for only_blocking in (False, True):
             try:
-                informer._processor.refuse_inside_handler("the end of the world", only_blocking=only_blocking)
+                informer._processor.raise_if_inside_handler("the cache", only_blocking=only_blocking)
             except RuntimeError as error:
-                refused.append(str(error))
+                errors.append(str(error))
 
     informer.add_event_handler(Slow(inside=ask), overflow=overflow)
     await nursery.start(informer.run)
     await trio.sleep(20)
-    assert len(refused) == {"coalesce": 1, "block": 2}[overflow]
-    expected = "handler Slow of informer Pod waits for the end of the world inside a call, and it may not come before"
-    assert {text.startswith(expected) for text in refused} == {True}
+    assert len(errors) == {"coalesce": 1, "block": 2}[overflow]
+    expected = "handler Slow of informer Pod cannot wait for the cache inside a call, which may have to return first"
+    assert {text.startswith(expected) for text in errors} == {True}

@@ -452,7 +452,7 @@ async def test_a_version_need_not_be_a_number(version: str, autojump_clock: trio
     async with following(server) as seen:
         assert seen.notifications == [f"+a@{version}*", f"a@{version}→{version}.2"]
         assert server.asked == [("list", "0"), ("watch", f"{version}.1"), ("watch", f"{version}.2")]
-        with pytest.raises(ValueError, match="is no number"):
+        with pytest.raises(ValueError, match="is not a number"):
             await seen.informer.wait_until_at_least("5")
 
 

@@ -1,4 +1,4 @@
-"""The queue between reflector and process loop.
+"""The queue between the reflector and the process loop.
 
 Against client-go's ``delta_fifo_test.go`` and ``the_real_fifo_test.go``.
 """
@@ -56,7 +56,7 @@ async def test_a_deletion_of_an_object_known_only_to_the_queue_is_kept() -> None
     assert await popped(queue) == {"default/a": [(DeltaType.ADDED, "1"), (DeltaType.DELETED, "2")]}
 
 
-async def test_a_deletion_behind_a_list_is_kept_since_the_list_may_bring_the_object() -> None:
+async def test_a_deletion_after_a_pending_list_is_kept() -> None:
     queue = fifo()
     queue.replace([pod("a", 1)], "1")
     queue.delete(pod("a", 2))
@@ -64,7 +64,7 @@ async def test_a_deletion_behind_a_list_is_kept_since_the_list_may_bring_the_obj
     assert await popped(queue) == {"default/a": [(DeltaType.DELETED, "2")]}
 
 
-async def test_a_list_comes_after_what_was_pending_and_before_what_follows() -> None:
+async def test_a_list_is_popped_after_earlier_and_before_later_changes() -> None:
     """client-go: TestRealFIFO_ReplaceAtomic"""
     queue = fifo()
     queue.add(pod("a", 1))
@@ -77,7 +77,7 @@ async def test_a_list_comes_after_what_was_pending_and_before_what_follows() -> 
     assert await popped(queue) == {"default/b": [(DeltaType.UPDATED, "3")]}
 
 
-async def test_a_resync_behind_a_resync_is_one_and_behind_a_change_is_another() -> None:
+async def test_consecutive_resyncs_are_one_unless_a_change_is_between_them() -> None:
     """client-go: TestRealFIFO_ResyncAtomic"""
     queue = fifo()
     queue.resync()
@@ -88,7 +88,7 @@ async def test_a_resync_behind_a_resync_is_one_and_behind_a_change_is_another() 
     assert len(queue) == 0
 
 
-async def test_a_waiting_reader_wakes_for_each_kind_of_write(nursery: trio.Nursery) -> None:
+async def test_each_kind_of_write_wakes_a_waiting_consumer(nursery: trio.Nursery) -> None:
     queue = fifo()
     got: list[object] = []
 
@@ -103,7 +103,7 @@ async def test_a_waiting_reader_wakes_for_each_kind_of_write(nursery: trio.Nurse
     assert got == [Deltas, Sync, Replaced]
 
 
-async def test_close_gives_a_waiting_reader_an_end_and_refuses_writes(nursery: trio.Nursery) -> None:
+async def test_close_ends_a_waiting_consumer_and_rejects_writes(nursery: trio.Nursery) -> None:
     """client-go: TestRealFIFO_PopShouldUnblockWhenClosed, TestDeltaFIFO_PopShouldUnblockWhenClosed"""
     queue = fifo()
 
@@ -123,7 +123,7 @@ async def test_close_gives_a_waiting_reader_an_end_and_refuses_writes(nursery: t
         queue.resync()
 
 
-async def test_what_was_pending_at_close_is_still_popped() -> None:
+async def test_changes_that_are_pending_at_close_are_still_popped() -> None:
     queue = fifo()
     queue.add(pod("a"))
     queue.close()
@@ -132,25 +132,25 @@ async def test_what_was_pending_at_close_is_still_popped() -> None:
         await queue.pop()
 
 
-async def test_a_writer_waits_when_too_much_is_pending_and_goes_on_when_it_was_taken(nursery: trio.Nursery) -> None:
+async def test_a_writer_waits_until_fewer_than_max_pending_changes_are_pending(nursery: trio.Nursery) -> None:
     queue = fifo(max_pending=2)
     await queue.wait_for_room()
     queue.add(pod("a"))
     queue.add(pod("b"))
-    went_on = trio.Event()
+    resumed = trio.Event()
 
     async def write() -> None:
         await queue.wait_for_room()
-        went_on.set()
+        resumed.set()
 
     nursery.start_soon(write)
     await trio.testing.wait_all_tasks_blocked()
-    assert not went_on.is_set()
+    assert not resumed.is_set()
     await queue.pop()
-    await went_on.wait()
+    await resumed.wait()
 
 
-async def test_close_releases_a_writer_that_waits_for_room(nursery: trio.Nursery) -> None:
+async def test_close_wakes_a_writer_that_waits_for_room(nursery: trio.Nursery) -> None:
     queue = fifo(max_pending=1)
     queue.add(pod("a"))
     nursery.start_soon(queue.wait_for_room)
@@ -158,7 +158,7 @@ async def test_close_releases_a_writer_that_waits_for_room(nursery: trio.Nursery
     queue.close()
 
 
-async def test_cancelling_a_waiting_reader_loses_nothing(nursery: trio.Nursery) -> None:
+async def test_cancelling_a_waiting_consumer_loses_nothing(nursery: trio.Nursery) -> None:
     queue = fifo()
     with trio.CancelScope() as scope:
         scope.cancel()
@@ -172,8 +172,8 @@ def test_a_delta_shows_its_type_and_object() -> None:
     assert Delta(DeltaType.ADDED, obj) == (DeltaType.ADDED, obj)
 
 
-async def test_a_list_takes_the_place_of_one_that_is_still_pending_and_of_what_came_after_it() -> None:
-    """So one list waits at most, however long the reader is held up."""
+async def test_a_list_supersedes_a_pending_list_and_the_changes_after_it() -> None:
+    """So at most one list is pending, however long the consumer is delayed."""
     queue = fifo()
     queue.add(pod("a", 1))
     for version in ("2", "3", "4"):
@@ -188,7 +188,7 @@ async def test_a_list_takes_the_place_of_one_that_is_still_pending_and_of_what_c
     assert len(queue) == 0
 
 
-async def test_the_list_that_is_left_is_the_newest() -> None:
+async def test_the_newest_of_several_pending_lists_is_kept() -> None:
     queue = fifo()
     queue.replace([pod("a", 1)], "1")
     queue.replace([pod("a", 2)], "2")
@@ -198,22 +198,22 @@ async def test_the_list_that_is_left_is_the_newest() -> None:
     assert len(queue) == 0
 
 
-async def test_a_bookmark_comes_after_the_changes_before_it(nursery: trio.Nursery) -> None:
+async def test_a_bookmark_is_popped_with_the_changes_before_it(nursery: trio.Nursery) -> None:
     queue = fifo()
     queue.add(pod("a", 1))
     queue.bookmark("5")
     queue.replace([], "6")
     first = await queue.pop()
     assert isinstance(first, Deltas)
-    assert (list(first.by_key), first.reached) == (["default/a"], {"": "5"})
+    assert (list(first.by_key), first.resource_versions) == (["default/a"], {"": "5"})
     await queue.pop()
     queue.bookmark("7")
     alone = await queue.pop()
     assert isinstance(alone, Deltas)
-    assert (alone.by_key, alone.reached) == ({}, {"": "7"})
+    assert (alone.by_key, alone.resource_versions) == ({}, {"": "7"})
 
 
-async def test_a_pending_list_hands_on_what_the_next_one_cannot_read() -> None:
+async def test_objects_undecodable_in_a_list_are_kept_from_the_one_it_supersedes() -> None:
     queue = fifo()
     queue.replace([pod("a", 1), pod("x", 7), pod("y", 7), pod("z", 7)], "8")
     queue.update(pod("y", 9))

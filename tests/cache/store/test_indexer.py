@@ -1,4 +1,4 @@
-"""The store and its indices, against client-go's ``thread_safe_store_test.go``."""
+"""The indexer and its indices, against client-go's ``thread_safe_store_test.go``."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_an_object_moves_between_the_values_of_an_index() -> None:
     assert indexer.index_values("node") == ("n1", "n2")
 
 
-def test_an_empty_bucket_goes_and_a_filled_one_stays() -> None:
-    """Of one index and of the other.
+def test_an_index_value_without_objects_is_removed_and_others_stay() -> None:
+    """In the namespace index and in other indices.
 
     client-go: TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex
     client-go: TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex
@@ -68,11 +68,11 @@ def test_an_empty_bucket_goes_and_a_filled_one_stays() -> None:
     indexer.remove("default/b")
     assert indexer.index_values("node") == ()
     assert indexer.index_values(NAMESPACE_INDEX) == ()
-    indexer.remove("default/b")  # a second time is no error
+    indexer.remove("default/b")  # removing twice is allowed
 
 
 def test_moving_between_many_values_leaves_no_stale_keys() -> None:
-    """Neither of its own nor of an object that shares some of them.
+    """Neither of the object itself nor of one that shares some of the values.
 
     client-go: TestThreadSafeStoreIndexingFunctionsWithMultipleValues
     """
@@ -115,16 +115,16 @@ def test_an_index_added_later_holds_what_is_stored() -> None:
     assert indexer.index_names == ("namespace", "node")
 
 
-def test_an_index_of_a_taken_name_is_refused_with_all_that_came_with_it() -> None:
+def test_an_existing_index_name_is_rejected_with_all_other_new_indexers() -> None:
     indexer: Indexer[Pod] = Indexer()
-    with pytest.raises(IndexerError, match="index 'namespace' exists already"):
+    with pytest.raises(IndexerError, match="index 'namespace' already exists"):
         indexer.add_indexers({"other": by_label_values, "namespace": by_label_values})
     assert indexer.index_names == ("namespace",)
 
 
-def test_an_unknown_index_is_refused_with_the_names_there_are() -> None:
+def test_an_unknown_index_raises_an_error_with_the_existing_names() -> None:
     indexer: Indexer[Pod] = Indexer()
-    with pytest.raises(IndexerError, match="no index 'node'; there are namespace"):
+    with pytest.raises(IndexerError, match="no index 'node'; the indices are namespace"):
         indexer.by_index("node", "n1")
 
 
@@ -132,7 +132,7 @@ def fails(obj: Pod) -> list[str]:
     raise ValueError("no")
 
 
-async def test_an_index_function_that_fails_leaves_the_store_unchanged() -> None:
+async def test_an_index_function_that_fails_leaves_the_indexer_unchanged() -> None:
     indexer: Indexer[Pod] = Indexer(
         {"node": field_index("spec.node_name"), "picky": lambda o: [] if o.name != "bad" else fails(o)}
     )
@@ -146,7 +146,7 @@ async def test_an_index_function_that_fails_leaves_the_store_unchanged() -> None
     assert "fails" not in indexer.index_names
 
 
-async def test_a_replacement_leaves_out_what_an_index_function_fails_on_and_keeps_what_was_there() -> None:
+async def test_a_replacement_keeps_the_stored_state_where_an_index_function_fails() -> None:
     broken: set[str] = set()
     indexer: Indexer[Pod] = Indexer(
         {"node": field_index("spec.node_name"), "picky": lambda o: fails(o) if o.resource_version in broken else []}
@@ -181,7 +181,7 @@ async def test_an_index_added_while_a_replacement_is_staged_is_complete_after_th
     assert indexer.index_keys("node", "n1") == ("default/a",)
 
 
-async def test_a_swap_whose_late_index_fails_leaves_the_store_unchanged() -> None:
+async def test_a_swap_whose_late_index_fails_leaves_the_indexer_unchanged() -> None:
     indexer: Indexer[Pod] = Indexer()
     staged, _ = await indexer.stage([pod("a")])
     indexer.add_indexers({"fails": fails})
@@ -203,7 +203,7 @@ async def test_the_resource_version_follows_puts_advances_and_replacements() -> 
     indexer.advance("")
     assert indexer.resource_version == "8"
     indexer.remove("default/a")
-    assert indexer.resource_version == "8", "who removes says by how much the store is newer"
+    assert indexer.resource_version == "8", "a removal does not advance the version; the caller does"
     await replace(indexer, pod("c", 30), pod("a", 40), version="50")
     assert indexer.resource_version == "50"
 
@@ -218,9 +218,9 @@ def test_a_field_index_skips_what_is_absent_and_takes_each_of_many() -> None:
 
 
 @pytest.mark.parametrize("result", ["node-1", [1], [["n"]], {None: 1}], ids=repr)
-def test_an_index_function_that_returns_no_list_of_strings_is_told_so(result: object) -> None:
-    """A bare string would be indexed letter by letter, and nothing would ever be found."""
-    indexer: Indexer[Pod] = Indexer({"node": lambda obj: result})  # type: ignore[arg-type,return-value]  # wrong on purpose
+def test_an_index_function_must_return_strings_in_a_list_or_tuple(result: object) -> None:
+    """A string would be indexed under each of its letters, and would not be found."""
+    indexer: Indexer[Pod] = Indexer({"node": lambda obj: result})  # type: ignore[arg-type,return-value]  # invalid on purpose
     with pytest.raises(IndexerError, match="index function 'node' must return strings in a list or tuple, not "):
         store(indexer, pod("a"))
     assert len(indexer) == 0
@@ -280,17 +280,17 @@ def test_a_lister_reads_by_name_key_namespace_selector_and_index() -> None:
     assert pods.resource_version == "1"
 
 
-def test_a_lister_without_the_object_says_which() -> None:
+def test_a_missing_object_raises_an_error_with_its_key() -> None:
     with pytest.raises(NotFoundError, match="Pod 'default/x' is not in the cache"):
         lister()["default/x"]
 
 
-def test_a_lister_refuses_a_selector_that_does_not_parse() -> None:
+def test_a_lister_rejects_a_selector_that_does_not_parse() -> None:
     with pytest.raises(SelectorError):
         lister(pod("a")).list(selector="a in (")
 
 
-QUESTIONS: list[Callable[[Lister[Pod]], object]] = [
+READS: list[Callable[[Lister[Pod]], object]] = [
     len,
     list,
     lambda pods: pods.get("x"),
@@ -304,14 +304,14 @@ QUESTIONS: list[Callable[[Lister[Pod]], object]] = [
 ]
 
 
-@pytest.mark.parametrize("ask", QUESTIONS)
-def test_a_lister_of_a_cache_that_is_not_filled_refuses_every_answer(ask: Callable[[Lister[Pod]], object]) -> None:
+@pytest.mark.parametrize("read", READS)
+def test_a_lister_raises_from_every_method_before_the_cache_has_synced(read: Callable[[Lister[Pod]], object]) -> None:
     pods = lister(synced=False)
-    with pytest.raises(CacheNotSyncedError, match="the cache of Pod is not filled yet; start its factory"):
-        ask(pods)
+    with pytest.raises(CacheNotSyncedError, match="the cache of Pod has not synced yet; start its factory"):
+        read(pods)
     assert "not synced" in repr(pods)
 
 
-def test_a_lister_cannot_be_made_by_hand() -> None:
+def test_a_lister_has_no_public_constructor() -> None:
     with pytest.raises(TypeError, match="no public constructor"):
         Lister("Pod", Indexer(), lambda: True)

@@ -1,6 +1,6 @@
-"""Listers: selectors as the API server has them, look-ups that scan nothing, and no way to change the cache.
+"""Listers: selectors with the rules of the API server, look-ups without a scan, and read-only access.
 
-Against client-go's ``listers_test.go``; how the store itself answers is in ``test_cache_indexer.py``.
+Against client-go's ``listers_test.go``; the indexer is tested in ``test_indexer.py``.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def test_a_name_is_found_in_kinds_without_namespaces() -> None:
 @pytest.mark.parametrize(
     "selector", ["metadata.name=a", "metadata.namespace=ns-7,metadata.name=a", "metadata.namespace=ns-7"]
 )
-def test_a_name_or_namespace_is_looked_up_and_not_searched_for(selector: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_or_namespace_is_looked_up_without_a_scan(selector: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pods = lister_of(Pod, *(pod(name, f"ns-{number}") for number in range(10) for name in "abc"))
     compared: list[str] = []
     matches = FieldSelector.matches
@@ -212,10 +212,10 @@ def test_a_name_or_namespace_is_looked_up_and_not_searched_for(selector: str, mo
         (Secret, "data=x", "supported are metadata.name, metadata.namespace, type"),
     ],
 )
-def test_a_field_that_the_server_does_not_support_is_refused_with_those_it_does(
+def test_an_unsupported_field_raises_an_error_with_the_supported_fields(
     kind: type[KubernetesObject], selector: str, message: str
 ) -> None:
-    """Before anything is compared: an empty cache refuses just the same."""
+    """Whatever the cache holds: an empty cache raises the same error."""
     for objects in ((), (made(kind, "a"),)):
         with pytest.raises(SelectorError) as caught:
             lister_of(kind, *objects).list(field_selector=selector)
@@ -223,16 +223,16 @@ def test_a_field_that_the_server_does_not_support_is_refused_with_those_it_does(
 
 
 @pytest.mark.parametrize("selector", ["metadata.name", "metadata.name=a=b", "=a", "metadata.name in (a)"])
-def test_a_field_selector_that_does_not_parse_is_refused(selector: str) -> None:
+def test_a_field_selector_that_does_not_parse_is_rejected(selector: str) -> None:
     with pytest.raises(SelectorError, match=r"^field selector .*, position"):
         lister_of(Pod).list(field_selector=selector)
 
 
-def test_an_empty_cache_of_what_nobody_knows_has_nothing_to_compare() -> None:
+def test_an_empty_cache_without_a_kind_accepts_any_field() -> None:
     assert lister_of(None).list(field_selector="spec.nope=1") == ()
 
 
-def test_a_cache_that_is_not_filled_refuses_selectors_too() -> None:
+def test_a_cache_that_has_not_synced_rejects_selectors_too() -> None:
     with pytest.raises(CacheNotSyncedError):
         lister_of(Pod, synced=False).list(field_selector="metadata.name=a")
 
@@ -260,7 +260,7 @@ class Planet(KubernetesObject):
         (Deployment, ("metadata.name", "metadata.namespace")),
         (ResourceSlice, ("metadata.name", "spec.driver", "spec.nodeName")),
         (Service, ("metadata.name", "metadata.namespace", "spec.clusterIP", "spec.type")),
-        # What its objects do not hold cannot be compared.
+        # The other fields are not in the metadata.
         (metadata_kind(Pod), ("metadata.name", "metadata.namespace")),
     ],
 )
@@ -353,8 +353,8 @@ async def test_lister_and_server_select_the_same_by_field(
         for value in ("", "a", "default", "n1", "true", "false", "Running", "10.0.0.1"):
             for operator in ("=", "!="):
                 selector = f"{name}{operator}{value}"
-                answer = await client.api(Pod).list(field_selector=selector)
-                assert set(names(informer.lister.list(field_selector=selector))) == set(names(answer.items)), selector
+                listing = await client.api(Pod).list(field_selector=selector)
+                assert set(names(informer.lister.list(field_selector=selector))) == set(names(listing.items)), selector
 
 
 # --- read only ---
@@ -374,7 +374,7 @@ def test_no_attribute_of_a_lister_can_be_set_or_deleted(attribute: str) -> None:
     assert len(pods) == 4
 
 
-async def test_nothing_public_of_an_informer_leads_to_what_writes(
+async def test_no_public_attribute_of_an_informer_can_write_to_the_cache(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(PODS[0])
@@ -393,9 +393,9 @@ async def test_nothing_public_of_an_informer_leads_to_what_writes(
     assert not hasattr(informer, "indexer")
 
 
-def test_what_a_lister_returns_cannot_change_the_cache() -> None:
+def test_the_results_of_a_lister_cannot_change_the_cache() -> None:
     pods = lister_of(Pod, *PODS, indexers={"node": field_index("spec.node_name")})
-    answers = [
+    reads = [
         lambda: pods.list(),
         lambda: pods.list(namespace="default"),
         lambda: pods.list(selector="app"),
@@ -404,14 +404,14 @@ def test_what_a_lister_returns_cannot_change_the_cache() -> None:
         lambda: pods.index_keys("node", "n1"),
         lambda: pods.index_values(NAMESPACE_INDEX),
     ]
-    for answer in answers:
-        before = answer()
+    for read in reads:
+        before = read()
         assert type(before) is tuple
         with pytest.raises(TypeError):
-            before[0] = None  # type: ignore[index]  # that is the point
+            before[0] = None  # type: ignore[index]  # a tuple does not allow it
         del before
-        assert len(answer()) > 0
-    for obj in pods:  # an iteration has its own copy
+        assert len(read()) > 0
+    for obj in pods:  # an iteration has its own tuple
         assert obj is pods[key_of(obj)]
     assert len(pods) == 4
 
@@ -459,7 +459,7 @@ def test_an_object_of_the_cache_cannot_be_changed_at_any_depth(change: Callable[
     assert str(attrs.asdict(pods["default/a"], recurse=False)["metadata"]) == text
 
 
-def test_get_answers_none_where_a_subscript_raises() -> None:
+def test_get_returns_none_where_a_subscript_raises() -> None:
     pods = lister_of(Pod, *PODS)
     assert pods.get("a", namespace="default") is PODS[0]
     assert pods.get("default/a") is PODS[0]
@@ -469,10 +469,10 @@ def test_get_answers_none_where_a_subscript_raises() -> None:
     assert (caught.value.code, caught.value.reason) == (404, "NotFound")
 
 
-def test_what_is_read_of_an_object_is_made_once_and_an_error_every_time() -> None:
+def test_a_field_is_decoded_once_and_a_decoding_error_is_raised_every_time() -> None:
     """client-go: TestLazyOnlyOnce, TestLazyError
 
-    As ``synctrack.Lazy``: made on demand, kept until the object is replaced, and an error is never kept.
+    As ``synctrack.Lazy``: decoded on demand, kept until the object is replaced; an error is never kept.
     """
     metadata = b'"metadata":{"name":"a","namespace":"default"}'
     indexer: Indexer[Pod] = Indexer()
@@ -484,4 +484,4 @@ def test_what_is_read_of_an_object_is_made_once_and_an_error_every_time() -> Non
     assert pods["default/a"].spec is not before
     for _ in range(2):
         with pytest.raises(DecodeError, match=r"PodSpec\.node_name"):
-            pods["default/a"].spec.node_name  # noqa: B018  # reading is what fails
+            pods["default/a"].spec.node_name  # noqa: B018  # reading the attribute fails

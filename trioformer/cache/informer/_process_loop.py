@@ -1,10 +1,10 @@
-"""From the queue into the store, and from the store to the readers.
+"""The process loop: applies the changes of the queue to the indexer, and notifies the listeners.
 
-The store comes first, then the readers; between the two there is no checkpoint, so a cancelled informer never has an
-object in its store that its readers were not going to be told of.
+A change is stored first and distributed next, without a checkpoint in between: so a cancelled informer never holds a
+change in its indexer that was not distributed.
 
-What the store cannot take, because an index function fails on it, is reported and asked for again by a new list:
-the store keeps what it had, and everything else goes on.
+A change that the indexer cannot store, because an index function fails on it, is reported and requested again by a new
+list: the indexer keeps the previous state, and all other changes are applied.
 
 Source: client-go ``tools/cache/controller.go`` processDeltas.
 """
@@ -25,12 +25,12 @@ from ..processor._notifications import Added, Deleted, Notification, Updated, ob
 from ..processor._processor import Processor
 from ..store._delta_fifo import DELETED, Delta, DeltaFIFO, Deltas, Replaced
 from ..store._indexer import Indexer, Staged, drain
-from ..store._versions import Versions
+from ..store._resource_versions import ResourceVersions
 
 T = TypeVar("T", bound=KubernetesObject)
 
-TOLD_AT_ONCE = 200
-"""Notifications after which the readers get a turn; well below the smallest buffer that anybody would choose."""
+MAX_NOTIFICATIONS = 200
+"""Notifications after which the listeners get a turn; well below the smallest reasonable buffer size."""
 
 
 def is_same_state(old: KubernetesObject, new: KubernetesObject) -> bool:
@@ -39,12 +39,12 @@ def is_same_state(old: KubernetesObject, new: KubernetesObject) -> bool:
 
 
 def is_same_object(old: KubernetesObject, new: KubernetesObject) -> bool:
-    """Whether two objects of one key are states of one object; a uid that is not known tells nothing."""
+    """Whether two objects of one key are states of the same object; a missing uid matches every uid."""
     return old.uid == new.uid or not (old.uid and new.uid)
 
 
 def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
-    """What a reader that knows ``old`` is told of ``new``; another uid is a deletion and an addition."""
+    """Return the notifications that lead from ``old`` to ``new``; for a new uid a deletion and an addition."""
     if is_same_object(old, new):
         return (Updated(old, new),)
     return (Deleted(old, is_stale=True), Added(new))
@@ -53,30 +53,32 @@ def changes_between(old: T, new: T) -> tuple[Notification[T], ...]:
 @final
 @attrs.define(eq=False)
 class ProcessLoop(Generic[T]):
-    """The one task that writes to the indexer.
+    """The only task that changes the objects of the indexer.
 
     Args:
-        fifo: Where changes come from.
-        indexer: Where they go.
-        processor: Who is told.
-        versions: Told how new the indexer is; its namespaces are those that must have been listed for the first sync.
-        on_synced: Called when they have been.
-        on_listed: Called with its namespace when a list has been stored as a whole.
-        on_refused: Called with a namespace and what the store refused of a list or of some changes.
-        on_undecodable: Called with a namespace and an object that an index function could not read.
+        fifo: The queue of changes.
+        indexer: Where changes are stored.
+        processor: Notifies the listeners.
+        versions: Records how new the indexer is; its namespaces are those that must be listed for the first sync.
+        on_synced: Called when all namespaces have been listed.
+        on_listed: Called with the namespace when a whole list has been stored.
+        on_index_errors: Called with a namespace and the errors of the index functions in one list or one batch of
+            changes.
+        on_undecodable: Called with a namespace and an object that an index function could not decode.
     """
 
     _fifo: DeltaFIFO[T]
     _indexer: Indexer[T]
     _processor: Processor[T]
-    _versions: Versions
+    _versions: ResourceVersions
     _on_synced: Callable[[], None] = attrs.field(kw_only=True, alias="on_synced")
     _on_listed: Callable[[str], None] = attrs.field(kw_only=True, alias="on_listed")
-    _on_refused: Callable[[str, Sequence[IndexerError]], None] = attrs.field(kw_only=True, alias="on_refused")
+    _on_index_errors: Callable[[str, Sequence[IndexerError]], None] = attrs.field(kw_only=True, alias="on_index_errors")
     _on_undecodable: Callable[[str, T, DecodeError], None] = attrs.field(kw_only=True, alias="on_undecodable")
     _unlisted: set[str] = attrs.field(init=False)
     _has_several_namespaces: bool = attrs.field(init=False)
-    _not_whole: set[str] = attrs.field(factory=set, init=False)
+    _incomplete: set[str] = attrs.field(factory=set, init=False)
+    """Namespaces of which the indexer lacks changes because of an index function."""
 
     def __attrs_post_init__(self) -> None:
         self._unlisted = set(self._versions.namespaces)
@@ -90,57 +92,57 @@ class ProcessLoop(Generic[T]):
                 await self._apply(batch)
             elif isinstance(batch, Replaced):
                 before, listed = await self._replace(batch)
-                del batch  # or its tuple would keep the objects until they go all at once
+                del batch  # its tuple would keep the objects alive until they are all freed in one step
                 await before.release()
                 await drain(listed)
             else:
                 self._processor.distribute_resync(self._indexer.snapshot())
-            await self._processor.settle()
+            await self._processor.wait_for_backlogs()
 
     async def _apply(self, batch: Deltas[T]) -> None:
-        told: list[Notification[T]] = []
-        refused: dict[str, list[IndexerError]] = {}
+        notifications: list[Notification[T]] = []
+        errors: dict[str, list[IndexerError]] = {}
         for key, deltas in batch.by_key.items():
             for delta in deltas:
-                # no checkpoint between these two: the store and what the readers will be told change together
+                # no checkpoint between these two: the indexer and the notifications change together
                 try:
-                    self._apply_one(key, delta, told)
+                    self._apply_one(key, delta, notifications)
                 except IndexerError as error:
                     namespace = key.partition("/")[0] if self._has_several_namespaces else ""
-                    if not self._is_undecodable(namespace, delta.object, error):
-                        refused.setdefault(namespace, []).append(error)
-                if len(told) >= TOLD_AT_ONCE:
-                    await self._tell(told)
-        self._distribute(told)
-        self._not_whole |= refused.keys()
-        for namespace, version in batch.reached.items():
-            # A store that has refused something is not as new as what it was told, before a list has mended it.
-            if namespace not in self._not_whole:
+                    if not self._report_if_undecodable(namespace, delta.object, error):
+                        errors.setdefault(namespace, []).append(error)
+                if len(notifications) >= MAX_NOTIFICATIONS:
+                    await self._flush(notifications)
+        self._distribute(notifications)
+        self._incomplete |= errors.keys()
+        for namespace, version in batch.resource_versions.items():
+            # An indexer that lacks a change is not as new as the batch, until a list has brought the change again.
+            if namespace not in self._incomplete:
                 self._indexer.advance(version)
                 self._versions.advance(namespace, version)
-        for namespace, errors in refused.items():
-            self._on_refused(namespace, errors)
+        for namespace, failed in errors.items():
+            self._on_index_errors(namespace, failed)
 
-    def _is_undecodable(self, namespace: str, obj: T, error: IndexerError) -> bool:
-        """Report an object that does not decode; it is to blame, and another list would only bring it again."""
+    def _report_if_undecodable(self, namespace: str, obj: T, error: IndexerError) -> bool:
+        """Report an object if it does not decode, which another list would not change; return whether it is one."""
         if isinstance(error.__cause__, DecodeError):
             self._on_undecodable(namespace, obj, error.__cause__)
             return True
         return False
 
-    def _distribute(self, told: list[Notification[T]]) -> None:
-        # Before the first sync, where a cache is made of several, all that came will be announced as initial.
+    def _distribute(self, notifications: list[Notification[T]]) -> None:
+        # Before the first sync of a cache made of several namespaces, all objects will be distributed as initial.
         if not self._unlisted:
-            self._processor.distribute(told)
+            self._processor.distribute(notifications)
 
-    async def _tell(self, told: list[Notification[T]]) -> None:
-        """Tell the readers, and let them read before there is more: a burst must not outrun a reader that keeps up."""
-        self._distribute(told)
-        told.clear()
-        await self._processor.settle()
+    async def _flush(self, notifications: list[Notification[T]]) -> None:
+        """Distribute the notifications and let the listeners take them: a burst must not outrun a fast listener."""
+        self._distribute(notifications)
+        notifications.clear()
+        await self._processor.wait_for_backlogs()
         await trio.lowlevel.checkpoint()
 
-    def _apply_one(self, key: str, delta: Delta[T], told: list[Notification[T]]) -> None:
+    def _apply_one(self, key: str, delta: Delta[T], notifications: list[Notification[T]]) -> None:
         indexer = self._indexer
         new = delta.object
         old = indexer.get(key)
@@ -148,17 +150,21 @@ class ProcessLoop(Generic[T]):
             indexer.advance(new.resource_version)
             if old is not None:
                 indexer.remove(key)
-                # A successor that nobody had been told of is gone; so is the one before it, whenever that was.
-                told.append(Deleted(new) if is_same_object(old, new) else Deleted(old, is_stale=True))
+                # If a successor with another uid was deleted, the stored object was deleted before, at an unknown time.
+                notifications.append(Deleted(new) if is_same_object(old, new) else Deleted(old, is_stale=True))
         elif old is None:
             indexer.put(key, new)
-            told.append(Added(new))
+            notifications.append(Added(new))
         elif not is_same_state(old, new):
             indexer.put(key, new)
-            told.extend(changes_between(old, new))
+            notifications.extend(changes_between(old, new))
 
     async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T]]:
-        """Put a list in place of the store's content; returns what is no longer needed: the old content, the list."""
+        """Replace the content of the indexer by a list.
+
+        Returns:
+            What is no longer needed and must be released in slices: the previous content, and the list by key.
+        """
         indexer = self._indexer
         is_first = bool(self._unlisted)
         content: list[T] = []
@@ -181,7 +187,7 @@ class ProcessLoop(Generic[T]):
         for key, obj in listed.items():
             old = indexer.get(key)
             if old is not None and is_same_state(old, obj):
-                content.append(old)  # keeps what has been decoded of it
+                content.append(old)  # keeps the decoded fields
             else:
                 content.append(obj)
                 if old is not None:
@@ -190,41 +196,41 @@ class ProcessLoop(Generic[T]):
                     changed.append(Added(obj))
             if slices.is_over():
                 await slices.checkpoint()
-        staged, left_out = await indexer.stage(content)
-        refused: list[IndexerError] = []
-        if left_out:
-            refused = [error for obj, error in left_out if not self._is_undecodable(batch.namespace, obj, error)]
-            not_taken = {key_of(obj) for obj, _ in left_out}
-            changed = [each for each in changed if key_of(object_of(each)) not in not_taken]
-        if refused:
-            self._not_whole.add(batch.namespace)
-            self._on_refused(batch.namespace, refused)  # which ends the informer before the first sync
-        # no checkpoint from here on: readers see the old content or the new, and are told of exactly the difference
+        staged, failed = await indexer.stage(content)
+        errors: list[IndexerError] = []
+        if failed:
+            errors = [error for obj, error in failed if not self._report_if_undecodable(batch.namespace, obj, error)]
+            not_stored = {key_of(obj) for obj, _ in failed}
+            changed = [each for each in changed if key_of(object_of(each)) not in not_stored]
+        if errors:
+            self._incomplete.add(batch.namespace)
+            self._on_index_errors(batch.namespace, errors)  # ends the informer if it has not synced
+        # no checkpoint from here on: readers see the old content or the new, and listeners get exactly the difference
         before = indexer.swap(staged, batch.resource_version)
         self._unlisted.discard(batch.namespace)
-        if not refused:
-            self._not_whole.discard(batch.namespace)
+        if not errors:
+            self._incomplete.discard(batch.namespace)
             self._versions.advance(batch.namespace, batch.resource_version)
             self._on_listed(batch.namespace)
         if not is_first:
             await self._processor.distribute_relist(gone + changed)
         elif not self._unlisted:
             self._on_synced()
-            self._processor.announce(indexer.snapshot())
+            self._processor.distribute_initial(indexer.snapshot())
         return before, listed
 
 
 @final
 @attrs.define(eq=False)
 class ResyncTimer(Generic[T]):
-    """Asks for a resync whenever a listener's period is over."""
+    """Queues a resync whenever the resync period of a listener has passed."""
 
     _fifo: DeltaFIFO[T]
     _processor: Processor[T]
     _period: float
 
     async def run(self) -> None:
-        """Tick once every check period, until cancelled; returns at once when there is none."""
+        """Check the listeners once every ``period`` seconds, until cancelled; return immediately if it is 0."""
         if self._period <= 0:
             return
         tick = trio.current_time() + self._period
@@ -232,5 +238,5 @@ class ResyncTimer(Generic[T]):
             await trio.sleep_until(tick)
             if self._processor.mark_due(tick):
                 self._fifo.resync()
-            # A clock that has jumped does not make good for every tick it has missed.
+            # After a jump of the clock the missed ticks are skipped.
             tick += self._period * (1 + math.floor(max(0.0, trio.current_time() - tick) / self._period))

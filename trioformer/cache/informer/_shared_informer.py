@@ -1,4 +1,4 @@
-"""One cache of one kind, shared by everybody who asks: the plumbing of reflector, queue, store and readers.
+"""The shared informer: connects reflector, queue, indexer and listeners, and runs them.
 
 Source: client-go ``tools/cache/shared_informer.go``.
 """
@@ -17,15 +17,8 @@ import trio
 from ...errors import IndexerError
 from ...models import KubernetesObject
 from ..processor._listener_buffer import ListenerBuffer, Overflow
-from ..processor._notifications import ResourceEventHandler, name_of
-from ..processor._processor import (
-    ErrorHandler,
-    HandlerRegistration,
-    HandlerTask,
-    Listener,
-    Processor,
-    Subscription,
-)
+from ..processor._notifications import ResourceEventHandler, handler_name
+from ..processor._processor import ErrorHandler, HandlerRegistration, HandlerTask, Listener, Processor, Subscription
 from ..reflector._list_watch import ListWatch
 from ..reflector._options import ReflectorOptions
 from ..reflector._reflector import Reflector
@@ -34,12 +27,12 @@ from ..reflector._transform import Transform, undecodable
 from ..store._delta_fifo import DeltaFIFO, NamespacedSink
 from ..store._indexer import Indexer, IndexFunc
 from ..store._lister import Lister
-from ..store._versions import Versions
+from ..store._resource_versions import ResourceVersions
 from ._process_loop import ProcessLoop, ResyncTimer
 
 T = TypeVar("T", bound=KubernetesObject)
 
-MIN_RESYNC_PERIOD = 1.0
+MIN_RESYNC_PERIOD = 1.0  # client-go's minimumResyncPeriod
 
 logger = logging.getLogger("trioformer.cache")
 
@@ -59,7 +52,7 @@ _WORST_FIRST: tuple[InformerPhase, ...] = (
     InformerPhase.READING_WATCH_LIST,
     InformerPhase.WATCHING,
 )
-"""What a reflector does, from worst to best; an informer of several is as well off as its worst."""
+"""The phases of a reflector from worst to best; an informer reports the phase of its worst reflector."""
 
 
 def _worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
@@ -69,45 +62,47 @@ def _worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
 @final
 @attrs.frozen
 class InformerStatistics:
-    """How an informer does."""
+    """The state of an informer, and what it holds."""
 
     has_synced: bool
-    """Whether the cache is filled and kept in step."""
+    """Whether the cache has synced and is kept up to date."""
     objects: int
     """Objects in the cache."""
     pending: int
-    """Changes between the reflector and the cache."""
+    """Changes that were received and are not in the cache yet."""
     handlers_and_subscriptions: int
-    """Readers."""
+    """Registered handlers and open subscriptions."""
     reflectors: Mapping[str, ReflectorStatistics]
-    """The state of each connection by namespace, where the cache is made of several; otherwise of one, under ``""``."""
+    """The statistics of each reflector by namespace, if the cache is made of several; otherwise of one under ``""``."""
 
     @property
     def reflector(self) -> ReflectorStatistics:
-        """The reflector that is worst off; the only one, mostly."""
+        """The statistics of the only reflector, or of the one in the worst state."""
         return _worst_of(self.reflectors.values())
 
 
 @final
+@attrs.define(eq=False, repr=False, init=False)
 class SharedInformer(Generic[T]):
-    """A cache that follows the server, and tells its readers what changes.
+    """An indexed cache of one kind that follows the server, and notifies its listeners of changes.
 
-    Every reader is told of each object in order: a subsequence of its states that ends with the newest.
-    Calls to one handler come one at a time; between readers there is no order.
-    A slow reader never holds up the cache or another reader (see ``overflow``).
+    A listener is a handler (:meth:`add_event_handler`) or a subscription (:meth:`subscribe`).
+    Each listener receives the states of an object in order: a subsequence that ends with the newest.
+    A handler is called once at a time; there is no order between listeners.
+    A slow listener never delays the cache or another listener, unless its ``overflow`` is ``"block"``.
     Objects are immutable and shared.
 
     The informer owns no task before :meth:`run` is called; ``run`` owns the reflector, the process loop and one task
-    for each handler, and when it has returned, all of them are gone.
+    for each handler, and when it has returned, all of them have ended.
 
     Args:
-        list_watch: Where to read from; or several sources by the namespace that each has to itself, for one cache of
-            several namespaces.
-        resync_period: Seconds after which a handler is told of every object again, by default; 0 is never.
-        indexers: Index functions by name, beside the namespace index.
-        transform: Applied to each object exactly once, before it is stored; must leave namespace, name and
-            resourceVersion as they are.
-        options: What the reflector does about failures.
+        list_watch: The source; or several sources by the namespace that each of them reads, for one cache of several
+            namespaces.
+        resync_period: Seconds after which every object is repeated to a handler, by default; 0 is never.
+        indexers: Index functions by name, in addition to the namespace index.
+        transform: Applied to each object exactly once, before it is stored; must not change namespace, name and
+            resourceVersion.
+        options: What the reflector does after failures.
     """
 
     _name: str
@@ -116,17 +111,17 @@ class SharedInformer(Generic[T]):
     _processor: Processor[T]
     _options: ReflectorOptions
     _reflectors: Mapping[str, Reflector[T]]
-    _versions: Versions
+    _versions: ResourceVersions
     _loop: ProcessLoop[T]
     _lister: Lister[T]
     _synced: trio.Event
-    _decided: trio.Event
+    _synced_or_stopped: trio.Event
     _phase: _Phase
-    _ended: InformerState | None
+    _final_state: InformerState | None
     _resync_period: float
     _check_period: float
-    _waiting: list[HandlerTask[T]]
-    _added: trio.Event
+    _unstarted: list[HandlerTask[T]]
+    _handler_added: trio.Event
 
     def __init__(
         self,
@@ -142,10 +137,10 @@ class SharedInformer(Generic[T]):
         self._fifo = DeltaFIFO()
         self._processor = Processor()
         self._synced = trio.Event()
-        self._decided = trio.Event()
+        self._synced_or_stopped = trio.Event()
         if isinstance(list_watch, Mapping):
             if not list_watch or "" in list_watch:
-                raise ValueError("several sources need a namespace each, and there must be at least one")
+                raise ValueError("a mapping of sources must not be empty, and each key must be a namespace")
             first = next(iter(list_watch.values()))
             kind = first.kind
             self._name = f"{kind.__name__} in namespaces {', '.join(list_watch)}"
@@ -163,7 +158,7 @@ class SharedInformer(Generic[T]):
             kind = list_watch.kind
             self._name = list_watch.name
             self._reflectors = {"": Reflector(list_watch, self._fifo, self._options, transform=transform)}
-        self._versions = Versions(dict.fromkeys(self._reflectors, ""))
+        self._versions = ResourceVersions(dict.fromkeys(self._reflectors, ""))
         self._loop = ProcessLoop(
             self._fifo,
             self._indexer,
@@ -171,17 +166,17 @@ class SharedInformer(Generic[T]):
             self._versions,
             on_synced=self._set_synced,
             on_listed=lambda namespace: self._reflectors[namespace].record_list_stored(),
-            on_refused=self._refused,
+            on_index_errors=self._handle_index_errors,
             on_undecodable=lambda namespace, obj, error: self._reflectors[namespace].report_undecodable(
                 undecodable(obj, error)
             ),
         )
         self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind)
-        self._ended = None
+        self._final_state = None
         self._phase = _Phase.NEW
         self._resync_period = self._check_period = resync_period
-        self._waiting = []
-        self._added = trio.Event()
+        self._unstarted = []
+        self._handler_added = trio.Event()
 
     def __repr__(self) -> str:
         return f"<SharedInformer of {self._name}: {len(self._indexer)} objects, {self.state}>"
@@ -193,9 +188,9 @@ class SharedInformer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first list has filled the cache, and the informer still keeps it in step.
+        """Whether the cache holds the first list, and the informer still keeps it up to date.
 
-        False again when it has stopped, and while it has had no watch for ``ReflectorOptions.stale_after`` seconds.
+        False again after the informer has stopped, or after ``ReflectorOptions.stale_after`` seconds without a watch.
         """
         return self._synced.is_set() and self._phase is _Phase.RUNNING and not self._is_stale
 
@@ -205,54 +200,55 @@ class SharedInformer(Generic[T]):
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the informer runs and is in step, or is on its way to its first list without a failure so far."""
+        """Whether :attr:`has_synced`; before the first list, whether it runs and its last request has not failed."""
         if self._synced.is_set():
             return self.has_synced
         return self._phase is _Phase.RUNNING and self.state.error is None
 
     async def wait_until_synced(self) -> None:
-        """Wait until the first list has filled the cache.
+        """Wait until the cache holds the first list.
 
         Raises:
             trio.ClosedResourceError: The informer has stopped.
         """
-        await self._decided.wait()
+        await self._synced_or_stopped.wait()
         if not self._synced.is_set():
             raise trio.ClosedResourceError(f"the informer of {self._name} stopped before it had synced")
         if self._phase is _Phase.STOPPED:
             raise trio.ClosedResourceError(f"the informer of {self._name} has stopped")
 
     async def wait_until_at_least(self, resource_version: str | KubernetesObject) -> None:
-        """Wait until the cache is at least as new, to read one's own writes from it.
+        """Wait until the cache is at least as new, to read your own writes from it.
 
-        Where nothing else happens, a watch learns of newer versions by bookmarks only, about once a minute; that
-        concerns objects that this informer's selectors leave out.
+        For an object that this informer's selectors exclude there is no event, so this waits for the next event of
+        another object, or for a bookmark, which comes about once a minute.
 
         Args:
-            resource_version: What a write has returned: the object, or its resourceVersion.
+            resource_version: The result of a write: the object, or its resourceVersion.
 
         Raises:
-            ValueError: A resourceVersion is no number, as some aggregated servers have them; they have no order.
+            ValueError: A resourceVersion is not a number, as on some aggregated API servers, or the cache does not
+                hold the object's namespace.
             trio.ClosedResourceError: The informer stopped before.
-            RuntimeError: The caller is a handler with ``overflow="block"``, for which the cache would wait in turn.
+            RuntimeError: The caller is a handler with ``overflow="block"``, for which the cache would wait.
 
         Cancellation: changes nothing.
         """
-        self._processor.refuse_inside_handler("the cache", only_blocking=True)
+        self._processor.raise_if_inside_handler("the cache", only_blocking=True)
         namespaces = self._versions.namespaces
         if not isinstance(resource_version, str):
             namespaces = tuple(each for each in namespaces if each in ("", resource_version.namespace))
             if not namespaces:
-                raise ValueError(f"{resource_version!r} is of a namespace that {self._name} does not hold")
+                raise ValueError(f"{resource_version!r} is in a namespace that the cache of {self._name} does not hold")
             resource_version = resource_version.resource_version
         await self._versions.wait_until_at_least(resource_version, namespaces)
 
     def _set_synced(self) -> None:
         self._synced.set()
-        self._decided.set()
+        self._synced_or_stopped.set()
 
-    def _refused(self, namespace: str, errors: Sequence[IndexerError]) -> None:
-        """Have what the store could not take listed again; before the first sync, and by default, it is the end."""
+    def _handle_index_errors(self, namespace: str, errors: Sequence[IndexerError]) -> None:
+        """Request a new list; before the first sync, unless ``retry_forever`` is set, raise the first error."""
         if not self._synced.is_set() and not self._options.retry_forever:
             raise errors[0]
         self._reflectors[namespace].relist(errors)
@@ -262,8 +258,8 @@ class SharedInformer(Generic[T]):
         """What the informer is doing, why, until when, and how old its data may be."""
         if self._phase is _Phase.NEW:
             return InformerState(InformerPhase.NOT_STARTED)
-        if self._ended is not None:
-            return self._ended
+        if self._final_state is not None:
+            return self._final_state
         reflectors = [each.statistics() for each in self._reflectors.values()]
         worst = _worst_of(reflectors)
         error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
@@ -271,7 +267,7 @@ class SharedInformer(Generic[T]):
         return InformerState(worst.phase, error, worst.retry_at, age)
 
     def statistics(self) -> InformerStatistics:
-        """How the informer does."""
+        """Return the state of the informer, and what it holds."""
         return InformerStatistics(
             has_synced=self.has_synced,
             objects=len(self._indexer),
@@ -281,16 +277,16 @@ class SharedInformer(Generic[T]):
         )
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
-        """Add index functions, at any time before the informer has stopped.
+        """Add index functions; allowed until the informer has stopped.
 
         Raises:
-            IndexerError: A name is taken or a function failed; nothing is added then.
+            IndexerError: A name is in use or a function failed; no index is added then.
             RuntimeError: The informer has stopped.
         """
-        self._refuse_if_stopped("add an index")
+        self._raise_if_stopped("add an index")
         self._indexer.add_indexers(indexers)
 
-    # --- readers ---
+    # --- listeners ---
 
     def add_event_handler(
         self,
@@ -303,81 +299,81 @@ class SharedInformer(Generic[T]):
         on_error: ErrorHandler[T] | None = None,
         name: str | None = None,
     ) -> HandlerRegistration[T]:
-        """Have a handler told of every change, before the informer runs or while it does.
+        """Add a handler that is called for every change; allowed until the informer has stopped.
 
-        A late handler is first told of all that the cache holds, as ``is_initial``.
-        Each registration has a task and a buffer of its own; the same handler may be registered twice.
+        A handler that is added later is first called for every object in the cache, with ``is_initial``.
+        Each registration has its own task and its own buffer; the same handler may be registered twice.
 
         Args:
-            handler: What to call.
-            resync_period: Seconds between repetitions of every object; None is the informer's own, 0 is never.
-                Less than a second becomes a second; while the informer runs, less than its check period becomes that.
-            buffer_size: How many notifications may wait before ``overflow`` decides.
-            overflow: ``"coalesce"`` merges the notifications of one object, ``"block"`` lets the informer wait up to
-                ``patience``, ``"raise"`` ends the informer.
+            handler: The handler to call.
+            resync_period: Seconds after which every object is repeated; None is the informer's default, 0 is never.
+                Less than a second becomes a second; less than the check period of a running informer becomes that.
+            buffer_size: How many notifications may wait before ``overflow`` applies.
+            overflow: ``"coalesce"`` merges the notifications of one object, ``"block"`` makes the informer wait up to
+                ``patience`` seconds, ``"raise"`` ends the informer.
             patience: Seconds that one notification may take under ``"block"``.
-            on_error: Given what the handler raises; without it an exception ends the informer's run.
-            name: For messages; default is the handler's class.
+            on_error: Called with an exception of the handler; without it an exception ends the informer's run.
+            name: For messages; the default is the name of the handler's class.
 
         Raises:
             RuntimeError: The informer has stopped.
-            ValueError: ``overflow`` or ``buffer_size`` is none.
+            ValueError: ``overflow`` or ``buffer_size`` is invalid.
 
         Ownership: the informer's :meth:`run` owns the handler's task.
         """
-        self._refuse_if_stopped("add a handler")
-        name = f"handler {name or name_of(handler)} of informer {self._name}"
+        self._raise_if_stopped("add a handler")
+        name = f"handler {name or handler_name(handler)} of informer {self._name}"
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
         buffer = ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
         listener = Listener(buffer, name, period)
         task = HandlerTask(listener, handler, on_error)
-        self._join(listener)
-        self._waiting.append(task)
-        self._added.set()
+        self._add_listener(listener)
+        self._unstarted.append(task)
+        self._handler_added.set()
         return HandlerRegistration[T]._create(task, self._processor)
 
     @contextmanager
     def subscribe(
         self, *, buffer_size: int = 1_024, overflow: Overflow = "coalesce", patience: float = 60.0
     ) -> Iterator[Subscription[T]]:
-        """Open the stream of notifications, for a reader in the caller's own task.
+        """Open a stream of notifications, for the caller's own task.
 
-        It begins with all that the cache holds, or, before the informer has synced, with the first list.
-        Leaving the block ends it.
+        It begins with every object in the cache, or, if the informer has not synced, with the first list.
+        The end of the block closes it.
 
         Args:
-            buffer_size: How many notifications may wait before ``overflow`` decides.
-            overflow: As for :meth:`add_event_handler`; with ``"raise"`` the reader gets ``trio.BrokenResourceError``.
+            buffer_size: How many notifications may wait before ``overflow`` applies.
+            overflow: As for :meth:`add_event_handler`; with ``"raise"`` iterating raises ``trio.BrokenResourceError``.
             patience: Seconds that one notification may take under ``"block"``.
 
         Raises:
             RuntimeError: The informer has stopped.
         """
-        self._refuse_if_stopped("subscribe")
+        self._raise_if_stopped("subscribe")
         listener = Listener(
             ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
         )
-        self._join(listener)
+        self._add_listener(listener)
         try:
             yield Subscription[T]._create(listener.buffer)
         finally:
             self._processor.remove(listener)
 
-    def _join(self, listener: Listener[T]) -> None:
-        # no checkpoint: what the snapshot holds is told as initial, everything after it as a change
+    def _add_listener(self, listener: Listener[T]) -> None:
+        # no checkpoint: the objects of the snapshot are initial, everything later is a change
         if self._phase is _Phase.RUNNING:
             listener.schedule(trio.current_time())
         self._processor.add(listener, self._indexer.snapshot() if self._synced.is_set() else None)
 
     def _effective_resync_period(self, period: float, name: str) -> float:
-        """client-go's ``determineResyncPeriod``: handlers are checked on one tick, and cannot be due between two."""
+        """Return the period that the check period allows (client-go's ``determineResyncPeriod``)."""
         if period <= 0:
             return 0.0
         if period < MIN_RESYNC_PERIOD:
             logger.warning("%s: a resync period of %g s is raised to %g s", name, period, MIN_RESYNC_PERIOD)
             period = MIN_RESYNC_PERIOD
         if self._check_period <= 0:
-            logger.warning("%s: no resync, since the informer was made without a resync period", name)
+            logger.warning("%s: no resync, because its informer has no resync period", name)
             return 0.0
         if period < self._check_period:
             if self._phase is _Phase.NEW:
@@ -392,26 +388,26 @@ class SharedInformer(Generic[T]):
                 period = self._check_period
         return period
 
-    def _refuse_if_stopped(self, what: str) -> None:
+    def _raise_if_stopped(self, what: str) -> None:
         if self._phase is _Phase.STOPPED:
-            raise RuntimeError(f"cannot {what}: the informer of {self._name} has stopped; make a new one")
+            raise RuntimeError(f"cannot {what}: the informer of {self._name} has stopped; create a new one")
 
     # --- running ---
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the server until cancelled; with ``nursery.start`` it has started when the cache is filled.
+        """Follow the server until cancelled; ``nursery.start`` returns when the cache has synced.
 
-        An informer runs once.
+        An informer can run only once.
 
         Raises:
-            RuntimeError: It runs already, or has stopped.
-            ExceptionGroup: Of what a handler raised, or, before the first list, an error that waiting does not mend.
+            RuntimeError: It is already running, or has stopped.
+            ExceptionGroup: Of an exception of a handler; before the first list also of a permanent error.
 
-        Cancellation: when this has returned, reflector, process loop and handler tasks are gone, and subscriptions end.
-            A handler that is running is cancelled; what was not delivered is dropped.
+        Cancellation: when this has returned, reflector, process loop and handler tasks have ended, and subscriptions
+            end.  A running handler is cancelled; pending notifications are dropped.
         """
         if self._phase is not _Phase.NEW:
-            raise RuntimeError(f"the informer of {self._name} {self._phase.value}; an informer runs once")
+            raise RuntimeError(f"the informer of {self._name} {self._phase.value}; an informer can run only once")
         self._phase = _Phase.RUNNING
         failure: Exception | None = None
         timer = ResyncTimer(self._fifo, self._processor, self._check_period)
@@ -421,7 +417,7 @@ class SharedInformer(Generic[T]):
                 for namespace, reflector in self._reflectors.items():
                     nursery.start_soon(reflector.run, name=f"{name}: reflector{namespace and f' of {namespace}'}")
                 nursery.start_soon(self._loop.run, name=f"{name}: process loop")
-                nursery.start_soon(self._start_listeners, nursery, name=f"{name}: listeners")
+                nursery.start_soon(self._start_handlers, nursery, name=f"{name}: listeners")
                 await self._synced.wait()
                 self._processor.schedule_all(trio.current_time())
                 nursery.start_soon(timer.run, name=f"{name}: resync")
@@ -430,21 +426,21 @@ class SharedInformer(Generic[T]):
             failure = error
             raise
         finally:
-            self._ended = InformerState(
+            self._final_state = InformerState(
                 InformerPhase.STOPPED if failure is None else InformerPhase.FAILED, failure, age=self.state.age
             )
             self._phase = _Phase.STOPPED
             self._versions.close()
-            self._decided.set()
+            self._synced_or_stopped.set()
             self._processor.close()
             self._fifo.close()
 
-    async def _start_listeners(self, nursery: trio.Nursery) -> None:
-        """Give each registered handler its task, now and whenever another is added."""
+    async def _start_handlers(self, nursery: trio.Nursery) -> None:
+        """Start the task of each registered handler, now and whenever another is added."""
         while True:
-            # no checkpoint between emptying the list and making the next event
-            for task in self._waiting:
+            # no checkpoint between emptying the list and creating the next event
+            for task in self._unstarted:
                 nursery.start_soon(task.run, name=task.listener.name)
-            self._waiting.clear()
-            self._added = trio.Event()
-            await self._added.wait()
+            self._unstarted.clear()
+            self._handler_added = trio.Event()
+            await self._handler_added.wait()

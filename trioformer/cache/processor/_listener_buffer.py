@@ -1,20 +1,21 @@
-"""One reader's queue of notifications: bounded, and never in the way of the store.
+"""The bounded buffer of one listener, a handler or a subscription.
 
-The problem: the process loop tells many readers, each as fast or slow as it likes.
-client-go gives every listener a buffer that grows without limit.  A bounded buffer with a waiting writer would let one
-slow handler stop the cache for all.  So the writer never waits here; what to do when the buffer is full is the reader's
-choice:
+The problem: the process loop notifies many listeners, and each may be fast or slow.
+client-go gives every listener a buffer that grows without limit.  A bounded buffer whose writer waits would let one
+slow handler stop the cache for all listeners.  So the writer never waits in this module; the listener chooses what
+happens when its buffer is full:
 
-- ``coalesce``: pending notifications of one object merge into what the reader has seen last against what is now.
-  The bound is one entry for each object.  Once something is pending there, everything later goes there too until
-  the reader has caught up, or an object's states would be told out of order.
-- ``block``: what does not fit waits in a backlog of at most one batch, and the process loop pops no further batch
-  before that is gone (:meth:`ListenerBuffer.wait_for_room`), at most ``patience`` seconds.
-- ``raise``: the buffer breaks; its reader gets ``trio.BrokenResourceError``.
+- ``coalesce``: the pending notifications of one object are merged into one change, from the state that the listener
+  received last to the current state.  The bound is one entry for each object.  While an entry is pending, all later
+  notifications are merged too, until the listener has caught up; otherwise it would receive states out of order.
+- ``block``: notifications that do not fit wait in a backlog of at most one batch, and the process loop pops no further
+  batch until the backlog is empty (:meth:`ListenerBuffer.wait_for_backlog`), or the listener has taken nothing for
+  ``patience`` seconds.
+- ``raise``: the buffer breaks; the listener gets ``trio.BrokenResourceError``.
 
-The initial list, a relist's differences and a resync are one shared, immutable batch and take one place in the
-buffer, however many objects they hold.  A second batch is not queued behind an unread one: a relist's differences are
-merged one by one, and a resync is put off until the reader has caught up, when it is read from the store anew.
+The initial list, the differences of a relist and a resync are each one shared, immutable batch and take one place in
+the buffer, however many objects they hold.  A second batch is not queued behind an unread one: the differences of a
+relist are merged one by one, and a resync is deferred until the listener has caught up, and then read from the cache.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from ._notifications import Added, Deleted, Notification, Updated, object_of
 T = TypeVar("T", bound=KubernetesObject)
 
 Overflow: TypeAlias = Literal["coalesce", "block", "raise"]
-"""What happens when a reader's buffer is full."""
+"""What happens when a listener's buffer is full."""
 
 
 class BatchKind(enum.Enum):
-    """Why a batch exists."""
+    """The origin of a batch."""
 
     INITIAL = "initial"
     RELIST = "relist"
@@ -49,7 +50,7 @@ class BatchKind(enum.Enum):
 @final
 @attrs.frozen
 class SharedBatch(Generic[T]):
-    """Notifications that all readers share: the objects of an initial list or a resync, or a relist's differences."""
+    """Notifications that all listeners share: the objects of an initial list or a resync, or a relist's differences."""
 
     kind: BatchKind
     objects: Sequence[T] = ()
@@ -59,7 +60,7 @@ class SharedBatch(Generic[T]):
         return len(self.objects) + len(self.changes)
 
     def notifications(self) -> Iterator[Notification[T]]:
-        """Make the notifications one by one, as they are read."""
+        """Create the notifications one by one, as they are taken."""
         if self.kind is BatchKind.INITIAL:
             return (Added(obj, is_initial=True) for obj in self.objects)
         if self.kind is BatchKind.RESYNC:
@@ -70,23 +71,23 @@ class SharedBatch(Generic[T]):
 @final
 @attrs.frozen
 class BufferStatistics:
-    """How far a reader is behind."""
+    """How far a listener is behind."""
 
     buffered: int
-    """Notifications and batches that wait in the buffer."""
+    """Notifications and batches in the buffer and its backlog."""
     pending_objects: int
-    """Objects whose notifications have been merged and wait."""
+    """Objects with a pending merged change."""
     coalesced: int
     """How many notifications have been merged into another so far."""
     delivered: int
-    """How many notifications the reader has taken."""
+    """How many notifications the listener has taken."""
     high_water: int
-    """The most that ever waited at once, buffer and pending objects together."""
+    """The largest sum of buffered notifications and pending objects so far."""
 
 
 @attrs.define(eq=False)
 class _Pending(Generic[T]):
-    """What has been merged for one object: what the reader saw last, its deletion, what is now."""
+    """The merged change of one object: the state that the listener received last, its deletion, the current state."""
 
     before: T | None
     tombstone: Deleted[T] | None
@@ -102,21 +103,24 @@ class _Pending(Generic[T]):
 
 
 @final
+@attrs.define(eq=False, repr=False, init=False)
 class ListenerBuffer(Generic[T]):
-    """A bounded queue with one reader, written by the process loop without ever waiting.
+    """A bounded buffer with one consumer; the process loop writes to it without waiting.
 
     Args:
-        snapshot: Reads the store; used for a resync that was put off.
-        buffer_size: How many notifications fit before ``overflow`` decides.
-        overflow: What then happens.
-        patience: With ``block``, how many seconds one place may take to become free.
+        snapshot: Returns the objects of the cache, for a deferred resync.
+        buffer_size: How many notifications fit before ``overflow`` applies.
+        overflow: What happens when the buffer is full.
+        patience: For ``"block"``, how many seconds the listener may take no notification.
     """
 
     overflow: Overflow
     patience: float
     has_synced: bool
-    """Whether the reader came back from every initial object."""
-    _decided: trio.Event
+    """Whether the listener came back for more after the last initial object."""
+    broken_because: str | None
+    """Why the buffer broke; None if it did not."""
+    _synced_or_closed: trio.Event
     _snapshot: Callable[[], Sequence[T]]
     _send: trio.MemorySendChannel[Notification[T] | SharedBatch[T]]
     _receive: trio.MemoryReceiveChannel[Notification[T] | SharedBatch[T]]
@@ -125,11 +129,10 @@ class ListenerBuffer(Generic[T]):
     _current: Iterator[Notification[T]]
     _current_kind: BatchKind | None
     _batches_waiting: int
-    _resync_put_off: bool
-    _is_being_told: bool
-    _moved: trio.Event | None
+    _is_resync_deferred: bool
+    _holds_resync: bool
+    _backlog_shrunk: trio.Event | None
     _slices: Slices | None
-    _broken: str | None
     _closed: bool
     _coalesced: int
     _delivered: int
@@ -150,7 +153,7 @@ class ListenerBuffer(Generic[T]):
         self.overflow = overflow
         self.patience = patience
         self.has_synced = False
-        self._decided = trio.Event()
+        self._synced_or_closed = trio.Event()
         self._snapshot = snapshot
         self._send, self._receive = trio.open_memory_channel(buffer_size)
         self._pending = OrderedDict()
@@ -158,19 +161,19 @@ class ListenerBuffer(Generic[T]):
         self._current = iter(())
         self._current_kind = None
         self._batches_waiting = 0
-        self._resync_put_off = False
-        self._is_being_told = False
-        self._moved = None
+        self._is_resync_deferred = False
+        self._holds_resync = False
+        self._backlog_shrunk = None
         self._slices = None
-        self._broken = None
+        self.broken_because = None
         self._closed = False
         self._coalesced = self._delivered = self._high_water = 0
 
-    # --- the writer's side: plain functions, called between two checkpoints of the process loop ---
+    # --- the writer's side: synchronous methods, called between two checkpoints of the process loop ---
 
     def put(self, notification: Notification[T]) -> None:
-        """Queue one notification; never waits, whatever the reader does."""
-        if self._closed or self._broken is not None:
+        """Queue one notification; never waits."""
+        if self._closed or self.broken_because is not None:
             return
         if self._pending:
             self._merge(notification)
@@ -181,21 +184,19 @@ class ListenerBuffer(Generic[T]):
                 self._send.send_nowait(notification)
             except trio.WouldBlock:
                 self._overflow(notification)
-        # no statistics call here: this runs for every event and every reader
+        # high_water is not updated here: this runs for every event and every listener
 
     def put_batch(self, batch: SharedBatch[T]) -> bool:
         """Queue a shared batch; never waits and never copies it.
 
         Returns:
-            Whether it was taken.  If not, the reader is behind, and its notifications are to be put one by one, which
-            merges them with what waits.
+            Whether the batch was accepted.  If not, the listener is behind, and the caller puts the notifications one
+            by one, which merges them with the pending ones.
         """
-        if self._closed or self._broken is not None:
+        if self._closed or self.broken_because is not None:
             return True
-        if batch.kind is BatchKind.RESYNC and (
-            self._is_behind or self._current_kind is not None or self._is_being_told
-        ):
-            self._resync_put_off = True
+        if batch.kind is BatchKind.RESYNC and (self._is_behind or self._current_kind is not None or self._holds_resync):
+            self._is_resync_deferred = True
             return True
         if self._backlog:
             self._backlog.append(batch)
@@ -213,14 +214,14 @@ class ListenerBuffer(Generic[T]):
         return True
 
     def hold_resync(self) -> None:
-        """Put off every resync: the store is newer than what this reader is being told, change by change."""
-        self._is_being_told = True
+        """Defer every resync: the cache is newer than the changes that are being put one by one."""
+        self._holds_resync = True
 
     def release_resync(self) -> None:
-        """Let resyncs happen again; one that was put off and that nobody would be woken for is queued now."""
-        self._is_being_told = False
-        if self._resync_put_off and not self._is_behind and self._current_kind is None:
-            self._resync_put_off = False
+        """Allow resyncs again; a deferred one is queued now if no other notification would wake the listener."""
+        self._holds_resync = False
+        if self._is_resync_deferred and not self._is_behind and self._current_kind is None:
+            self._is_resync_deferred = False
             self.put_batch(SharedBatch(BatchKind.RESYNC, self._snapshot()))
 
     @property
@@ -231,7 +232,7 @@ class ListenerBuffer(Generic[T]):
         if self.overflow == "block":
             self._backlog.append(item)
         elif self.overflow == "raise":
-            self.break_off(f"its buffer of {self._send.statistics().max_buffer_size} notifications is full")
+            self.mark_broken(f"its buffer of {self._send.statistics().max_buffer_size} notifications is full")
         elif not isinstance(item, SharedBatch):
             self._merge(item)
 
@@ -239,7 +240,7 @@ class ListenerBuffer(Generic[T]):
         key = key_of(object_of(notification))
         entry = self._pending.get(key)
         if entry is None:
-            self._pending[key] = _first(notification)
+            self._pending[key] = _pending_from(notification)
             self._high_water = max(
                 self._high_water, len(self._pending) + self._receive.statistics().current_buffer_used
             )
@@ -248,17 +249,17 @@ class ListenerBuffer(Generic[T]):
         if not isinstance(notification, Deleted):
             entry.after = notification.new if isinstance(notification, Updated) else notification.object
         elif entry.before is None:
-            del self._pending[key]  # the reader never saw the object
+            del self._pending[key]  # the listener does not know the object
         else:
             entry.tombstone, entry.after = entry.tombstone or notification, None
 
-    def break_off(self, why: str) -> None:
-        """Break the buffer: what is unread is dropped, and the reader gets ``trio.BrokenResourceError``."""
-        self._broken = why
+    def mark_broken(self, reason: str) -> None:
+        """Break the buffer: unread notifications are dropped, and the listener gets ``trio.BrokenResourceError``."""
+        self.broken_because = reason
         self._release()
 
     def close(self) -> None:
-        """End the buffer: what is unread is dropped, and the reader's loop ends."""
+        """Close the buffer: unread notifications are dropped, and the listener gets ``trio.EndOfChannel``."""
         self._closed = True
         self._release()
 
@@ -266,46 +267,46 @@ class ListenerBuffer(Generic[T]):
         self._pending.clear()
         self._backlog.clear()
         self._current, self._current_kind = iter(()), None
-        # Whoever keeps the registration of a handler that is gone keeps neither objects nor the store.
-        self._batches_waiting, self._resync_put_off, self._snapshot = 0, False, tuple
+        # A program that keeps the registration of a removed handler must keep neither objects nor the cache alive.
+        self._batches_waiting, self._is_resync_deferred, self._snapshot = 0, False, tuple
         with suppress(trio.WouldBlock, trio.EndOfChannel):
             while True:
                 self._receive.receive_nowait()
-        self._decided.set()
-        self._send.close()  # wakes a reader that waits
+        self._synced_or_closed.set()
+        self._send.close()  # wakes a listener that waits
         self._wake_writer()
 
-    async def wait_for_room(self) -> None:
-        """Wait until the backlog is gone, and break the buffer if one place takes longer than ``patience``.
+    async def wait_for_backlog(self) -> None:
+        """Wait until the backlog is empty; break the buffer if the listener takes nothing for ``patience`` seconds.
 
-        Only mailboxes with ``overflow="block"`` ever have a backlog.
+        Only buffers with ``overflow="block"`` have a backlog.
         """
         while self._backlog:
             waiting, delivered = len(self._backlog), self._delivered
             with trio.move_on_after(self.patience):
                 while len(self._backlog) == waiting:
-                    self._moved = trio.Event()
-                    await self._moved.wait()
-            # A reader in the middle of a long batch frees no place, and yet it works.
+                    self._backlog_shrunk = trio.Event()
+                    await self._backlog_shrunk.wait()
+            # In the middle of a long batch a listener takes notifications without emptying a place of the buffer.
             if len(self._backlog) == waiting and self._delivered == delivered:
-                self.break_off(f"it took no notification for {self.patience:g} s")
+                self.mark_broken(f"it took no notification for {self.patience:g} s")
 
     def _wake_writer(self) -> None:
-        if self._moved is not None:
-            self._moved.set()
-            self._moved = None
+        if self._backlog_shrunk is not None:
+            self._backlog_shrunk.set()
+            self._backlog_shrunk = None
 
-    # --- the reader's side ---
+    # --- the listener's side ---
 
     async def take(self) -> Notification[T]:
-        """Take the next notification, waiting for one if there is none.
+        """Take the next notification; wait for one if the buffer is empty.
 
-        A checkpoint once a millisecond, and whenever nothing is ready: with one for each notification a storm would
-        outrun every reader.
+        A checkpoint once a millisecond, and whenever nothing is ready: with a checkpoint for each notification a burst
+        of changes would outrun every listener.
 
         Raises:
             trio.EndOfChannel: The buffer was closed.
-            trio.BrokenResourceError: The reader fell too far behind for its ``overflow``.
+            trio.BrokenResourceError: The listener fell too far behind for its ``overflow``.
 
         Cancellation: nothing is lost.
         """
@@ -325,16 +326,16 @@ class ListenerBuffer(Generic[T]):
                     _, entry = self._pending.popitem(last=False)
                     self._current = entry.notifications()
                     continue
-                if self._resync_put_off and not self._is_being_told:
-                    self._resync_put_off = False
+                if self._is_resync_deferred and not self._holds_resync:
+                    self._is_resync_deferred = False
                     self._current = SharedBatch(BatchKind.RESYNC, self._snapshot()).notifications()
                     continue
                 item = await self._receive.receive()
             except trio.EndOfChannel:
-                self._refuse_if_over()
+                self._raise_if_ended()
                 raise
-            self._refuse_if_over()
-            self._advance_backlog()
+            self._raise_if_ended()
+            self._refill_from_backlog()
             if isinstance(item, SharedBatch):
                 self._batches_waiting -= 1
                 self._current, self._current_kind = item.notifications(), item.kind
@@ -343,23 +344,23 @@ class ListenerBuffer(Generic[T]):
             return item
 
     async def wait_until_synced(self) -> None:
-        """Wait until the reader came back from every initial object.
+        """Wait until the listener has processed every initial object.
 
         Raises:
             trio.ClosedResourceError: The buffer was closed before.
         """
-        await self._decided.wait()
+        await self._synced_or_closed.wait()
         if not self.has_synced:
-            raise trio.ClosedResourceError("the reader was removed, or its informer stopped, before it had synced")
+            raise trio.ClosedResourceError("the handler was removed, or its informer stopped, before it had synced")
 
     def _finish_batch(self) -> None:
         if self._current_kind is BatchKind.INITIAL:
             self.has_synced = True
-            self._decided.set()
+            self._synced_or_closed.set()
         self._current_kind = None
 
-    def _advance_backlog(self) -> None:
-        # A reader that waited was handed its item directly, so the buffer may still be full.
+    def _refill_from_backlog(self) -> None:
+        # A listener that was waiting got its item directly, so the buffer may still be full.
         while self._backlog:
             try:
                 self._send.send_nowait(self._backlog[0])
@@ -369,24 +370,14 @@ class ListenerBuffer(Generic[T]):
             self._batches_waiting += isinstance(item, SharedBatch)
             self._wake_writer()
 
-    def _refuse_if_over(self) -> None:
-        if self._broken is not None:
-            raise trio.BrokenResourceError(f"this reader fell behind: {self._broken}")
+    def _raise_if_ended(self) -> None:
+        if self.broken_because is not None:
+            raise trio.BrokenResourceError(f"this listener fell behind: {self.broken_because}")
         if self._closed:
             raise trio.EndOfChannel
 
-    @property
-    def is_broken(self) -> bool:
-        """Whether the reader was cut off."""
-        return self._broken is not None
-
-    @property
-    def why_broken(self) -> str:
-        """Why the reader was cut off; empty when it was not."""
-        return self._broken or ""
-
     def statistics(self) -> BufferStatistics:
-        """How far the reader is behind."""
+        """How far the listener is behind."""
         buffered = self._receive.statistics().current_buffer_used + len(self._backlog)
         waiting = buffered + len(self._pending)
         return BufferStatistics(
@@ -398,7 +389,7 @@ class ListenerBuffer(Generic[T]):
         )
 
 
-def _first(notification: Notification[T]) -> _Pending[T]:
+def _pending_from(notification: Notification[T]) -> _Pending[T]:
     if isinstance(notification, Added):
         return _Pending(None, None, notification.object)
     if isinstance(notification, Updated):

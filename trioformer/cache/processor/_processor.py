@@ -1,4 +1,4 @@
-"""Telling the readers: one listener task and one buffer for each handler, one buffer for each subscription."""
+"""The distribution of notifications: a buffer for each listener, and a task for each listener that is a handler."""
 
 from __future__ import annotations
 
@@ -13,26 +13,34 @@ from ..._util import NoPublicConstructor, Slices, enclosing_tasks
 from ...errors import HandlerOverflowError
 from ...models import KubernetesObject, key_of
 from ._listener_buffer import BatchKind, BufferStatistics, ListenerBuffer, SharedBatch
-from ._notifications import Added, Notification, ResourceEventHandler, call_of, for_one_reader, object_of
+from ._notifications import (
+    Added,
+    Notification,
+    ResourceEventHandler,
+    call_handler,
+    object_of,
+    with_own_filters,
+)
 
 T = TypeVar("T", bound=KubernetesObject)
 T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 
 ErrorHandler: TypeAlias = Callable[[Exception, Notification[T]], Awaitable[None]]
-"""Given an exception that a handler raised, and the notification it was handling."""
+"""Called with an exception that a handler raised, and the notification that it was handling."""
 
 
 @final
 @attrs.define(eq=False)
 class Listener(Generic[T]):
-    """A reader as the processor sees it: its buffer, and when it is next due a resync."""
+    """A handler or a subscription: its buffer, and when its next resync is due."""
 
     buffer: ListenerBuffer[T]
     name: str | None = None
-    """The handler's and its informer's name; None for a subscription, whose reader sees its own errors."""
+    """The handler's and its informer's name; None for a subscription, which raises its own errors."""
     resync_period: float = 0.0
     next_resync: float = 0.0
     is_due: bool = False
+    """Whether the resync period has passed and the next resync is for this listener."""
 
     def schedule(self, now: float) -> None:
         """Set the next resync one period from ``now``."""
@@ -42,7 +50,7 @@ class Listener(Generic[T]):
 @final
 @attrs.define(eq=False)
 class HandlerTask(Generic[T]):
-    """The task that reads a buffer and calls a handler."""
+    """The task that takes notifications from a buffer and calls a handler."""
 
     listener: Listener[T]
     handler: ResourceEventHandler[T]
@@ -51,29 +59,30 @@ class HandlerTask(Generic[T]):
     failed: int = attrs.field(default=0, init=False)
     failed_initial: int = attrs.field(default=0, init=False)
     slowest_call: float = attrs.field(default=0.0, init=False)
-    call_began: float | None = attrs.field(default=None, init=False)
+    call_started_at: float | None = attrs.field(default=None, init=False)
     task: trio.lowlevel.Task | None = attrs.field(default=None, init=False)
     _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
-    _waits_for: list[HandlerTask[Any]] = attrs.field(factory=list, init=False)
+    _waiting_for: list[HandlerTask[Any]] = attrs.field(factory=list, init=False)
 
     async def run(self) -> None:
         """Call the handler for each notification until the buffer is closed.
 
         Raises:
-            HandlerOverflowError: The handler fell behind and its policy forbids merging.
-            Exception: What the handler raised, with a note that names handler and object, unless ``on_error`` took it.
+            HandlerOverflowError: The handler fell behind, and its ``overflow`` does not allow merging.
+            Exception: An exception of the handler, with a note that names handler and object, unless there is an
+                ``on_error``.
         """
         self.task = trio.lowlevel.current_task()
-        _LISTENER.set(self)
+        _CURRENT_HANDLER.set(self)
         try:
             await self._call_for_each()
         finally:
-            self.task = self.call_began = None
-            self.handler, self.on_error = ResourceEventHandler(), None  # a registration that is kept does not keep them
+            self.task = self.call_started_at = None
+            self.handler, self.on_error = ResourceEventHandler(), None  # a kept registration must not keep them alive
             self._ended.set()
 
     async def _call_for_each(self) -> None:
-        buffer, handler = self.listener.buffer, for_one_reader(self.handler)
+        buffer, handler = self.listener.buffer, with_own_filters(self.handler)
         while True:
             try:
                 notification = await buffer.take()
@@ -81,18 +90,18 @@ class HandlerTask(Generic[T]):
                 return
             except trio.BrokenResourceError as error:
                 raise HandlerOverflowError(f"{self.listener.name}: {error}") from error
-            self.call_began = began = trio.current_time()
+            self.call_started_at = started_at = trio.current_time()
             self.calls += 1
             try:
-                await call_of(handler, notification)
+                await call_handler(handler, notification)
             except Exception as error:  # noqa: BLE001  # the documented boundary to a user's handler
-                await self._failed(error, notification)
-            self.call_began = None
-            elapsed = trio.current_time() - began
+                await self._handle_error(error, notification)
+            self.call_started_at = None
+            elapsed = trio.current_time() - started_at
             if elapsed > self.slowest_call:  # max() costs three times as much, for every event
                 self.slowest_call = elapsed
 
-    async def _failed(self, error: Exception, notification: Notification[T]) -> None:
+    async def _handle_error(self, error: Exception, notification: Notification[T]) -> None:
         obj = object_of(notification)
         where = f"in {self.listener.name}, on {type(notification).__name__} {obj.kind} {key_of(obj)}"
         if self.on_error is None:
@@ -107,70 +116,70 @@ class HandlerTask(Generic[T]):
             raise
 
     async def wait_until_ended(self) -> None:
-        """Wait until the task calls no more; a checkpoint only if it does not run, or waits for the caller.
+        """Wait until the task has ended; only a checkpoint if it is not running, or if it waits for the caller.
 
         The buffer must have been closed.
         """
-        around = tuple(enclosing_handlers())
-        if self.task is None or any(self._is_waiting_for(one) for one in around):
+        enclosing = tuple(enclosing_handlers())
+        if self.task is None or any(self._is_waiting_for(each) for each in enclosing):
             await trio.lowlevel.checkpoint()
             return
-        for one in around:
-            one._waits_for.append(self)
+        for each in enclosing:
+            each._waiting_for.append(self)
         try:
             await self._ended.wait()
         finally:
-            for one in around:
-                one._waits_for.remove(self)
+            for each in enclosing:
+                each._waiting_for.remove(self)
 
     def _is_waiting_for(self, other: HandlerTask[Any]) -> bool:
         """Whether this handler's running call cannot end before the other's does."""
-        return self is other or any(one._is_waiting_for(other) for one in self._waits_for)
+        return self is other or any(each._is_waiting_for(other) for each in self._waiting_for)
 
 
-_LISTENER: ContextVar[HandlerTask[Any]] = ContextVar("trioformer.cache.listener")
+_CURRENT_HANDLER: ContextVar[HandlerTask[Any]] = ContextVar("trioformer.cache.current_handler")
 
 
 def enclosing_handlers() -> Iterator[HandlerTask[Any]]:
-    """The listeners in whose handlers' calls the current task is, the nearest first.
+    """Yield the handlers whose calls enclose the current task, the innermost first.
 
-    A task that a handler starts in a nursery of its own counts, one that it starts in somebody else's does not, though
-    it inherits the context: the call does not wait for it.
+    A task in a nursery that the handler's call opened is enclosed.  A task that the call started in another nursery is
+    not, although it inherits the context: the call does not wait for it.
     """
     for task in enclosing_tasks():
-        listener = task.context.get(_LISTENER)
-        if listener is not None and listener.task is task:
-            yield listener
+        handler = task.context.get(_CURRENT_HANDLER)
+        if handler is not None and handler.task is task:
+            yield handler
 
 
 @final
 @attrs.frozen
 class HandlerStatistics:
-    """How a handler keeps up."""
+    """The calls of a handler, and how far it is behind."""
 
     buffer: BufferStatistics
     """How far it is behind."""
     slowest_call: float
-    """The longest that one call took, seconds; a call counts when it has returned."""
+    """The duration of the longest call that has returned, seconds."""
     running_call: float
-    """Seconds since the call that is running began; 0 when none is."""
+    """Seconds since the running call started; 0 if no call is running."""
     name: str
     """The handler's and its informer's name."""
     calls: int
-    """How many calls have begun."""
+    """How many calls have started."""
     failed: int
-    """How many of them raised what ``on_error`` took."""
+    """How many calls raised an exception that was passed to ``on_error``."""
     failed_initial: int
-    """How many of these were about objects that were there when the handler joined.
+    """How many of these calls were about initial objects.
 
-    They count as handled for ``has_synced``, so a handler can be synced without having succeeded on every object.
+    Such objects count as handled for ``has_synced``, so a handler may have synced although it failed on some objects.
     """
 
 
 @final
 @attrs.define(eq=False, repr=False)
 class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
-    """A handler's place in an informer (client-go ``ResourceEventHandlerRegistration``)."""
+    """The registration of a handler with an informer (client-go ``ResourceEventHandlerRegistration``)."""
 
     _task: HandlerTask[T_co]
     _processor: Processor[T_co]
@@ -180,9 +189,9 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has returned from every object that was there when it joined.
+        """Whether the handler has processed every initial object: the first list, or the cache when it was added.
 
-        Later than the informer's own ``has_synced``, which only says that the cache is filled.
+        This is later than the informer's own ``has_synced``, which is about the cache only.
         """
         return self._task.listener.buffer.has_synced
 
@@ -190,48 +199,48 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
         """Wait for :attr:`has_synced`.
 
         Raises:
-            RuntimeError: It is the handler itself that waits: it has not synced before the call has returned.
+            RuntimeError: The handler itself waits, inside a call that must return before the handler has synced.
             trio.ClosedResourceError: The handler was removed, or the informer stopped, before.
         """
         if not self.has_synced and self._task in enclosing_handlers():
             raise RuntimeError(
-                f"{self._task.listener.name} waits for its own sync inside a call, and has synced only after the call "
-                "has returned; wait in another task"
+                f"{self._task.listener.name} cannot wait for its own sync inside a call, which has to return first; "
+                "wait in another task"
             )
         await self._task.listener.buffer.wait_until_synced()
 
     @property
     def resync_period(self) -> float:
-        """The period in force, seconds; 0 for none."""
+        """The effective resync period, seconds; 0 is never."""
         return self._task.listener.resync_period
 
     def remove(self) -> None:
-        """Take the handler out: a call that runs goes on to its end, nothing that waits is delivered.
+        """Remove the handler: a running call continues to its end, pending notifications are dropped.
 
-        Removing twice, from inside the handler, or after the informer has stopped, is fine.
+        Removing twice, inside the handler, or after the informer has stopped is allowed.
         """
         self._processor.remove(self._task.listener)
 
     async def aclose(self) -> None:
-        """Take the handler out, and wait until a call that runs has returned (client-go ``ShutDownEventHandler``).
+        """Remove the handler, and wait until a running call has returned (client-go ``ShutDownEventHandler``).
 
-        When this returns, the handler is not running and will not be called again.
-        There is one exception, since waiting would never end: from inside a call of the handler itself, or of one that
-        the handler's call is waiting for in the same way, it only removes.
-        Closing twice, before the informer runs or after it has stopped is fine, and waits for nothing.
+        When this returns, the handler is not running and is not called again.
+        There is one exception, to avoid a deadlock: inside a call of the handler itself, or of another handler whose
+        end the handler's call is waiting for, this only removes the handler.
+        Closing twice, before the informer runs, or after it has stopped is allowed, and does not wait.
 
-        Cancellation: the handler is removed all the same; a call that runs goes on to its end.
+        Cancellation: the handler is removed all the same; a running call continues to its end.
         """
         self.remove()
         await self._task.wait_until_ended()
 
     def statistics(self) -> HandlerStatistics:
-        """How the handler keeps up."""
+        """The calls of the handler, and how far it is behind."""
         task = self._task
         return HandlerStatistics(
             buffer=task.listener.buffer.statistics(),
             slowest_call=task.slowest_call,
-            running_call=trio.current_time() - task.call_began if task.call_began is not None else 0.0,
+            running_call=trio.current_time() - task.call_started_at if task.call_started_at is not None else 0.0,
             name=task.listener.name or "",
             calls=task.calls,
             failed=task.failed,
@@ -242,12 +251,13 @@ class HandlerRegistration(Generic[T_co], metaclass=NoPublicConstructor):
 @final
 @attrs.define(eq=False, repr=False)
 class Subscription(Generic[T], metaclass=NoPublicConstructor):
-    """An informer's notifications as an async iterator; the reader's task is the reader's own.
+    """The notifications of an informer as an async iterator, for the caller's own task.
 
     It ends when the informer stops.
 
     Raises:
-        trio.BrokenResourceError: From iterating, when the reader fell behind and its policy forbids merging.
+        trio.BrokenResourceError: From iterating: the subscription fell behind, and its ``overflow`` does not allow
+            merging.
     """
 
     _buffer: ListenerBuffer[T]
@@ -263,59 +273,60 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the reader has come back for more after the last initial object."""
+        """Whether the iterator was advanced beyond the last initial object."""
         return self._buffer.has_synced
 
     def statistics(self) -> BufferStatistics:
-        """How far the reader is behind."""
+        """How far the subscription is behind."""
         return self._buffer.statistics()
 
 
 @final
 @attrs.define(eq=False)
 class Processor(Generic[T]):
-    """The set of listeners, and the fan-out to them; only the process loop writes through it."""
+    """The listeners of an informer; only the process loop sends notifications through it."""
 
     _listeners: list[Listener[T]] = attrs.field(factory=list, init=False)
 
     def add(self, listener: Listener[T], initial: Sequence[T] | None) -> None:
-        """Take in a listener; one that joins a filled cache is told of what is there first.
+        """Add a listener; if the cache has synced, its objects are queued first, as initial.
 
         Args:
             listener: The listener.
-            initial: What the cache holds, or None when it is not filled: then :meth:`announce` tells this listener too.
+            initial: The objects of the cache; None if the cache has not synced: :meth:`distribute_initial` will then
+                notify this listener too.
         """
         self._listeners.append(listener)
         if initial is not None:
             listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
 
     def remove(self, listener: Listener[T]) -> None:
-        """Take a listener out and close its buffer; one that is not there is no error."""
+        """Remove a listener if it is there, and close its buffer."""
         if listener in self._listeners:
             self._listeners.remove(listener)
         listener.buffer.close()
 
     def close(self) -> None:
-        """Close every buffer."""
+        """Remove every listener."""
         for listener in tuple(self._listeners):
             self.remove(listener)
 
-    def announce(self, initial: Sequence[T]) -> None:
-        """Tell every listener of the first list."""
+    def distribute_initial(self, initial: Sequence[T]) -> None:
+        """Notify every listener of the first list."""
         self._put_batch(SharedBatch(BatchKind.INITIAL, initial), self._listeners)
 
     def distribute(self, notifications: Sequence[Notification[T]]) -> None:
-        """Tell every listener of live changes."""
+        """Notify every listener of changes from a watch."""
         for listener in self._listeners:
             put = listener.buffer.put
             for notification in notifications:
                 put(notification)
 
     async def distribute_relist(self, changes: Sequence[Notification[T]]) -> None:
-        """Tell every listener what a relist changed.
+        """Notify every listener of the changes that a relist found.
 
-        Those that keep up share one batch, queued before the first checkpoint; for those that are behind, the changes
-        are merged into what waits for them, in slices.
+        Listeners that keep up share one batch, queued before the first checkpoint.  For listeners that are behind, the
+        changes are merged into their pending notifications, in slices.
         """
         if not changes:
             return
@@ -335,12 +346,12 @@ class Processor(Generic[T]):
         return len(self._listeners)
 
     def schedule_all(self, now: float) -> None:
-        """Begin every listener's resync period now."""
+        """Start the resync period of every listener now."""
         for listener in self._listeners:
             listener.schedule(now)
 
     def mark_due(self, now: float) -> bool:
-        """Mark the listeners whose resync period is over, and say whether there are any."""
+        """Mark the listeners whose resync period has passed; return whether any listener is due."""
         for listener in self._listeners:
             if listener.resync_period > 0 and listener.next_resync <= now:
                 listener.is_due = True
@@ -348,7 +359,7 @@ class Processor(Generic[T]):
         return any(listener.is_due for listener in self._listeners)
 
     def distribute_resync(self, objects: Sequence[T]) -> None:
-        """Repeat every object to the listeners that are due."""
+        """Repeat every object to the listeners whose resync is due."""
         due = [listener for listener in self._listeners if listener.is_due]
         for listener in due:
             listener.is_due = False
@@ -360,35 +371,35 @@ class Processor(Generic[T]):
         for listener in listeners:
             listener.buffer.put_batch(batch)
 
-    def refuse_inside_handler(self, what: str, *, only_blocking: bool = False) -> None:
-        """Make sure that the current task is in no call of one of these handlers, to wait for ``what``.
+    def raise_if_inside_handler(self, awaited: str, *, only_blocking: bool = False) -> None:
+        """Check that the current task may wait for ``awaited``: it must not be inside a call of one of these handlers.
 
         Args:
-            what: What would be waited for.
-            only_blocking: Only handlers with ``overflow="block"`` matter, those that the process loop waits for.
+            awaited: What the task would wait for, for the error.
+            only_blocking: Check only handlers with ``overflow="block"``, for which the process loop waits.
 
         Raises:
-            RuntimeError: It is, and what it waits for may not come before the call has returned.
+            RuntimeError: It is inside a call, so the wait could be a deadlock.
         """
-        for around in enclosing_handlers():
-            listener = around.listener
+        for handler in enclosing_handlers():
+            listener = handler.listener
             if listener in self._listeners and (not only_blocking or listener.buffer.overflow == "block"):
                 raise RuntimeError(
-                    f"{listener.name} waits for {what} inside a call, and it may not come before the call has "
-                    "returned; wait in another task"
+                    f"{listener.name} cannot wait for {awaited} inside a call, which may have to return first; "
+                    "wait in another task"
                 )
 
-    async def settle(self) -> None:
-        """Wait for the listeners with ``overflow="block"`` that have a backlog; no checkpoint when none has.
+    async def wait_for_backlogs(self) -> None:
+        """Wait for the listeners with ``overflow="block"`` that have a backlog; not a checkpoint if none has one.
 
         Raises:
-            HandlerOverflowError: A handler fell too far behind for its policy.
+            HandlerOverflowError: A handler fell too far behind for its ``overflow``.
         """
         for listener in tuple(self._listeners):
             buffer = listener.buffer
-            await buffer.wait_for_room()
-            # While another was waited for, this one may have been removed.
-            if buffer.is_broken and listener in self._listeners:
+            await buffer.wait_for_backlog()
+            # While this method waited for another listener, this one may have been removed.
+            if buffer.broken_because is not None and listener in self._listeners:
                 self._listeners.remove(listener)
                 if listener.name is not None:
-                    raise HandlerOverflowError(f"{listener.name} fell behind: {buffer.why_broken}")
+                    raise HandlerOverflowError(f"{listener.name} fell behind: {buffer.broken_because}")

@@ -3,7 +3,7 @@
 - ``_delta_fifo.py``: ``DeltaFIFO``, the queue between the reflector and the process loop
 - ``_indexer.py``: ``Indexer``, objects by key and by the values of index functions
 - ``_lister.py``: :class:`Lister`, the read-only view of an indexer
-- ``_versions.py``: the newest resourceVersion that a cache holds, and waiting for a newer one
+- ``_resource_versions.py``: the newest resourceVersion that a cache holds, and waiting for a newer one
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """The queue between the reflector and the process loop.
 
-The reflector writes what the server said; the process loop takes it in batches and applies it to the indexer.
-Three kinds of batch exist, and their order is the order in which they were written:
+The reflector writes the changes that the server reports; the process loop pops them in batches and applies them to the
+indexer.
+There are three kinds of batch, and the loop pops them in the order in which they were written:
 
-- :class:`Deltas`: changes, gathered by key.  Keys keep the order of their first pending change, the changes of a key
-  their own order, and two deletions in a row are one.
-- :class:`Replaced`: a whole list.  What it lacks is found when it is applied, against the indexer, so that every
-  change written before it has already happened.  It is applied in one step.
-- :class:`Sync`: repeat every object to the handlers that are due.  It carries no objects: they are read from the
-  indexer when it is applied, so a resync can never overtake a newer change.
+- :class:`Deltas`: changes, grouped by key.  Keys keep the order of their first pending change, the changes of a key
+  keep their own order, and two consecutive deletions become one.
+- :class:`Replaced`: a whole list.  Objects that the list lacks are found when it is applied, by comparison with the
+  indexer, after every change that was written before it.  It is applied in one step.
+- :class:`Sync`: repeat every object to the listeners whose resync is due.  It carries no objects: they are read from
+  the indexer when it is applied, so a resync never overtakes a newer change.
 
-Several reflectors may write to one queue, each the objects of one namespace: a list then replaces what the queue holds
-of that namespace and nothing else.
+Several reflectors may write to one queue, each the objects of one namespace: a list then replaces only what the queue
+holds of that namespace.
 
-This is client-go's ``DeltaFIFO`` (``tools/cache/delta_fifo.go``, 1.19: Added, Updated, Deleted, Replaced, Sync) with
-what came later: relist and resync are one item each (``AtomicFIFO``).
+Source: client-go's ``DeltaFIFO`` (``tools/cache/delta_fifo.go``, 1.19: Added, Updated, Deleted, Replaced, Sync), and
+from later versions the rule that a relist and a resync are one item each (``AtomicFIFO``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class DeltaType(enum.Enum):
-    """What happened to one object."""
+    """The kind of change."""
 
     ADDED = "Added"
     UPDATED = "Updated"
@@ -47,20 +48,20 @@ class Delta(NamedTuple, Generic[T]):
     """One change of one object."""
 
     type: DeltaType
-    """What happened."""
+    """The kind of change."""
     object: T
-    """The object after it; for a deletion its last state."""
+    """The object after the change; for a deletion its last state."""
 
 
 @final
 @attrs.frozen
 class Deltas(Generic[T]):
-    """Changes by key."""
+    """Changes, grouped by key."""
 
     by_key: dict[str, list[Delta[T]]]
     """The pending changes of each key, oldest first."""
-    reached: dict[str, str] = attrs.field(factory=dict)
-    """For each namespace the resourceVersion after these changes: the last change's, or a later bookmark's."""
+    resource_versions: dict[str, str] = attrs.field(factory=dict)
+    """For each namespace the resourceVersion after these changes: that of the last change, or of a later bookmark."""
 
     def __len__(self) -> int:
         return sum(map(len, self.by_key.values()))
@@ -69,22 +70,22 @@ class Deltas(Generic[T]):
 @final
 @attrs.frozen
 class Replaced(Generic[T]):
-    """A list's whole answer."""
+    """The result of a list."""
 
     objects: Sequence[T]
-    """Everything that exists, in the list's order."""
+    """Every object that exists, in the list's order."""
     resource_version: str
     """The list's resourceVersion."""
     namespace: str = ""
-    """The namespace that was listed, where a cache is made of several; otherwise empty."""
+    """The listed namespace, if the cache is made of several; otherwise empty."""
     undecodable: frozenset[str] = frozenset()
-    """Keys of objects that exist, although they are not among ``objects``: they do not decode."""
+    """Keys of objects that exist but are missing from ``objects``, because they do not decode."""
 
 
 @final
 @attrs.frozen
 class Sync:
-    """Repeat what the cache holds."""
+    """Repeat every object of the cache."""
 
 
 Batch: TypeAlias = Deltas[T] | Replaced[T] | Sync
@@ -93,63 +94,64 @@ Batch: TypeAlias = Deltas[T] | Replaced[T] | Sync
 @final
 @attrs.define(eq=False)
 class DeltaFIFO(Generic[T]):
-    """The pending changes of one kind, with one reader.
+    """The pending changes of one kind, with one consumer.
 
-    Writing never waits; a writer that can wait asks :meth:`wait_for_room` between batches, and so the bound reaches
-    the watch's socket.
+    The methods that write never wait.  A writer calls :meth:`wait_for_room` between its batches, so the bound of the
+    queue reaches the watch's socket.
 
-    Whether an object is known is asked when its change is applied, not when it is queued: a list that is being applied
-    may be just about to bring it.
+    A change is compared with the indexer when it is applied, not when it is queued: a list that is being applied may
+    bring the object.
 
     Args:
         max_pending: How many changes may be pending before :meth:`wait_for_room` waits.
     """
 
     max_pending: int = 10_000
-    _sealed: deque[Batch[T]] = attrs.field(factory=deque, init=False)
-    _open: dict[str, list[Delta[T]]] = attrs.field(factory=dict, init=False)
-    _newest: T | None = attrs.field(default=None, init=False)
-    _reached: dict[str, str] = attrs.field(factory=dict, init=False)
+    _batches: deque[Batch[T]] = attrs.field(factory=deque, init=False)
+    # The newest batch of changes, which still grows; it follows all of _batches.
+    _changes: dict[str, list[Delta[T]]] = attrs.field(factory=dict, init=False)
+    _newest_object: T | None = attrs.field(default=None, init=False)
+    _resource_versions: dict[str, str] = attrs.field(factory=dict, init=False)
     _pending: int = attrs.field(default=0, init=False)
     _ready: trio.Event = attrs.field(factory=trio.Event, init=False)
-    _room: trio.Event | None = attrs.field(default=None, init=False)
+    _room_freed: trio.Event | None = attrs.field(default=None, init=False)
     _closed: bool = attrs.field(default=False, init=False)
 
     def __len__(self) -> int:
-        """How many changes are pending; a relist and a resync count one each."""
+        """The number of pending changes; a relist and a resync count as one each."""
         return self._pending
 
     def add(self, obj: T) -> None:
         """Queue an addition; atomic."""
-        self._append(key_of(obj), Delta(ADDED, obj))
+        self._append_change(key_of(obj), Delta(ADDED, obj))
 
     def update(self, obj: T) -> None:
         """Queue a newer state; atomic."""
-        self._append(key_of(obj), Delta(UPDATED, obj))
+        self._append_change(key_of(obj), Delta(UPDATED, obj))
 
     def delete(self, obj: T) -> None:
-        """Queue a deletion, unless the newest pending change of the object is one; atomic."""
+        """Queue a deletion, unless the newest pending change of the object is a deletion; atomic."""
         key = key_of(obj)
-        pending = self._open.get(key)
+        pending = self._changes.get(key)
         if pending is None or pending[-1].type is not DELETED:
-            self._append(key, Delta(DELETED, obj))
+            self._append_change(key, Delta(DELETED, obj))
 
     def bookmark(self, resource_version: str, *, namespace: str = "") -> None:
-        """Note, after what is pending, that nothing else has happened up to ``resource_version``; atomic."""
-        self._refuse_if_closed()
+        """Queue, after the pending changes, that there is no other change up to ``resource_version``; atomic."""
+        self._raise_if_closed()
         if resource_version:
-            self._newest = None
-            self._reached[namespace] = resource_version
+            self._newest_object = None
+            self._resource_versions[namespace] = resource_version
             self._ready.set()
 
-    def _append(self, key: str, delta: Delta[T]) -> None:
-        self._refuse_if_closed()
-        pending = self._open.get(key)
+    def _append_change(self, key: str, delta: Delta[T]) -> None:
+        self._raise_if_closed()
+        pending = self._changes.get(key)
         if pending is None:
-            self._open[key] = [delta]
+            self._changes[key] = [delta]
         else:
             pending.append(delta)
-        self._newest = delta.object
+        self._newest_object = delta.object
         self._pending += 1
         self._ready.set()
 
@@ -161,38 +163,37 @@ class DeltaFIFO(Generic[T]):
         undecodable: frozenset[str] = frozenset(),
         namespace: str = "",
     ) -> None:
-        """Queue a list's whole answer, after everything that is pending; atomic.
+        """Queue the result of a list, after everything that is pending; atomic.
 
-        A list of the same namespace that is still pending, and what came after it, is dropped: the new one supersedes
-        them.
-        So at most one whole list of a namespace ever waits, however long the reader is held up.
+        It supersedes a pending list of the same namespace and the changes after that list, which are dropped.
+        So at most one list of a namespace is pending, however long the consumer is delayed.
         """
-        self._refuse_if_closed()
-        self._seal_open()
-        wants_sync = False
-        if any(isinstance(batch, Replaced) and batch.namespace == namespace for batch in self._sealed):
-            wants_sync, dropped = self._drop_since_list(namespace)
-            # What had come before of an object that has become undecodable must not go with the dropped list.
+        self._raise_if_closed()
+        self._finish_changes()
+        has_resync = False
+        if any(isinstance(batch, Replaced) and batch.namespace == namespace for batch in self._batches):
+            has_resync, dropped = self._drop_since_list(namespace)
+            # The dropped batches may hold the last decodable state of an object that is undecodable now.
             if undecodable and (carried := _last_states(dropped, undecodable)):
                 objects, undecodable = (*objects, *carried.values()), undecodable - carried.keys()
-        self._seal(Replaced(objects, resource_version, namespace, undecodable))
-        if wants_sync:
-            self._seal(Sync())
+        self._append_batch(Replaced(objects, resource_version, namespace, undecodable))
+        if has_resync:
+            self._append_batch(Sync())
 
     def _drop_since_list(self, namespace: str) -> tuple[bool, list[Deltas[T] | Replaced[T]]]:
-        """Drop the pending list of a namespace and what of this namespace follows it.
+        """Drop the pending list of a namespace and the changes of this namespace after it.
 
         Returns:
-            Whether a resync was among that, and what was dropped, oldest first.
+            Whether a resync was dropped, and the dropped batches, oldest first.
         """
         kept: deque[Batch[T]] = deque()
         dropped: list[Deltas[T] | Replaced[T]] = []
-        wants_sync = False
-        while self._sealed:
-            batch = self._sealed.pop()
+        has_resync = False
+        while self._batches:
+            batch = self._batches.pop()
             self._pending -= _size(batch)
             if isinstance(batch, Sync):
-                wants_sync = True
+                has_resync = True
                 continue
             if isinstance(batch, Replaced) and batch.namespace == namespace:
                 dropped.append(batch)
@@ -201,53 +202,53 @@ class DeltaFIFO(Generic[T]):
                 dropped.append(batch)
             if (rest := _without(batch, namespace)) is not None:
                 kept.appendleft(rest)
-        self._sealed += kept
+        self._batches += kept
         self._pending += sum(map(_size, kept))
-        return wants_sync, dropped[::-1]
+        return has_resync, dropped[::-1]
 
     def resync(self) -> None:
-        """Queue a resync, unless the newest pending item is one already; atomic."""
-        if not (self._sealed and not self._open and isinstance(self._sealed[-1], Sync)):
-            self._seal(Sync())
+        """Queue a resync, unless the newest pending item is a resync; atomic."""
+        if not (self._batches and not self._changes and isinstance(self._batches[-1], Sync)):
+            self._append_batch(Sync())
 
-    def _seal(self, batch: Replaced[T] | Sync) -> None:
-        self._refuse_if_closed()
-        self._seal_open()
-        self._sealed.append(batch)
+    def _append_batch(self, batch: Replaced[T] | Sync) -> None:
+        self._raise_if_closed()
+        self._finish_changes()
+        self._batches.append(batch)
         self._pending += 1
         self._ready.set()
 
-    def _seal_open(self) -> None:
-        if self._open or self._reached:
-            self._sealed.append(self._take_open())
+    def _finish_changes(self) -> None:
+        if self._changes or self._resource_versions:
+            self._batches.append(self._take_changes())
 
-    def _take_open(self) -> Deltas[T]:
-        if self._newest is not None and self._newest.resource_version:
-            self._reached[""] = self._newest.resource_version
-        taken = Deltas(self._open, self._reached)
-        self._open, self._reached, self._newest = {}, {}, None
+    def _take_changes(self) -> Deltas[T]:
+        if self._newest_object is not None and self._newest_object.resource_version:
+            self._resource_versions[""] = self._newest_object.resource_version
+        taken = Deltas(self._changes, self._resource_versions)
+        self._changes, self._resource_versions, self._newest_object = {}, {}, None
         return taken
 
     async def pop(self) -> Batch[T]:
-        """Take the oldest batch, waiting for one if there is none.
+        """Take the oldest batch; wait for one if the queue is empty.
 
         Raises:
             trio.ClosedResourceError: The queue is closed and empty.
 
-        Cancellation: nothing is lost; what is pending stays.
+        Cancellation: nothing is lost; pending batches stay.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        while not (self._pending or self._sealed or self._reached):
-            self._refuse_if_closed()
+        while not (self._pending or self._batches or self._resource_versions):
+            self._raise_if_closed()
             self._ready = trio.Event()
             await self._ready.wait()
-        # no checkpoint from here on: a batch that was taken is returned
-        # Open changes are swapped whole: popping a dict's head one by one slows down with every pop.
-        batch = self._sealed.popleft() if self._sealed else self._take_open()
+        # no checkpoint from here on: a batch that has been taken is returned
+        # The open changes are taken as a whole: each pop from the front of a dict is slower than the one before.
+        batch = self._batches.popleft() if self._batches else self._take_changes()
         self._pending -= _size(batch)
-        if self._room is not None and self._pending < self.max_pending:
-            self._room.set()
-            self._room = None
+        if self._room_freed is not None and self._pending < self.max_pending:
+            self._room_freed.set()
+            self._room_freed = None
         return batch
 
     @property
@@ -256,38 +257,38 @@ class DeltaFIFO(Generic[T]):
         return self._pending < self.max_pending or self._closed
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer than ``max_pending`` changes are pending; returns at once, without a checkpoint, if so."""
+        """Wait until fewer than ``max_pending`` changes are pending; not a checkpoint if that is the case already."""
         while not self.has_room:
-            if self._room is None:
-                self._room = trio.Event()
-            await self._room.wait()
+            if self._room_freed is None:
+                self._room_freed = trio.Event()
+            await self._room_freed.wait()
 
     def close(self) -> None:
-        """Refuse further writes; a waiting reader gets what is left and then ``trio.ClosedResourceError``."""
+        """Reject further writes; the consumer gets what is pending and then ``trio.ClosedResourceError``."""
         self._closed = True
         self._ready.set()
-        if self._room is not None:
-            self._room.set()
+        if self._room_freed is not None:
+            self._room_freed.set()
 
-    def _refuse_if_closed(self) -> None:
+    def _raise_if_closed(self) -> None:
         if self._closed:
-            raise trio.ClosedResourceError("this queue has been closed")
+            raise trio.ClosedResourceError("this delta FIFO is closed")
 
 
 def _without(batch: Deltas[T] | Replaced[T], namespace: str) -> Deltas[T] | Replaced[T] | None:
-    """What is left of a batch without the changes of a namespace."""
+    """Return a batch without the changes of a namespace, or None if nothing else is in it."""
     if isinstance(batch, Replaced):
         return batch
     if not namespace:
         return None
-    begin = f"{namespace}/"
-    by_key = {key: deltas for key, deltas in batch.by_key.items() if not key.startswith(begin)}
-    reached = {of: version for of, version in batch.reached.items() if of != namespace}
-    return Deltas(by_key, reached) if by_key or reached else None
+    prefix = f"{namespace}/"
+    by_key = {key: deltas for key, deltas in batch.by_key.items() if not key.startswith(prefix)}
+    versions = {of: version for of, version in batch.resource_versions.items() if of != namespace}
+    return Deltas(by_key, versions) if by_key or versions else None
 
 
 def _last_states(batches: list[Deltas[T] | Replaced[T]], keys: frozenset[str]) -> dict[str, T]:
-    """What became of some objects in batches that follow each other; a deleted one is not among them."""
+    """Return the last states of some objects in consecutive batches; deleted objects are left out."""
     states: dict[str, T] = {}
     for batch in batches:
         if isinstance(batch, Replaced):
@@ -309,7 +310,7 @@ def _size(batch: Batch[T]) -> int:
 @final
 @attrs.frozen(eq=False)
 class NamespacedSink(Generic[T]):
-    """The queue as the reflector of one namespace sees it: its lists and bookmarks speak for this namespace only."""
+    """A sink for the reflector of one namespace: its lists and bookmarks apply to this namespace of the queue only."""
 
     _fifo: DeltaFIFO[T]
     _namespace: str
@@ -336,14 +337,14 @@ class NamespacedSink(Generic[T]):
     def replace(
         self, objects: Sequence[T], resource_version: str, *, undecodable: frozenset[str] = frozenset()
     ) -> None:
-        """Take everything that there is in this namespace."""
+        """Take a list of this namespace."""
         self._fifo.replace(objects, resource_version, undecodable=undecodable, namespace=self._namespace)
 
     @property
     def has_room(self) -> bool:
-        """Whether the writer may go on without waiting."""
+        """Whether the reflector may write without waiting."""
         return self._fifo.has_room
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room again."""
+        """Wait until the reflector may write again."""
         await self._fifo.wait_for_room()

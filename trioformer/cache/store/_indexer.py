@@ -1,7 +1,7 @@
-"""The store: objects by key, and keys by the values of index functions.
+"""The indexer: objects by key, and keys by the values of index functions.
 
-Everything here is plain synchronous code, so each change is atomic between two checkpoints and needs no lock.
-Only the process loop holds the methods that write; everybody else is given a :class:`~trioformer.cache.Lister`.
+Except for :meth:`Indexer.stage` everything is synchronous, so each change is atomic and needs no lock.
+Only the process loop changes the objects; all other code reads them through a :class:`~trioformer.cache.Lister`.
 
 Source: client-go ``tools/cache/thread_safe_store.go``; unlike there, an index function that fails changes nothing.
 """
@@ -21,10 +21,10 @@ T = TypeVar("T", bound=KubernetesObject)
 V = TypeVar("V")
 
 IndexFunc: TypeAlias = Callable[[T], Iterable[str]]
-"""Which values an object is found under; none, one or many."""
+"""Returns the values under which an object is indexed: none, one or many."""
 
 NAMESPACE_INDEX = "namespace"
-"""The index that every indexer has."""
+"""The name of the index that every cache has; its values are the namespaces."""
 
 _Buckets: TypeAlias = dict[str, dict[str, None]]
 
@@ -37,13 +37,13 @@ def _by_namespace(obj: KubernetesObject) -> tuple[str, ...]:
 @final
 @attrs.define(eq=False)
 class Staged(Generic[T]):
-    """The next content of an indexer, built beside the present one."""
+    """The next content of an indexer, built while the current content is still in use."""
 
     items: dict[str, T] = attrs.field(factory=dict)
     indices: dict[str, _Buckets] = attrs.field(factory=dict)
 
     async def release(self) -> None:
-        """Let go of everything, in slices: freeing 100,000 objects at once would hold up the loop for 70 ms."""
+        """Drop the content in slices: freeing 100,000 objects in one step would block the event loop for 70 ms."""
         await drain(self.items)
         for buckets in self.indices.values():
             for bucket in buckets.values():
@@ -60,11 +60,12 @@ async def drain(members: dict[str, V]) -> None:
 
 
 @final
+@attrs.define(eq=False, repr=False, init=False)
 class Indexer(Generic[T]):
-    """Objects by key, with indices that are kept in step.
+    """Objects by key, with indices that follow every change.
 
     Args:
-        indexers: Index functions by name; the namespace index is always there.
+        indexers: Index functions by name, in addition to the namespace index.
 
     Raises:
         IndexerError: An index function has the name ``namespace``.
@@ -87,7 +88,7 @@ class Indexer(Generic[T]):
 
     @property
     def resource_version(self) -> str:
-        """The newest resourceVersion that the store has taken in; empty before the first list."""
+        """The newest resourceVersion that the indexer has reached; empty before the first list."""
         return self._resource_version
 
     @property
@@ -98,39 +99,39 @@ class Indexer(Generic[T]):
     # --- reading ---
 
     def get(self, key: str) -> T | None:
-        """The object under ``namespace/name`` (or ``name``), or None."""
+        """Return the object under ``namespace/name`` (or ``name``), or None."""
         return self._items.get(key)
 
     def snapshot(self) -> tuple[T, ...]:
-        """Every object, in the order in which the keys came; a new tuple of shared objects."""
+        """Return every object, in the order in which the keys were added; a new tuple of shared objects."""
         return tuple(self._items.values())
 
     def keys(self) -> tuple[str, ...]:
-        """Every key."""
+        """Return every key."""
         return tuple(self._items)
 
     def by_index(self, index: str, value: str) -> tuple[T, ...]:
-        """The objects that the index function gave ``value`` for; cost grows with their number only.
+        """Return the objects for which the index function returned ``value``; the cost grows with their number only.
 
         Raises:
-            IndexerError: There is no such index.
+            IndexerError: The index does not exist.
         """
         items = self._items
         return tuple([items[key] for key in self._buckets(index).get(value, ())])
 
     def index_keys(self, index: str, value: str) -> tuple[str, ...]:
-        """The keys of those objects.
+        """Return the keys of those objects.
 
         Raises:
-            IndexerError: There is no such index.
+            IndexerError: The index does not exist.
         """
         return tuple(self._buckets(index).get(value, ()))
 
     def index_values(self, index: str) -> tuple[str, ...]:
-        """Every value that at least one object has.
+        """Return every value that at least one object has.
 
         Raises:
-            IndexerError: There is no such index.
+            IndexerError: The index does not exist.
         """
         return tuple(self._buckets(index))
 
@@ -138,46 +139,46 @@ class Indexer(Generic[T]):
         try:
             return self._indices[index]
         except KeyError:
-            raise IndexerError(f"there is no index {index!r}; there are {', '.join(sorted(self._indices))}") from None
+            raise IndexerError(f"no index {index!r}; the indices are {', '.join(sorted(self._indices))}") from None
 
     # --- writing ---
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
-        """Add index functions; what is stored is indexed at once.
+        """Add index functions, and index the stored objects.
 
         Raises:
-            IndexerError: A name is taken, or a function failed; nothing is added then.
+            IndexerError: A name is in use, or a function failed; no index is added then.
         """
-        taken = sorted(name for name in indexers if name in self._functions)
-        if taken:
-            raise IndexerError(f"index {taken[0]!r} exists already; give the new one another name")
-        built = {name: self._built(name, function) for name, function in indexers.items()}
+        existing = sorted(name for name in indexers if name in self._functions)
+        if existing:
+            raise IndexerError(f"index {existing[0]!r} already exists; choose another name")
+        built = {name: self._build_index(name, function) for name, function in indexers.items()}
         self._indices.update(built)
         self._functions.update(indexers)
 
-    def _built(self, name: str, function: IndexFunc[T]) -> _Buckets:
+    def _build_index(self, name: str, function: IndexFunc[T]) -> _Buckets:
         buckets: _Buckets = {}
         for key, obj in self._items.items():
-            for value in _values(name, function, obj):
+            for value in _index_values(name, function, obj):
                 buckets.setdefault(value, {})[key] = None
         return buckets
 
     def put(self, key: str, obj: T) -> None:
-        """Store an object in place of what is under its key.
+        """Store an object, in place of the one under its key if there is one.
 
         Raises:
-            IndexerError: An index function failed; the store is unchanged.
+            IndexerError: An index function failed; the indexer is unchanged.
         """
         old = self._items.get(key)
-        none: tuple[str, ...] = ()
+        nothing: tuple[str, ...] = ()
         if old is None:
-            moved = [(name, none, _values(name, function, obj)) for name, function in self._functions.items()]
+            moved = [(name, nothing, _index_values(name, function, obj)) for name, function in self._functions.items()]
         elif len(self._functions) == 1:
             # The namespace is part of the key: an update cannot move it.
             moved = []
         else:
             moved = [
-                (name, _values(name, function, old), _values(name, function, obj))
+                (name, _index_values(name, function, old), _index_values(name, function, obj))
                 for name, function in self._functions.items()
                 if name != NAMESPACE_INDEX
             ]
@@ -188,10 +189,10 @@ class Indexer(Generic[T]):
         self._resource_version = obj.resource_version or self._resource_version
 
     def remove(self, key: str) -> None:
-        """Forget the object under ``key``, if there is one."""
+        """Remove the object under ``key``, if there is one."""
         old = self._items.get(key)
         if old is not None:
-            moved = [(name, _values(name, function, old)) for name, function in self._functions.items()]
+            moved = [(name, _index_values(name, function, old)) for name, function in self._functions.items()]
             del self._items[key]
             for name, before in moved:
                 self._move(name, key, before, ())
@@ -207,21 +208,21 @@ class Indexer(Generic[T]):
             buckets.setdefault(value, {})[key] = None
 
     def advance(self, resource_version: str) -> None:
-        """Note that the store is as new as ``resource_version`` (a bookmark, or a deletion)."""
+        """Record that the indexer has reached ``resource_version`` (a bookmark, or a deletion)."""
         self._resource_version = resource_version or self._resource_version
 
     async def stage(self, objects: Iterable[T]) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
-        """Build the content that :meth:`swap` puts in place, in slices of about a millisecond.
+        """Build new content for :meth:`swap`, in slices of about a millisecond.
 
-        Of two objects with one key the later counts.
-        One that an index function fails on is left out; what is stored under its key now stays.
-        Readers see nothing of it.
+        Of two objects with the same key the later one counts.
+        An object that an index function fails on is left out; the object that is stored under its key stays.
+        Readers do not see the new content before the swap.
 
         Returns:
             The content, and the objects that were left out, each with its error.
 
         Raises:
-            IndexerError: A function failed on what it had indexed before; the store is unchanged.
+            IndexerError: A function failed on an object that it had indexed before; the indexer is unchanged.
         """
         staged: Staged[T] = Staged(indices={name: {} for name in self._functions})
         functions = [(self._functions[name], name, buckets) for name, buckets in staged.indices.items()]
@@ -233,7 +234,7 @@ class Indexer(Generic[T]):
                 await slices.checkpoint()
         for key, obj in staged.items.items():
             try:
-                found = [_values(name, function, obj) for function, name, _ in functions]
+                found = [_index_values(name, function, obj) for function, name, _ in functions]
             except IndexerError as error:
                 failed.append((obj, error))
             else:
@@ -248,63 +249,64 @@ class Indexer(Generic[T]):
             if (known := self._items.get(key)) is not None:
                 staged.items[key] = known
                 for function, name, buckets in functions:
-                    for value in _values(name, function, known):
+                    for value in _index_values(name, function, known):
                         buckets.setdefault(value, {})[key] = None
         return staged, failed
 
     def swap(self, staged: Staged[T], resource_version: str) -> Staged[T]:
-        """Put staged content in place of all there is, in one step.
+        """Replace the whole content by staged content; atomic.
 
         Returns:
-            What was there before, for the caller to let go of in slices.
+            The previous content, which the caller releases in slices.
 
         Raises:
-            IndexerError: An index function that was added meanwhile failed; the store is unchanged.
+            IndexerError: An index function that was added after :meth:`stage` failed; the indexer is unchanged.
         """
         before = Staged(self._items, self._indices)
         self._items = staged.items
         try:
-            late = {n: self._built(n, f) for n, f in self._functions.items() if n not in staged.indices}
+            added = {n: self._build_index(n, f) for n, f in self._functions.items() if n not in staged.indices}
         except IndexerError:
             self._items = before.items
             raise
-        self._indices = staged.indices | late
+        self._indices = staged.indices | added
         self._resource_version = resource_version or self._resource_version
         return before
 
 
-def _values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
+def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
     try:
         found = function(obj)
         values = tuple(found)
-    except Exception as error:  # a user's function: whatever it raises becomes one clear error
+    except Exception as error:  # a user's function may raise anything
         where = f"{type(obj).__name__} {key_of(obj)}"
         raise IndexerError(f"index function {name!r} failed on {where}: {type(error).__name__}") from error
     if isinstance(found, str):
-        raise _no_values(name, found, obj)
-    for value in values:  # a loop, since this runs twice for every event and all() takes five times as long
+        raise _invalid_values(name, found, obj)
+    for value in values:  # a loop: this runs twice for every event, and all() takes five times as long
         if not isinstance(value, str):
-            raise _no_values(name, values, obj)
+            raise _invalid_values(name, values, obj)
     return values
 
 
-def _types(found: object) -> str:
-    """What kind of value was found; never the value, which may be a secret's."""
+def _type_of(found: object) -> str:
+    """Describe the type of a value, never the value itself, which may be part of a secret."""
     if isinstance(found, tuple):
         return f"({', '.join(sorted({type(value).__name__ for value in found}))})"
     return f"a {type(found).__name__}"
 
 
-def _no_values(name: str, found: object, obj: KubernetesObject) -> IndexerError:
+def _invalid_values(name: str, found: object, obj: KubernetesObject) -> IndexerError:
     return IndexerError(
-        f"index function {name!r} must return strings in a list or tuple, not {_types(found)} for {key_of(obj)}"
+        f"index function {name!r} must return strings in a list or tuple, not {_type_of(found)} for {key_of(obj)}"
     )
 
 
 def field_index(path: str) -> IndexFunc[KubernetesObject]:
-    """Make an index function of a dotted attribute path, such as ``spec.node_name``.
+    """Return an index function for a dotted attribute path, such as ``spec.node_name``.
 
-    An object whose value is None or empty is not indexed; a tuple indexes the object under each of its strings.
+    An object whose value is None or empty is not indexed; if the value is a tuple, the object is indexed under each of
+    its elements.
     """
     names = path.split(".")
 

@@ -1,14 +1,15 @@
-"""Reading a cache: never a request, never a wait, never an answer from a cache that is not filled."""
+"""The read-only view of a cache."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar, final
 
 import attrs
 
 from ..._util import NoPublicConstructor
+from ...client import FieldSelectorLike, LabelSelectorLike
 from ...errors import CacheNotSyncedError, NotFoundError
 from ...models import FieldSelector, KubernetesObject, LabelSelector
 from ._indexer import NAMESPACE_INDEX, Indexer
@@ -21,14 +22,14 @@ T = TypeVar("T", bound=KubernetesObject)
 class Lister(Generic[T], metaclass=NoPublicConstructor):
     """A read-only view of an informer's cache (client-go ``tools/cache/listers.go``).
 
-    All methods are synchronous and cost no request.
-    Between two checkpoints the answers are consistent with each other.
+    All methods are synchronous and send no request.
+    Between two checkpoints their results are consistent with each other.
     The objects are shared and immutable; the tuples are new.
-    Nothing can be changed through a lister: it has no method that writes, and its attributes cannot be set.
+    A lister cannot change the cache: it has no method that writes, and its attributes cannot be set.
 
     Raises:
-        CacheNotSyncedError: From every method that answers about objects, before the first list has filled the cache.
-            An empty answer would make a controller delete everything.
+        CacheNotSyncedError: From every method that returns objects, keys or index values, before the cache has synced.
+            An empty result could make a controller delete everything.
     """
 
     _name: str
@@ -39,46 +40,46 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     def __repr__(self) -> str:
         return f"<Lister of {self._name}: {len(self._indexer)} objects{'' if self._has_synced() else ', not synced'}>"
 
-    def _synced(self) -> Indexer[T]:
+    def _synced_indexer(self) -> Indexer[T]:
         if not self._has_synced():
             raise CacheNotSyncedError(
-                f"the cache of {self._name} is not filled yet; start its factory with "
-                "`await nursery.start(factory.run)` before listing from it"
+                f"the cache of {self._name} has not synced yet; start its factory with "
+                "`await nursery.start(factory.run)` before reading from it"
             )
         return self._indexer
 
     def get(self, name: str, *, namespace: str | None = None) -> T | None:
-        """The object of that name, or None; cluster-scoped kinds take no namespace."""
-        return self._synced().get(f"{namespace}/{name}" if namespace else name)
+        """Return the object of that name, or None; cluster-scoped kinds take no namespace."""
+        return self._synced_indexer().get(f"{namespace}/{name}" if namespace else name)
 
     def __getitem__(self, key: str) -> T:
-        """The object under ``namespace/name`` (or ``name``).
+        """Return the object under ``namespace/name`` (or ``name``).
 
         Raises:
             NotFoundError: It is not in the cache.
         """
-        obj = self._synced().get(key)
+        obj = self._synced_indexer().get(key)
         if obj is None:
             raise NotFoundError(f"{self._name} {key!r} is not in the cache", code=404, reason="NotFound")
         return obj
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._synced().get(key) is not None
+        return isinstance(key, str) and self._synced_indexer().get(key) is not None
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._synced().snapshot())
+        return iter(self._synced_indexer().snapshot())
 
     def __len__(self) -> int:
-        return len(self._synced())
+        return len(self._synced_indexer())
 
     def list(
         self,
         *,
-        selector: LabelSelector | Mapping[str, str] | str | None = None,
-        field_selector: FieldSelector | Mapping[str, str] | str | None = None,
+        selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
         namespace: str | None = None,
     ) -> tuple[T, ...]:
-        """The objects of a namespace (default: of all) whose labels and fields match, as the API server would say.
+        """Return the objects whose labels and fields match, by the rules of the API server.
 
         ``metadata.name=…`` and ``metadata.namespace=…`` are looked up, other selectors are compared with each object.
 
@@ -86,13 +87,13 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             selector: A label selector in kubectl's grammar, or labels that must all be equal.
             field_selector: A field selector in kubectl's grammar, or fields that must all be equal; only fields that
                 the API server supports for the kind.
-            namespace: Only objects of this namespace.
+            namespace: Only objects of this namespace; None is all namespaces.
 
         Raises:
-            SelectorError: A selector does not parse, or the kind cannot be selected by a field; nothing has been
-                compared then.
+            SelectorError: A selector does not parse, or the kind cannot be selected by one of the fields, whatever the
+                cache holds.
         """
-        indexer = self._synced()
+        indexer = self._synced_indexer()
         labels, fields = LabelSelector.of(selector), FieldSelector.of(field_selector)
         objects = _all(indexer, namespace) if fields.is_empty else self._with_fields(indexer, fields, namespace)
         return objects if labels.is_empty else tuple([obj for obj in objects if labels.matches(obj.metadata.labels)])
@@ -103,7 +104,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             return ()
         supported = FieldSelector.selectable_fields(kind)
         supported.check(requirement.path for requirement in fields.requirements)
-        # What is looked up is compared as well: a selector may ask for two names, or one with a slash in it.
+        # The found objects are compared as well: a selector may have two names, or a name that contains a slash.
         equal = {path: value for path, operator, value in fields.requirements if operator == "="}
         namespace = namespace if namespace is not None else equal.get("metadata.namespace") or None
         name = equal.get("metadata.name")
@@ -111,33 +112,33 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         return tuple([obj for obj in objects if fields.matches(functools.partial(supported.read, obj))])
 
     def by_index(self, index: str, value: str) -> tuple[T, ...]:
-        """The objects that the index function ``index`` gave ``value`` for.
+        """Return the objects for which the index function ``index`` returned ``value``.
 
         Raises:
-            IndexerError: There is no such index.
+            IndexerError: The index does not exist.
         """
-        return self._synced().by_index(index, value)
+        return self._synced_indexer().by_index(index, value)
 
     def index_keys(self, index: str, value: str) -> tuple[str, ...]:
-        """The keys of those objects.
+        """Return the keys of those objects.
 
         Raises:
-            IndexerError: There is no such index.
+            IndexerError: The index does not exist.
         """
-        return self._synced().index_keys(index, value)
+        return self._synced_indexer().index_keys(index, value)
 
     def index_values(self, index: str) -> tuple[str, ...]:
-        """Every value that at least one object has in ``index``.
+        """Return every value that at least one object has in ``index``.
 
         Raises:
-            IndexerError: There is no such index.
+            IndexerError: The index does not exist.
         """
-        return self._synced().index_values(index)
+        return self._synced_indexer().index_values(index)
 
     @property
     def resource_version(self) -> str:
-        """The newest resourceVersion that the cache has taken in."""
-        return self._synced().resource_version
+        """The newest resourceVersion that the cache has reached."""
+        return self._synced_indexer().resource_version
 
 
 def _all(indexer: Indexer[T], namespace: str | None) -> tuple[T, ...]:
@@ -145,7 +146,7 @@ def _all(indexer: Indexer[T], namespace: str | None) -> tuple[T, ...]:
 
 
 def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ...]:
-    """The objects of a name, of one namespace or of each; as many look-ups as there are namespaces, and no scan."""
+    """Return the objects of a name in one namespace or in each: one look-up for each namespace, without a scan."""
     if namespace is not None:
         keys = [f"{namespace}/{name}"]
     else:
@@ -154,5 +155,5 @@ def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ..
 
 
 def _kind_in(indexer: Indexer[T]) -> type[T] | None:
-    """The class of what is stored, for a cache that was filled from a source that has no class to name."""
+    """Return the class of the stored objects, for a lister that was made without a class."""
     return next((type(obj) for obj in indexer.snapshot()), None)

@@ -1,0 +1,82 @@
+"""The resourceVersion that a cache has reached, and waiting for a newer one.
+
+After a write, the cache holds the old state until the watch has brought the new one.
+A program that must read its own writes waits for the resourceVersion that the write returned.
+The resourceVersions of one resource are numbers that grow with every change (KEP-5504); they are compared only here,
+and only while a task waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+import attrs
+import trio
+
+
+def parse_resource_version(resource_version: str) -> int:
+    """Parse a resourceVersion as the number that it is on every Kubernetes API server.
+
+    Raises:
+        ValueError: It is not a number, as on some aggregated API servers.
+    """
+    if not (resource_version.isascii() and resource_version.isdecimal()):
+        raise ValueError(f"resourceVersion {resource_version!r} is not a number and cannot be waited for")
+    return int(resource_version)
+
+
+@final
+@attrs.define(eq=False)
+class ResourceVersions:
+    """The newest resourceVersion that a cache holds: one, or one for each namespace of a cache made of several."""
+
+    _newest: dict[str, str]
+    _advanced: trio.Event | None = attrs.field(default=None, init=False)
+    _closed: bool = attrs.field(default=False, init=False)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that the cache is made of; one empty string if it is not made of several."""
+        return tuple(self._newest)
+
+    def advance(self, namespace: str, resource_version: str) -> None:
+        """Record that the cache holds the state of ``resource_version``; ignores a namespace that it does not hold."""
+        if resource_version and namespace in self._newest:
+            self._newest[namespace] = resource_version
+            if self._advanced is not None:
+                self._advanced.set()
+                self._advanced = None
+
+    def close(self) -> None:
+        """Record that the cache has stopped and does not become newer."""
+        self._closed = True
+        if self._advanced is not None:
+            self._advanced.set()
+
+    def has_reached(self, wanted: int, namespaces: Iterable[str]) -> bool:
+        """Whether the cache is at least as new as ``wanted``.
+
+        Raises:
+            ValueError: The cache's own resourceVersion is not a number.
+        """
+        return all(
+            version != "" and parse_resource_version(version) >= wanted
+            for version in map(self._newest.__getitem__, namespaces)
+        )
+
+    async def wait_until_at_least(self, resource_version: str, namespaces: Iterable[str]) -> None:
+        """Wait until the cache is at least as new.
+
+        Raises:
+            ValueError: A resourceVersion is not a number.
+            trio.ClosedResourceError: The cache stops before.
+        """
+        wanted, namespaces = parse_resource_version(resource_version), tuple(namespaces)
+        await trio.lowlevel.checkpoint()
+        while not self.has_reached(wanted, namespaces):
+            if self._closed:
+                raise trio.ClosedResourceError(f"the cache stopped before it had reached {resource_version}")
+            if self._advanced is None:
+                self._advanced = trio.Event()
+            await self._advanced.wait()
