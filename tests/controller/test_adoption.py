@@ -1,4 +1,4 @@
-"""Objects change hands by selector, and only between a controller and nobody."""
+"""claim_objects(): objects are adopted and released by selector; objects of other controllers do not change."""
 
 from __future__ import annotations
 
@@ -47,18 +47,16 @@ def create_pod(
 
 
 def owners_in(server: APIServer, name: str) -> list[str]:
-    """The uids of a pod's owners; its controller's with a star."""
+    """Return the uids of a pod's owners; that of its controller has a star."""
     return [each.uid + "*" * bool(each.controller) for each in server.get(Pod, name).metadata.owner_references]
 
 
-def written(server: APIServer) -> list[str]:
-    """What was asked of the server: reads of the owner, and changes."""
+def requests_to(server: APIServer) -> list[str]:
+    """Return the requests that the server received."""
     return [f"{each.verb} {each.resource}" for each in server.requests]
 
 
-async def test_of_all_pods_a_controller_claims_those_that_match_and_nobody_else_controls(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_matching_pods_that_no_other_owner_controls_are_claimed(api_server: APIServer, client: Client) -> None:
     """client-go: TestClaimPods"""
     owner = create_owner(api_server)
     mine = controller_reference(owner)
@@ -66,17 +64,17 @@ async def test_of_all_pods_a_controller_claims_those_that_match_and_nobody_else_
         create_pod(api_server, "mine", mine),
         create_pod(api_server, "orphan"),
         create_pod(api_server, "has-an-owner", OTHER),
-        create_pod(api_server, "strangers", OTHER | {"controller": True}),
+        create_pod(api_server, "of-another-owner", OTHER | {"controller": True}),
         create_pod(api_server, "other-app", labels={"app": "api"}),
         create_pod(api_server, "relabelled", mine, OTHER, labels={"app": "api"}),
-        create_pod(api_server, "going", finalizers=["example.com/wait"]),
-        create_pod(api_server, "mine-going", mine, finalizers=["example.com/wait"]),
+        create_pod(api_server, "deleting", finalizers=["example.com/wait"]),
+        create_pod(api_server, "mine-deleting", mine, finalizers=["example.com/wait"]),
     ]
-    api_server.delete(Pod, "going")
-    api_server.delete(Pod, "mine-going")
+    api_server.delete(Pod, "deleting")
+    api_server.delete(Pod, "mine-deleting")
     pods = [api_server.get(Pod, pod.name) for pod in pods]
     claimed = await claim_objects(client, owner, pods, LABELS)
-    assert [pod.name for pod in claimed] == ["mine", "orphan", "has-an-owner", "mine-going"]
+    assert [pod.name for pod in claimed] == ["mine", "orphan", "has-an-owner", "mine-deleting"]
     assert all(is_controlled_by(pod, owner) for pod in claimed)
     assert [pod.resource_version for pod in claimed] == [
         api_server.get(Pod, pod.name).resource_version for pod in claimed
@@ -87,15 +85,15 @@ async def test_of_all_pods_a_controller_claims_those_that_match_and_nobody_else_
         "mine": [uid],
         "orphan": [uid],
         "has-an-owner": ["other-uid", uid],
-        "strangers": ["other-uid*"],
+        "of-another-owner": ["other-uid*"],
         "other-app": [],
         "relabelled": ["other-uid"],
-        "going": [],
-        "mine-going": [uid],
+        "deleting": [],
+        "mine-deleting": [uid],
     }
 
 
-async def test_what_is_adopted_refers_to_its_controller_so_that_garbage_collection_waits(
+async def test_the_reference_of_an_adopted_object_blocks_the_owners_deletion(
     api_server: APIServer, client: Client
 ) -> None:
     owner = create_owner(api_server)
@@ -112,7 +110,7 @@ async def test_what_is_adopted_refers_to_its_controller_so_that_garbage_collecti
     ]
 
 
-async def test_an_owner_that_was_not_the_controller_becomes_it_and_is_referred_to_once(
+async def test_an_adoption_replaces_a_reference_to_the_owner_that_is_no_controller(
     api_server: APIServer, client: Client
 ) -> None:
     owner = create_owner(api_server)
@@ -121,26 +119,26 @@ async def test_an_owner_that_was_not_the_controller_becomes_it_and_is_referred_t
     assert owners_in(api_server, "p") == [owner.uid + "*"]
 
 
-async def test_nothing_is_asked_of_the_server_when_all_is_in_order(api_server: APIServer, client: Client) -> None:
+async def test_no_request_is_sent_when_no_object_has_to_change(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     pods = [create_pod(api_server, "mine", controller_reference(owner)), create_pod(api_server, "x", labels={"a": "b"})]
     with trio.testing.assert_checkpoints():
         claimed = await claim_objects(client, owner, pods, LABELS)
     assert claimed == (pods[0],)
-    assert written(api_server) == []
+    assert requests_to(api_server) == []
 
 
 async def test_the_owner_is_read_once_and_only_before_an_adoption(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     relabelled = create_pod(api_server, "relabelled", controller_reference(owner), labels={})
     await claim_objects(client, owner, [relabelled], LABELS)
-    assert written(api_server) == ["patch pods"]
+    assert requests_to(api_server) == ["patch pods"]
     api_server.requests.clear()
     await claim_objects(client, owner, [create_pod(api_server, "a"), create_pod(api_server, "b")], LABELS)
-    assert written(api_server) == ["get replicasets", "patch pods", "patch pods"]
+    assert requests_to(api_server) == ["get replicasets", "patch pods", "patch pods"]
 
 
-async def test_an_owner_that_is_being_deleted_changes_nothing(api_server: APIServer, client: Client) -> None:
+async def test_no_object_changes_for_an_owner_that_is_being_deleted(api_server: APIServer, client: Client) -> None:
     create_owner(api_server, finalizers=["example.com/wait"])
     api_server.delete(ReplicaSet, "web")
     owner = api_server.get(ReplicaSet, "web")
@@ -151,10 +149,10 @@ async def test_an_owner_that_is_being_deleted_changes_nothing(api_server: APISer
         create_pod(api_server, "relabelled", mine, labels={}),
     ]
     assert await claim_objects(client, owner, pods, LABELS) == (pods[0],)
-    assert written(api_server) == []
+    assert requests_to(api_server) == []
 
 
-async def test_an_owner_that_the_cache_does_not_know_to_be_deleted_adopts_nothing(
+async def test_an_owner_that_is_being_deleted_on_the_server_adopts_no_objects(
     api_server: APIServer, client: Client
 ) -> None:
     owner = create_owner(api_server, finalizers=["example.com/wait"])
@@ -162,15 +160,15 @@ async def test_an_owner_that_the_cache_does_not_know_to_be_deleted_adopts_nothin
     pods = [create_pod(api_server, "a"), create_pod(api_server, "b")]
     with pytest.raises(OwnerGoneError) as info:
         await claim_objects(client, owner, pods, LABELS)
-    assert str(info.value) == "ReplicaSet default/web is being deleted, so it adopts nothing"
-    assert written(api_server) == ["get replicasets"]
+    assert str(info.value) == "ReplicaSet default/web is being deleted, so it adopts no objects"
+    assert requests_to(api_server) == ["get replicasets"]
 
 
-async def test_an_owner_that_is_gone_or_another_one_now_adopts_nothing(api_server: APIServer, client: Client) -> None:
+async def test_an_owner_that_was_deleted_or_replaced_adopts_no_objects(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     orphan = create_pod(api_server, "orphan")
     api_server.delete(owner)
-    with pytest.raises(OwnerGoneError, match="default/web is gone, so it adopts nothing"):
+    with pytest.raises(OwnerGoneError, match="default/web does not exist any more, so it adopts no objects"):
         await claim_objects(client, owner, [orphan], LABELS)
     again = create_owner(api_server)
     assert is_controlled_by(create_pod(api_server, "its", controller_reference(again)), again)
@@ -178,13 +176,13 @@ async def test_an_owner_that_is_gone_or_another_one_now_adopts_nothing(api_serve
     with pytest.raises(OwnerGoneError) as info:
         await claim_objects(client, owner, [orphan], LABELS)
     assert str(info.value) == (
-        f"ReplicaSet default/web with uid {owner.uid} is gone, so it adopts nothing; "
-        f"the one that is there has uid {again.uid}"
+        f"ReplicaSet default/web with uid {owner.uid} does not exist any more, so it adopts no objects; "
+        f"the current one has uid {again.uid}"
     )
     assert owners_in(api_server, "orphan") == []
 
 
-async def test_a_pod_that_is_gone_is_left_out_and_its_successor_is_not_touched(
+async def test_a_deleted_pod_is_left_out_and_a_new_one_of_its_name_not_changed(
     api_server: APIServer, client: Client
 ) -> None:
     owner = create_owner(api_server)
@@ -202,9 +200,7 @@ async def test_a_pod_that_is_gone_is_left_out_and_its_successor_is_not_touched(
     assert owners_in(api_server, "adopted") == owners_in(api_server, "released") == []
 
 
-async def test_a_pod_that_changed_since_it_was_read_is_a_conflict_and_the_others_are_claimed(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_after_a_conflict_the_other_pods_are_claimed(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     pods = [create_pod(api_server, name) for name in "abc"]
     api_server.patch(Pod, "a", {"metadata": {"ownerReferences": [OTHER | {"controller": True}]}})
@@ -217,7 +213,7 @@ async def test_a_pod_that_changed_since_it_was_read_is_a_conflict_and_the_others
     assert [pod.name for pod in claimed] == ["b", "c"]
 
 
-async def test_several_refusals_come_together(api_server: APIServer, client: Client) -> None:
+async def test_several_rejected_changes_are_raised_in_a_group(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     pods = [create_pod(api_server, name) for name in "abc"]
     api_server.fail_next(2, verb="patch")
@@ -227,10 +223,10 @@ async def test_several_refusals_come_together(api_server: APIServer, client: Cli
     assert owners_in(api_server, "c") == [owner.uid + "*"]
 
 
-async def test_a_release_that_is_not_valid_has_come_too_late_and_such_an_adoption_is_an_error(
+async def test_status_422_is_ignored_for_a_release_and_raised_for_an_adoption(
     api_server: APIServer, client: Client
 ) -> None:
-    """A server says 422 to a patch of another object's uid."""
+    """A server responds with 422 to a patch that changes a uid."""
     owner = create_owner(api_server)
     api_server.fail_next(1, verb="patch", status=422)
     released = create_pod(api_server, "released", controller_reference(owner), labels={})
@@ -240,7 +236,7 @@ async def test_a_release_that_is_not_valid_has_come_too_late_and_such_an_adoptio
         await claim_objects(client, owner, [create_pod(api_server, "adopted")], LABELS)
 
 
-async def test_an_owner_whose_read_fails_adopts_nothing_and_still_releases(
+async def test_an_owner_whose_read_fails_adopts_no_objects_and_still_releases(
     api_server: APIServer, client: Client
 ) -> None:
     owner = create_owner(api_server)
@@ -254,18 +250,16 @@ async def test_an_owner_whose_read_fails_adopts_nothing_and_still_releases(
     assert owners_in(api_server, "orphan") == owners_in(api_server, "released") == []
 
 
-async def test_an_owner_whose_read_is_refused_is_read_once(api_server: APIServer, client: Client) -> None:
+async def test_an_owner_whose_read_is_rejected_is_read_once(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     pods = [create_pod(api_server, name) for name in "abc"]
     api_server.fail_next(100, verb="get", resource="replicasets", status=403)
     with pytest.raises(ForbiddenError):
         await claim_objects(client, owner, pods, LABELS)
-    assert written(api_server) == ["get replicasets"]
+    assert requests_to(api_server) == ["get replicasets"]
 
 
-async def test_what_was_refused_before_the_owner_turned_out_to_be_gone_is_told(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_earlier_errors_are_notes_of_an_owner_gone_error(api_server: APIServer, client: Client) -> None:
     owner = create_owner(api_server)
     released = create_pod(api_server, "released", controller_reference(owner), labels={})
     orphan = create_pod(api_server, "orphan")
@@ -274,7 +268,7 @@ async def test_what_was_refused_before_the_owner_turned_out_to_be_gone_is_told(
     with pytest.raises(OwnerGoneError) as info:
         await claim_objects(client, owner, [released, orphan], LABELS)
     (note,) = info.value.__notes__
-    assert note.startswith("before that: ")
+    assert note.startswith("earlier error: ")
     assert note.endswith(f"; while {owner!r} claimed {released!r}")
 
 
@@ -282,13 +276,13 @@ async def test_pods_of_another_namespace_are_not_adopted(api_server: APIServer, 
     api_server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
     orphan = create_pod(api_server, "orphan", namespace="elsewhere")
     assert await claim_objects(client, create_owner(api_server), [orphan], LABELS) == ()
-    # What belongs to no namespace may own anything.
+    # A cluster-scoped object may own objects of any namespace.
     node = api_server.create(from_dict(Node, {"metadata": {"name": "n"}}))
     (claimed,) = await claim_objects(client, node, [orphan], LABELS)
     assert controller_of(claimed) == controller_reference(node)
 
 
-async def test_custom_kinds_and_bare_metadata_can_own_and_be_owned(api_server: APIServer, client: Client) -> None:
+async def test_custom_kinds_and_metadata_kinds_can_own_and_be_owned(api_server: APIServer, client: Client) -> None:
     api_server.register(raw_requests.WIDGET)
     widget = unstructured_kind(raw_requests.WIDGET)
     for name in ("a", "b"):
@@ -307,13 +301,13 @@ async def test_custom_kinds_and_bare_metadata_can_own_and_be_owned(api_server: A
     assert (reference["apiVersion"], reference["kind"]) == ("example.com/v1", "Widget")
 
 
-async def test_an_empty_selector_and_an_owner_without_uid_are_refused(api_server: APIServer, client: Client) -> None:
+async def test_an_empty_selector_and_an_owner_without_uid_are_rejected(api_server: APIServer, client: Client) -> None:
     pod = create_pod(api_server, "p")
     owner = create_owner(api_server)
     selectors: list[str | dict[str, str]] = ["", {}]
     for selector in selectors:
-        with pytest.raises(ValueError, match="would adopt everything; name a label"):
+        with pytest.raises(ValueError, match="would adopt every object; name a label"):
             await claim_objects(client, owner, [pod], selector)
-    with pytest.raises(ValueError, match="has no uid, so nothing can refer to it"):
+    with pytest.raises(ValueError, match="has no uid, so no object can refer to it"):
         await claim_objects(client, from_dict(Namespace, {"metadata": {"name": "n"}}), [pod], LABELS)
-    assert written(api_server) == []
+    assert requests_to(api_server) == []

@@ -1,4 +1,4 @@
-"""A controller at work: what is called when, what comes again, and what is told; with scripted lists and watches."""
+"""Controllers with scripted lists and watches: the start, the order of reconciles, watches, and fatal errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from trioformer import CacheSyncError, ConnectionFailedError, ForbiddenError, No
 from trioformer.controller import Controller, Request, labels_changed
 from trioformer.models.core_v1 import Pod
 
-# --- what is called when ---
+# --- what is reconciled when ---
 
 
-async def test_every_object_is_reconciled_in_the_beginning_and_when_something_happens_to_it(
+async def test_every_object_is_reconciled_at_the_start_and_after_each_event(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     steps = [10.0, added(pod("c", 2)), 10.0, modified(pod("a", 3)), 10.0, deleted(pod("b", 4))]
@@ -30,7 +30,7 @@ async def test_every_object_is_reconciled_in_the_beginning_and_when_something_ha
     assert [round(at) for at in reconcile.at] == [0, 0, 10, 20, 30]
 
 
-async def test_workers_begin_when_the_slowest_handler_has_synced(
+async def test_workers_start_when_the_slowest_handler_has_synced(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     slow = ScriptedListWatch([ConnectionFailedError("not yet"), listing(pod("b"))])
@@ -54,7 +54,7 @@ async def test_workers_begin_when_the_slowest_handler_has_synced(
     assert controller.statistics().waiting_for == ()
 
 
-async def test_start_returns_when_the_workers_have_all_that_was_there(
+async def test_start_returns_when_the_initial_objects_have_been_added(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a", "b", "c"), Reconcile()
@@ -70,7 +70,7 @@ async def test_start_returns_when_the_workers_have_all_that_was_there(
     assert repr(controller) == "<Controller 'pods': running>"
 
 
-async def test_what_a_controller_waits_for_is_logged_again_and_again(
+async def test_what_a_controller_waits_for_is_logged_periodically(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     forbidden = ForbiddenError("pods is forbidden", code=403, reason="Forbidden")
@@ -80,7 +80,7 @@ async def test_what_a_controller_waits_for_is_logged_again_and_again(
     nursery.start_soon(controller.run)
     await trio.sleep(65)
     assert [record.getMessage() for record in caplog.records if record.name == "trioformer.controller"] == [
-        "controller pods waits to start: handler pods of informer Pod: not started"
+        "controller pods: waiting to start: handler pods of informer Pod: not started"
     ] * 2
     nursery.start_soon(informer.run)
     await trio.sleep(0.1)
@@ -88,7 +88,7 @@ async def test_what_a_controller_waits_for_is_logged_again_and_again(
     assert reason == "handler pods of informer Pod: backing off after connection refused"
 
 
-async def test_handlers_that_go_through_what_was_there_are_waited_for_by_name(
+async def test_waiting_for_names_handlers_that_process_the_initial_objects(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reasons = pods("a", "b"), list[tuple[str, ...]]()
@@ -100,10 +100,10 @@ async def test_handlers_that_go_through_what_was_there_are_waited_for_by_name(
     controller = Controller("pods", Reconcile())
     controller.watch(informer, predicates=[note])
     await start(nursery, controller, informer)
-    assert reasons == [(f"handler pods of informer Pod: in its call number {number}",) for number in (1, 2)]
+    assert reasons == [(f"handler pods of informer Pod: in call number {number}",) for number in (1, 2)]
 
 
-async def test_enqueue_functions_may_read_every_cache_from_the_first_event_on(
+async def test_enqueue_functions_may_read_every_cache_at_the_first_event(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     first, reconcile = pods("a"), Reconcile()
@@ -132,7 +132,7 @@ async def test_one_request_has_one_worker_and_several_requests_have_several(
     assert reconcile.at[3] == reconcile.at[0] + 10
 
 
-async def test_what_was_there_gives_way_to_what_happens(
+async def test_changes_come_before_initial_objects(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", "b", "c", "d", steps=[1.0, added(pod("new", 2)), modified(pod("d", 3))])
@@ -148,7 +148,7 @@ async def test_what_was_there_gives_way_to_what_happens(
     assert reconcile.calls == ["a", "new", "d", "b", "c"]
 
 
-async def test_what_a_resync_repeats_gives_way_too(
+async def test_changes_come_before_objects_of_a_resync(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", "b", steps=[60.5, added(pod("new", 2))], resync_period=60)
@@ -160,10 +160,10 @@ async def test_what_a_resync_repeats_gives_way_too(
     assert reconcile.calls == ["a", "b", "a", "new", "b"]
 
 
-async def test_what_was_there_gets_its_turn_beside_a_request_that_always_comes_again(
+async def test_initial_objects_are_reconciled_beside_requests_that_are_always_added(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Strictly by priority, ``a`` would never be reconciled: there is always something of a higher one."""
+    """With strict priorities ``a`` would never be reconciled: there is always a request of a higher priority."""
     informer, calls = pods("a"), []
 
     async def reconcile(request: Request) -> None:
@@ -199,14 +199,14 @@ async def test_predicates_and_enqueue_functions_decide_what_is_reconciled(
 
     controller = Controller("nodes", reconcile)
     controller.watch(informer, enqueue=nodes, predicates=[is_change])
-    quiet = Controller("labels", quietly := Reconcile())
-    quiet.watch(informer, predicates=[labels_changed])
-    nursery.start_soon(quiet.run)
+    by_label = Controller("labels", quiet_reconcile := Reconcile())
+    by_label.watch(informer, predicates=[labels_changed])
+    nursery.start_soon(by_label.run)
     await start(nursery, controller, informer)
     await trio.sleep(10)
     assert reconcile.calls == ["n1", "n1", "n2"]
     assert [type(event).__name__ for event in events] == ["Added", "Added", "Updated", "Updated", "Deleted"]
-    assert quietly.calls == ["a", "b", "b"]
+    assert quiet_reconcile.calls == ["a", "b", "b"]
 
 
 async def test_two_controllers_share_an_informer_and_neither_waits_for_the_other(
@@ -224,7 +224,7 @@ async def test_two_controllers_share_an_informer_and_neither_waits_for_the_other
     assert quick.calls == ["a", "b", "a", "a"]
 
 
-async def test_a_controller_that_watches_late_is_told_of_what_is_there_while_it_works(
+async def test_watching_during_a_run_adds_the_cached_objects(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     first, second, reconcile = pods("a"), pods("b", steps=[20.0, modified(pod("b", 2))]), Reconcile()
@@ -242,7 +242,7 @@ async def test_a_controller_that_watches_late_is_told_of_what_is_there_while_it_
     assert len(controller.statistics().handlers) == 2
 
 
-async def test_what_is_watched_while_the_controller_waits_is_waited_for(
+async def test_an_informer_that_is_watched_during_the_start_is_waited_for(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     first, second, reconcile = pods("a"), pods("b"), Reconcile()
@@ -259,7 +259,7 @@ async def test_what_is_watched_while_the_controller_waits_is_waited_for(
     assert sorted(reconcile.calls) == ["a", "b"]
 
 
-async def test_a_request_can_be_added_by_hand_while_the_controller_runs(
+async def test_a_request_can_be_added_while_the_controller_runs(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     controller = Controller("timer", reconcile := Reconcile())
@@ -273,21 +273,21 @@ async def test_a_request_can_be_added_by_hand_while_the_controller_runs(
     assert not controller.add(request)
 
 
-# --- what ends it ---
+# --- fatal errors ---
 
 
 @pytest.mark.parametrize("what", ["predicate", "enqueue", "enqueue while iterating"])
-async def test_errors_of_predicates_and_enqueue_functions_leave_run_and_spare_the_informer(
+async def test_errors_of_predicates_and_enqueue_functions_end_the_run_only(
     what: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", steps=[10.0, added(pod("bad", 2)) + added(pod("bad2", 3)), 10.0, added(pod("c", 4))])
     informer.add_event_handler(other := Recorder())
     reconcile = Reconcile([math.inf])
 
-    asked: list[str] = []
+    events: list[str] = []
 
     def fail(event: object) -> bool:
-        asked.append(str(event))
+        events.append(str(event))
         if "bad" in str(event):
             raise ZeroDivisionError(what)
         return True
@@ -310,13 +310,13 @@ async def test_errors_of_predicates_and_enqueue_functions_leave_run_and_spare_th
     assert isinstance(error, ZeroDivisionError)
     assert error.__notes__ == ["in controller pods, on Added Pod default/bad"]
     assert reconcile.cancelled == ["a"]
-    assert len(asked) == 2
+    assert len(events) == 2
     assert informer.statistics().handlers_and_subscriptions == 1
     await trio.sleep(20)
     assert other.seen == ["+a@1*", "+bad@2", "+bad2@3", "+c@4"]
 
 
-async def test_an_error_in_the_first_events_leaves_run_before_it_has_started(
+async def test_an_error_in_the_first_events_ends_the_run_before_it_has_started(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a")
@@ -329,7 +329,9 @@ async def test_an_error_in_the_first_events_leaves_run_before_it_has_started(
     assert reconcile.calls == []
 
 
-async def test_an_error_of_on_dropped_leaves_run(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_error_of_on_dropped_ends_the_run(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
     async def on_dropped(request: Request, error: Exception) -> None:
         raise ZeroDivisionError
 
@@ -345,10 +347,10 @@ async def test_an_error_of_on_dropped_leaves_run(nursery: trio.Nursery, autojump
 
 
 class StopEverything(BaseException):
-    """No Exception."""
+    """A BaseException that is not an Exception."""
 
 
-async def test_what_is_no_exception_ends_the_controller(
+async def test_a_base_exception_ends_the_controller(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     async def stop_everything(_: Request) -> None:
@@ -362,10 +364,10 @@ async def test_what_is_no_exception_ends_the_controller(
     with pytest.raises(BaseExceptionGroup) as caught:
         await controller.run()
     assert [type(leaf) for leaf in leaves(caught.value)] == [StopEverything]
-    assert sorted(observer.told)[1::2] == ["a cancelled 1", "b cancelled 1"]
+    assert sorted(observer.calls)[1::2] == ["a cancelled 1", "b cancelled 1"]
 
 
-async def test_an_informer_that_fails_before_the_handlers_have_synced_is_told(
+async def test_an_informer_that_fails_before_the_start_is_a_cache_sync_error(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     forbidden = ForbiddenError("pods is forbidden", code=403, reason="Forbidden")
@@ -394,7 +396,7 @@ async def test_an_informer_that_fails_before_the_handlers_have_synced_is_told(
     assert error.not_synced[0].phase == "failed"
 
 
-async def test_an_informer_that_has_stopped_is_refused(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_informer_that_has_stopped_is_an_error(autojump_clock: trio.testing.MockClock) -> None:
     informer = pods("a")
     async with trio.open_nursery() as nursery:
         await nursery.start(informer.run)
@@ -407,7 +409,7 @@ async def test_an_informer_that_has_stopped_is_refused(autojump_clock: trio.test
     assert controller.statistics().phase == "not running"
 
 
-async def test_a_controller_runs_once_at_a_time_and_as_often_as_you_like(
+async def test_a_controller_may_run_again_but_not_twice_at_the_same_time(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", steps=[5.0, added(pod("b", 2))])
@@ -417,7 +419,7 @@ async def test_a_controller_runs_once_at_a_time_and_as_often_as_you_like(
     for _ in range(3):
         async with trio.open_nursery() as inner:
             await inner.start(controller.run)
-            with pytest.raises(RuntimeError, match="controller pods runs already"):
+            with pytest.raises(RuntimeError, match="controller pods is already running"):
                 await controller.run()
             await trio.sleep(3)
             inner.cancel_scope.cancel()

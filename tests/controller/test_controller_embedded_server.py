@@ -1,4 +1,4 @@
-"""Controllers from end to end: an embedded API server, informers of a factory, owners, faults, restarts, storms."""
+"""Controllers with an embedded API server and informers of a factory: owners, faults, restarts, many changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pod_of(name: str, owner: str | None) -> dict[str, object]:
     }
 
 
-async def test_a_pods_owner_is_reconciled_when_the_pod_comes_changes_hands_and_goes(
+async def test_a_pods_owners_are_reconciled_when_it_is_added_moved_and_deleted(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for name in ("web", "api"):
@@ -59,12 +59,12 @@ async def test_a_pods_owner_is_reconciled_when_the_pod_comes_changes_hands_and_g
     nursery.start_soon(controller.run)
     await nursery.start(factory.run)
     await trio.sleep(1)
-    told = [set(reconcile.calls)]
+    reconciled = [set(reconcile.calls)]
 
     async def settle() -> None:
         reconcile.calls.clear()
         await trio.sleep(1)
-        told.append(set(reconcile.calls))
+        reconciled.append(set(reconcile.calls))
 
     api_server.create(pod_of("p", "web"))
     await settle()
@@ -79,13 +79,13 @@ async def test_a_pods_owner_is_reconciled_when_the_pod_comes_changes_hands_and_g
     await settle()
     api_server.delete(Pod, "p")
     await settle()
-    assert told == [{"web", "api"}, {"web"}, set(), {"web", "api"}, set(), {"web"}, {"api"}]
+    assert reconciled == [{"web", "api"}, {"web"}, set(), {"web", "api"}, set(), {"web"}, {"api"}]
 
 
-async def test_what_was_deleted_while_the_watch_was_broken_is_reconciled(
+async def test_an_object_that_was_deleted_while_the_watch_was_broken_is_reconciled(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    for name in ("kept", "gone"):
+    for name in ("kept", "deleted"):
         api_server.create(pod_of(name, None))
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod)
@@ -102,11 +102,11 @@ async def test_what_was_deleted_while_the_watch_was_broken_is_reconciled(
     with api_server.unreachable():
         await trio.sleep(1)
         api_server.disconnect_watches()
-        api_server.delete(Pod, "gone")
+        api_server.delete(Pod, "deleted")
         api_server.compact()
         await trio.sleep(1)
     await trio.sleep(60)
-    assert missing == ["gone"]
+    assert missing == ["deleted"]
 
 
 @attrs.define(eq=False)
@@ -133,20 +133,20 @@ class Copier:
     async def copy(self, request: Request) -> RequeueAfter | None:
         config_map = self.factory.informer(ConfigMap).lister.get(request.name, namespace=request.namespace)
         if config_map is None:
-            self.outcomes["gone"] += 1
+            self.outcomes["deleted"] += 1
             return None
         wanted = config_map.data.get("wanted", "")
-        fate = self.rng.random()
-        if fate < 0.1:
+        choice = self.rng.random()
+        if choice < 0.1:
             self.outcomes["failed"] += 1
-            raise OSError("a bad day")
-        if fate < 0.15:
+            raise OSError("a random failure")
+        if choice < 0.15:
             self.outcomes["hung"] += 1
             await trio.sleep_forever()
         if config_map.data.get("copied") == wanted:
             self.outcomes["nothing to do"] += 1
             return None
-        if fate < 0.3:
+        if choice < 0.3:
             self.outcomes["later"] += 1
             return RequeueAfter(self.rng.uniform(0, 3))
         await trio.sleep(self.rng.choice([0, 0.001, 0.2]))
@@ -161,13 +161,13 @@ class Copier:
             raise
         except StatusError as error:
             self.outcomes["not found"] += 1
-            raise TerminalError("it went meanwhile") from error
+            raise TerminalError("the object was deleted") from error
         self.outcomes["copied"] += 1
         return None
 
 
-async def stir(server: APIServer, rng: random.Random, changes: int, keys: int) -> None:
-    """Create, change and delete ConfigMaps, and break watches, in bursts."""
+async def make_changes(server: APIServer, rng: random.Random, changes: int, keys: int) -> None:
+    """Create, change and delete ConfigMaps, and disconnect watches, in bursts."""
     present: set[int] = set()
     for number in range(changes):
         key = rng.randrange(keys)
@@ -190,10 +190,10 @@ async def stir(server: APIServer, rng: random.Random, changes: int, keys: int) -
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_after_a_storm_the_world_is_as_it_was_wanted(
+async def test_after_many_changes_and_faults_all_objects_are_in_the_desired_state(
     seed: int, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    """Events, failures, deadlines, conflicts, broken watches, and a controller that is ended and run again."""
+    """Events, failures, deadlines, conflicts, broken watches, and a controller that is stopped and run again."""
     rng = random.Random(seed)
     factory = SharedInformerFactory(client)
     copier = Copier(client, factory, rng)
@@ -202,11 +202,11 @@ async def test_after_a_storm_the_world_is_as_it_was_wanted(
     await nursery.start(factory.run)
     changed = trio.Event()
 
-    async def stir_all() -> None:
-        await stir(api_server, rng, 1_000, 30)
+    async def change_all() -> None:
+        await make_changes(api_server, rng, 1_000, 30)
         changed.set()
 
-    nursery.start_soon(stir_all)
+    nursery.start_soon(change_all)
     terms = 0
     while not changed.is_set():
         async with trio.open_nursery() as inner:
@@ -225,11 +225,11 @@ async def test_after_a_storm_the_world_is_as_it_was_wanted(
     assert [each.name for each in left if each.data["copied"] != each.data["wanted"]] == []
     assert controller.statistics().failing == controller.statistics().active == 0
     assert terms > 1
-    for outcome in ("gone", "failed", "hung", "later", "conflict", "cancelled", "copied"):
+    for outcome in ("deleted", "failed", "hung", "later", "conflict", "cancelled", "copied"):
         assert copier.outcomes[outcome], outcome
 
 
-async def test_a_thousand_failing_objects_neither_starve_the_others_nor_spin(
+async def test_a_thousand_failing_objects_neither_delay_others_nor_are_retried_too_often(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for number in range(1_000):
@@ -258,10 +258,10 @@ async def test_a_thousand_failing_objects_neither_starve_the_others_nor_spin(
     assert controller.statistics().dropped == 1_000
 
 
-async def test_a_controller_is_restarted_with_each_term_of_a_leader(
+async def test_a_controller_runs_again_in_each_term_of_a_leader(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    """The informers stay warm between the terms, so a new term begins with all that there is, and without a request."""
+    """The informers run between the terms, so a new term starts with all cached objects and sends no request."""
     api_server.create(pod_of("a", None))
     factory = SharedInformerFactory(client)
     controller = Controller("pods", reconcile := Reconcile())
@@ -278,7 +278,7 @@ async def test_a_controller_is_restarted_with_each_term_of_a_leader(
     assert factory.informer(Pod).statistics().reflector.lists == 1
 
 
-async def test_many_workers_make_quick_work_of_many_objects(
+async def test_twenty_workers_reconcile_twenty_objects_at_the_same_time(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     for number in range(200):

@@ -1,6 +1,6 @@
-"""What becomes of a controller and of a queue when something goes wrong, and the line in the log that says so.
+"""What happens when a reconcile, a controller or a queue fails or is cancelled, and what the log says.
 
-docs/contract.rst has the same in words; tests/leaderelection/test_lease_claim.py has the leaders.
+docs/contract.rst describes the same; tests/leaderelection/test_lease_claim.py tests leader election.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ from trioformer.controller import Controller, Request, RequeueAfter, TerminalErr
 from trioformer.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue, WorkQueue
 
 FAILED = "ERROR controller pods: reconcile of default/a failed"
-AGAIN = "to be tried again in 0.005 s, after failure number 1 in a row"
-LATE = f"{FAILED}, {AGAIN}: ReconcileDeadlineError: the reconcile was cancelled at its deadline, after 30 s"
+RETRY = "retrying in 0.005 s (failure 1 in a row)"
+TIMED_OUT = f"{FAILED}, {RETRY}: ReconcileDeadlineError: the reconcile was cancelled at its deadline, after 30 s"
 
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """What is logged for users, and not that something began."""
+    """Return the lines in the log, except those of starts."""
     caplog.set_level(logging.INFO, "trioformer")
 
     def lines() -> list[str]:
         records = [each for each in caplog.records if each.name in ("trioformer.controller", "trioformer.workqueue")]
-        told = [f"{record.levelname} {record.getMessage()}" for record in records]
-        assert all("\n" not in line for line in told)
-        return [line for line in told if ": started, workers" not in line]
+        messages = [f"{record.levelname} {record.getMessage()}" for record in records]
+        assert all("\n" not in message for message in messages)
+        return [message for message in messages if ": started, workers" not in message]
 
     return lines
 
 
-# --- how a reconcile ends ---------------------------------------------------------------------------------------------
+# --- ends of a reconcile ----------------------------------------------------------------------------------------------
 
 
-async def in_its_nursery(request: Request) -> None:
+async def fail_in_a_nursery(request: Request) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.sleep_forever)
         raise OSError("disk full")
 
 
-async def by_its_own_scope(request: Request) -> None:
+async def cancel_itself(request: Request) -> None:
     with trio.move_on_after(3):
         await trio.sleep_forever()
 
 
-async def for_a_while_in_spite_of(request: Request) -> None:
+async def ignore_cancellation_for_a_while(request: Request) -> None:
     with trio.CancelScope(shield=True):
         await trio.sleep(42)
     await trio.sleep_forever()
 
 
-async def of_the_wrong_type(request: Request) -> bool:
+async def return_another_type(request: Request) -> bool:
     return True
 
 
 @attrs.frozen
 class Outcome:
-    """What a reconcile does first, before it succeeds; what the log says then, and when it was called again."""
+    """The first steps of a reconcile, which then succeeds; the lines in the log, and the seconds between its calls."""
 
     script: list[Step]
     lines: list[str]
@@ -73,48 +73,48 @@ class Outcome:
 
 RECONCILES = {
     "it returns": Outcome([None], [], []),
-    "it wants to look again": Outcome([RequeueAfter(60)], [], [60]),
-    "it gives up something by itself": Outcome([by_its_own_scope], [], []),
-    "it raises": Outcome([OSError("disk full")], [f"{FAILED}, {AGAIN}: OSError: disk full"], [0.005]),
+    "it returns RequeueAfter": Outcome([RequeueAfter(60)], [], [60]),
+    "it cancels a scope of its own": Outcome([cancel_itself], [], []),
+    "it raises": Outcome([OSError("disk full")], [f"{FAILED}, {RETRY}: OSError: disk full"], [0.005]),
     "it raises in a nursery": Outcome(
-        [in_its_nursery],
-        [f"{FAILED}, {AGAIN}: ExceptionGroup: Exceptions from Trio nursery (1 sub-exception)"],
+        [fail_in_a_nursery],
+        [f"{FAILED}, {RETRY}: ExceptionGroup: Exceptions from Trio nursery (1 sub-exception)"],
         [0.005],
     ),
-    "it raises what would happen again": Outcome(
+    "it raises a TerminalError": Outcome(
         [TerminalError("no such zone")],
-        [f"{FAILED}, not tried again, since the error is terminal: TerminalError: no such zone"],
+        [f"{FAILED}, not retrying (terminal error): TerminalError: no such zone"],
         [],
     ),
     "it raises too often": Outcome(
         [OSError(), OSError(), OSError()],
         [
-            f"{FAILED}, {AGAIN}: OSError",
-            f"{FAILED}, to be tried again in 0.01 s, after failure number 2 in a row: OSError",
-            f"{FAILED}, given up, since it is failure number 3 in a row: OSError",
+            f"{FAILED}, {RETRY}: OSError",
+            f"{FAILED}, retrying in 0.01 s (failure 2 in a row): OSError",
+            f"{FAILED}, giving up (failure 3 in a row): OSError",
         ],
         [0.005, 0.01],
     ),
-    "it is late": Outcome(
+    "it exceeds its deadline": Outcome(
         [math.inf],
-        [LATE],
+        [TIMED_OUT],
         [30.005],
     ),
-    "it is late and ignores that": Outcome(
-        [for_a_while_in_spite_of],
-        [f"{LATE}, and ended 12.0 s later"],
+    "it exceeds its deadline and ignores the cancellation": Outcome(
+        [ignore_cancellation_for_a_while],
+        [f"{TIMED_OUT}, and ended 12.0 s later"],
         [42.005],
     ),
-    "it returns something else": Outcome(
-        [of_the_wrong_type],  # type: ignore[list-item]
-        [f"{FAILED}, {AGAIN}: TypeError: a reconcile must return None or RequeueAfter, not bool"],
+    "it returns another type": Outcome(
+        [return_another_type],  # type: ignore[list-item]
+        [f"{FAILED}, {RETRY}: TypeError: a reconcile must return None or RequeueAfter, not bool"],
         [0.005],
     ),
 }
 
 
 @pytest.mark.parametrize("what", RECONCILES)
-async def test_however_a_reconcile_ends_the_controller_goes_on(
+async def test_the_controller_continues_however_a_reconcile_ends(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], what: str
 ) -> None:
     outcome = RECONCILES[what]
@@ -131,14 +131,14 @@ async def test_however_a_reconcile_ends_the_controller_goes_on(
     assert reconcile.done[-1] == "b"
 
 
-# --- how a controller ends --------------------------------------------------------------------------------------------
+# --- ends of a controller ---------------------------------------------------------------------------------------------
 
-LEFT_NOTHING = "INFO controller pods: stopping; 0 running, 0 waiting and 0 delayed requests are left"
+STOPPING = "INFO controller pods: stopping; 0 requests running, 0 pending, 0 delayed"
 ENDED = "INFO controller pods: ended"
 
 
 class StopEverything(BaseException):
-    """No Exception."""
+    """A BaseException that is not an Exception."""
 
 
 def fail_on(request: Request) -> list[Request]:
@@ -150,26 +150,26 @@ async def drop(request: Request, error: Exception) -> None:
 
 
 FATAL = {
-    "a reconcile raises what is no Exception": (
+    "a reconcile raises a BaseException": (
         {"reconcile": Reconcile([StopEverything("now")])},
         "StopEverything: now in controller pods, on default/a",
-        "0 running, 1 waiting and 0 delayed",
+        "0 requests running, 1 pending, 0 delayed",
     ),
     "an enqueue function fails": (
         {"enqueue": fail_on},
         "KeyError: 'no such index' in controller pods, on Added Pod default/a",
-        "0 running, 0 waiting and 0 delayed",
+        "0 requests running, 0 pending, 0 delayed",
     ),
     "on_dropped fails": (
         {"reconcile": Reconcile([OSError()]), "max_retries": 0, "on_dropped": drop},
         "ZeroDivisionError in on_dropped of controller pods, on default/a",
-        "0 running, 0 waiting and 1 delayed",
+        "0 requests running, 0 pending, 1 delayed",
     ),
 }
 
 
 @pytest.mark.parametrize("what", FATAL)
-async def test_a_controller_that_fails_says_with_what_and_on_what(
+async def test_a_controller_that_fails_logs_the_error_and_the_object(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], what: str
 ) -> None:
     arguments, cause, left = FATAL[what]
@@ -182,8 +182,8 @@ async def test_a_controller_that_fails_says_with_what_and_on_what(
         await controller.run()
     assert len(leaves(caught.value)) == 1
     assert [line for line in log() if "reconcile of" not in line] == [
-        f"ERROR controller pods: fails with {cause}",
-        f"INFO controller pods: stopping; {left} requests are left",
+        f"ERROR controller pods: failed: {cause}",
+        f"INFO controller pods: stopping; {left}",
         ENDED,
     ]
 
@@ -202,7 +202,7 @@ async def clean_up_badly_in_its_nursery(request: Request) -> None:
 
 
 @pytest.mark.parametrize("clean_up", [clean_up_badly, clean_up_badly_in_its_nursery])
-async def test_what_fails_as_it_is_cancelled_is_told_and_spares_whoever_cancelled(
+async def test_an_error_during_cancellation_is_logged_and_not_raised(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], clean_up: Step
 ) -> None:
     informer, controller = pods("a"), Controller("pods", Reconcile([clean_up]))
@@ -211,11 +211,11 @@ async def test_what_fails_as_it_is_cancelled_is_told_and_spares_whoever_cancelle
     with trio.move_on_after(10):
         await controller.run()
     failure, *rest = log()
-    assert failure.startswith(f"{FAILED}, not tried again, since the controller is cancelled: ")
-    assert rest == [LEFT_NOTHING, ENDED]
+    assert failure.startswith(f"{FAILED}, not retrying (the controller is cancelled): ")
+    assert rest == [STOPPING, ENDED]
 
 
-async def test_a_controller_that_is_cancelled_says_which_reconciles_it_broke_off(
+async def test_a_controller_that_is_cancelled_logs_the_cancelled_reconciles(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, controller = pods("a", "b", "c"), Controller("pods", Reconcile([math.inf, math.inf]), workers=2)
@@ -224,13 +224,13 @@ async def test_a_controller_that_is_cancelled_says_which_reconciles_it_broke_off
     with trio.move_on_after(10):
         await controller.run()
     stopping, ended = log()
-    assert stopping == "INFO controller pods: stopping; 0 running, 3 waiting and 0 delayed requests are left"
+    assert stopping == "INFO controller pods: stopping; 0 requests running, 3 pending, 0 delayed"
     assert ended in (
-        f"{ENDED}, in the middle of reconciles of {each}" for each in ("default/a, default/b", "default/b, default/a")
+        f"{ENDED}; cancelled reconciles of {each}" for each in ("default/a, default/b", "default/b, default/a")
     )
 
 
-async def test_a_reconcile_that_cancels_what_the_controller_runs_in_ends_it(
+async def test_a_reconcile_that_cancels_the_scope_of_its_controller_ends_it(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     async def cancel(request: Request) -> None:
@@ -242,12 +242,12 @@ async def test_a_reconcile_that_cancels_what_the_controller_runs_in_ends_it(
     await nursery.start(informer.run)
     with trio.CancelScope() as scope:
         await controller.run()
-    assert log()[-1] == f"{ENDED}, in the middle of reconciles of default/a"
+    assert log()[-1] == f"{ENDED}; cancelled reconciles of default/a"
 
 
-@pytest.mark.parametrize("way", ["stopped", "cancelled"])
-async def test_a_reconcile_that_holds_up_the_end_is_named_every_half_minute(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], way: str
+@pytest.mark.parametrize("how", ["stopped", "cancelled"])
+async def test_a_reconcile_that_delays_the_end_is_logged_every_30_seconds(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]], how: str
 ) -> None:
     async def shielded(request: Request) -> None:
         with trio.CancelScope(shield=True):
@@ -260,18 +260,18 @@ async def test_a_reconcile_that_holds_up_the_end_is_named_every_half_minute(
         async with trio.open_nursery() as inner:
             await inner.start(controller.run)
             await trio.sleep(5)
-            if way == "stopped":
+            if how == "stopped":
                 await controller.stop()
             else:
                 scope.cancel()
     assert trio.current_time() == 75
     assert [line for line in log() if line.startswith("WARNING")] == [
-        "WARNING controller pods waits to end: reconcile of default/a, which has run for 35.0 s",
-        "WARNING controller pods waits to end: reconcile of default/a, which has run for 65.0 s",
+        "WARNING controller pods: waiting to end: reconcile of default/a, running for 35.0 s",
+        "WARNING controller pods: waiting to end: reconcile of default/a, running for 65.0 s",
     ]
 
 
-async def test_when_the_patience_of_a_stop_ends_the_log_names_the_reconciles_that_are_cancelled(
+async def test_a_stop_that_is_cancelled_logs_the_reconciles_that_it_cancels(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, controller = pods("a", "b", "c"), Controller("pods", Reconcile([2.0, math.inf]), workers=2)
@@ -283,13 +283,13 @@ async def test_when_the_patience_of_a_stop_ends_the_log_names_the_reconciles_tha
         with trio.move_on_after(10):
             await controller.stop()
     assert log() == [
-        "INFO controller pods: stopping; 2 running, 1 waiting and 0 delayed requests are left",
-        "WARNING controller pods: cancelled as it stops: reconcile of default/b, which has run for 11.0 s",
-        f"{ENDED}, in the middle of reconciles of default/b",
+        "INFO controller pods: stopping; 2 requests running, 1 pending, 0 delayed",
+        "WARNING controller pods: stop cancelled; cancelling reconcile of default/b, running for 11.0 s",
+        f"{ENDED}; cancelled reconciles of default/b",
     ]
 
 
-async def test_a_controller_that_is_cancelled_while_it_stops_breaks_off_at_once(
+async def test_a_controller_that_is_cancelled_while_it_stops_ends_immediately(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, controller = pods("a"), Controller("pods", Reconcile([math.inf]))
@@ -303,15 +303,15 @@ async def test_a_controller_that_is_cancelled_while_it_stops_breaks_off_at_once(
         inner.cancel_scope.cancel()
     assert trio.current_time() == 2
     assert log() == [
-        "INFO controller pods: stopping; 1 running, 0 waiting and 0 delayed requests are left",
-        f"{ENDED}, in the middle of reconciles of default/a",
+        "INFO controller pods: stopping; 1 requests running, 0 pending, 0 delayed",
+        f"{ENDED}; cancelled reconciles of default/a",
     ]
 
 
 # --- queues -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_queue_that_is_shut_down_under_load_works_off_what_waits_and_says_what_it_drops(
+async def test_draining_a_queue_under_load_processes_pending_keys_and_logs_dropped_ones(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     async def work(key: str) -> None:
@@ -324,7 +324,7 @@ async def test_a_queue_that_is_shut_down_under_load_works_off_what_waits_and_say
     for key in "abc":
         queue.add(key)
     await trio.sleep(1)
-    queue.add("a")  # while it is in work
+    queue.add("a")  # while it is processed
     queue.add_after("later", 5)
     assert log() == []
     assert (await queue.drain()).delayed == ("later",)
@@ -333,7 +333,7 @@ async def test_a_queue_that_is_shut_down_under_load_works_off_what_waits_and_say
     assert log() == ["INFO queue pods: shut down; 2 keys pending, 2 processing, 1 delayed dropped"]
 
 
-async def test_a_queue_that_is_shut_down_with_nothing_in_it_dismisses_its_workers_quietly(
+async def test_draining_an_empty_queue_ends_its_workers_and_logs_nothing(
     autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     queue = WorkQueue[float](name="pods")
@@ -346,25 +346,25 @@ async def test_a_queue_that_is_shut_down_with_nothing_in_it_dismisses_its_worker
     assert log() == []
 
 
-async def test_a_drain_waits_for_keys_that_nobody_has_begun_with(
+async def test_a_drain_waits_for_keys_that_no_worker_has_taken(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     async def work(key: str) -> None:
         await trio.sleep(1)
 
-    async def come_late() -> None:
+    async def start_later() -> None:
         await trio.sleep(10)
         await queue.process(work)
 
     queue = WorkQueue[str]()
     queue.add("a")
     queue.add("b")
-    nursery.start_soon(come_late)
+    nursery.start_soon(start_later)
     assert not await queue.drain()
     assert trio.current_time() == 12
 
 
-async def test_a_drain_that_takes_too_long_says_what_is_left_and_so_do_workers_that_are_cancelled_then(
+async def test_a_drain_and_workers_that_are_cancelled_log_what_is_left(
     autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     async def work(key: str) -> None:
@@ -387,7 +387,7 @@ async def test_a_drain_that_takes_too_long_says_what_is_left_and_so_do_workers_t
     ]
 
 
-async def test_what_fails_after_the_shutdown_is_not_tried_again_and_named(
+async def test_a_key_that_fails_after_the_shutdown_is_logged_and_not_retried(
     autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     queue = RateLimitingQueue[str](name="pods")
@@ -400,7 +400,7 @@ async def test_what_fails_after_the_shutdown_is_not_tried_again_and_named(
     assert log()[1:] == ["WARNING queue pods: 'a' is unfinished and not added again after the shutdown"]
 
 
-async def test_a_worker_that_is_cancelled_gives_its_key_back_and_nothing_need_be_said(
+async def test_a_worker_that_is_cancelled_puts_its_key_back_and_logs_nothing(
     autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     queue = RateLimitingQueue[str](name="pods")
@@ -428,10 +428,10 @@ async def test_a_queue_without_a_name_logs_nothing(
     assert log() == []
 
 
-# --- a process that stood still ---------------------------------------------------------------------------------------
+# --- a process that was suspended ------------------------------------------------------------------------------------
 
 
-async def test_after_a_process_stood_still_delayed_keys_come_at_once_in_their_order_and_once_each(
+async def test_after_a_suspension_delayed_keys_become_due_once_and_in_order(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     queue, taken = RateLimitingQueue[str](ItemExponentialFailureRateLimiter(1, 1_000)), list[tuple[str, float]]()
@@ -444,14 +444,14 @@ async def test_after_a_process_stood_still_delayed_keys_come_at_once_in_their_or
     for key, delay in {"c": 30, "a": 10, "b": 20, "d": 90}.items():
         queue.add_after(key, delay)
     queue.add_rate_limited("a")
-    autojump_clock.jump(60)  # SIGSTOP and SIGCONT a minute later, or a laptop that slept
+    autojump_clock.jump(60)  # SIGSTOP, and SIGCONT a minute later; or a suspended laptop
     await trio.testing.wait_all_tasks_blocked()
     assert taken == [("a", 61), ("b", 61), ("c", 61)]
     await trio.sleep(100)
     assert taken[3:] == [("d", 91)]
 
 
-async def test_after_a_process_stood_still_a_reconcile_is_late_and_tried_again_like_any_other(
+async def test_after_a_suspension_a_reconcile_times_out_and_is_retried(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([20.0, 20.0])
@@ -462,4 +462,4 @@ async def test_after_a_process_stood_still_a_reconcile_is_late_and_tried_again_l
     autojump_clock.jump(60)
     await trio.sleep(50)
     assert (reconcile.cancelled, reconcile.done) == (["a"], ["a"])
-    assert log() == [f"{LATE}, and ended 40.0 s later"]
+    assert log() == [f"{TIMED_OUT}, and ended 40.0 s later"]

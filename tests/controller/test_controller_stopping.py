@@ -1,4 +1,4 @@
-"""How a controller ends: cancelled at each point, stopped in good order, and what is left of it: nothing."""
+"""The end of a controller: cancelled or stopped at any point, it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from trioformer.controller import Controller, Request, RequeueAfter, TerminalErr
 from trioformer.models.core_v1 import Pod
 
 
-async def ended(controller: Controller, informer: SharedInformer[Pod], reconcile: Reconcile) -> None:
-    """Nothing is left: no handler, no task, and nothing happens any more."""
+async def assert_ended(controller: Controller, informer: SharedInformer[Pod], reconcile: Reconcile) -> None:
+    """Assert that no handler and no task is left, and that no reconcile is called any more."""
     assert controller.statistics().phase == "not running"
     assert controller.statistics().handlers == ()
     assert informer.statistics().handlers_and_subscriptions == 0
@@ -44,10 +44,10 @@ def names_of_tasks() -> list[str]:
     return names
 
 
-# --- cancelled ---
+# --- cancellation ---
 
 
-async def test_cancelled_while_it_waits_for_caches_it_is_gone(
+async def test_a_controller_cancelled_while_waiting_for_caches_leaves_nothing_behind(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile()
@@ -57,27 +57,27 @@ async def test_cancelled_while_it_waits_for_caches_it_is_gone(
         await controller.run()
     assert scope.cancelled_caught
     nursery.start_soon(informer.run)
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_cancelled_while_it_waits_for_handlers_it_is_gone(
+async def test_a_controller_cancelled_while_waiting_for_handlers_leaves_nothing_behind(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile()
     never = informer_of(ScriptedListWatch([listing()]))
-    asked: list[object] = []
+    events: list[object] = []
     controller = Controller("pods", reconcile)
-    controller.watch(informer, predicates=[lambda event: bool(asked.append(event))])
+    controller.watch(informer, predicates=[lambda event: bool(events.append(event))])
     controller.watch(never)
     await nursery.start(informer.run)
     with trio.move_on_after(10):
         await controller.run()
-    # The handler was in a call, where it waited for the other cache; that has returned without doing anything.
-    await ended(controller, informer, reconcile)
-    assert asked == []
+    # The handler waited in a call for the other cache; the call has returned without calling the predicate.
+    await assert_ended(controller, informer, reconcile)
+    assert events == []
 
 
-async def test_cancelled_while_it_has_nothing_to_do_it_is_gone(
+async def test_a_controller_cancelled_while_idle_leaves_nothing_behind(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     steps = [20.0, added(pod("b", 2))]
@@ -88,26 +88,26 @@ async def test_cancelled_while_it_has_nothing_to_do_it_is_gone(
     with trio.move_on_after(10):
         await controller.run()
     assert reconcile.calls == ["a"]
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_cancelled_in_the_middle_of_reconciles_these_are_cancelled_at_once(
+async def test_cancelling_a_controller_cancels_its_reconciles_immediately(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, reconcile = pods("a", "b", "c"), Reconcile([math.inf, math.inf])
     controller = Controller("pods", reconcile, workers=2, reconcile_deadline=10)
     controller.watch(informer)
     await nursery.start(informer.run)
-    with trio.move_on_after(10):  # at the very moment of the reconcile deadline
+    with trio.move_on_after(10):  # at the time of the reconcile deadline
         await controller.run()
     assert sorted(reconcile.cancelled) == ["a", "b"]
     assert trio.current_time() == 10
     assert controller.statistics().failed == 0
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_cancelled_while_it_tells_of_a_request_that_was_given_up_it_is_gone(
+async def test_a_controller_cancelled_in_on_dropped_leaves_nothing_behind(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     async def on_dropped(request: Request, error: Exception) -> None:
@@ -120,10 +120,10 @@ async def test_cancelled_while_it_tells_of_a_request_that_was_given_up_it_is_gon
     with trio.move_on_after(10) as scope:
         await controller.run()
     assert scope.cancelled_caught
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_a_reconcile_that_cleans_up_under_a_shield_is_waited_for(
+async def test_a_cancelled_controller_waits_for_a_shielded_cleanup(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     async def clean_up(request: Request) -> None:
@@ -145,7 +145,7 @@ async def test_a_reconcile_that_cleans_up_under_a_shield_is_waited_for(
     assert trio.current_time() == 15
 
 
-async def test_the_end_of_everything_at_once_is_quiet(
+async def test_cancelling_controller_and_informers_together_logs_no_warning(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for seconds in (0.0, 0.5, 1.5, 5.0):
@@ -164,7 +164,7 @@ async def test_the_end_of_everything_at_once_is_quiet(
 
 @attrs.define(eq=False)
 class AtStep(trio.abc.Instrument):
-    """Calls a function after so many steps that tasks have made."""
+    """Calls a function after a number of steps of tasks."""
 
     left: int
     then: Callable[[], object]
@@ -177,7 +177,7 @@ class AtStep(trio.abc.Instrument):
 
 @attrs.define(eq=False)
 class Interrupted:
-    """A controller that has something of everything to do, and that is interrupted after so many steps."""
+    """A controller with requests of every outcome that is interrupted after a number of steps."""
 
     step: int
     reconcile: Reconcile = attrs.field(factory=lambda: Reconcile([1.0, OSError(), RequeueAfter(1), TerminalError()]))
@@ -196,7 +196,7 @@ class Interrupted:
         self.dropped.append(request)
 
     async def run(self, interrupt: Callable[[], object]) -> None:
-        """Run until interrupted; a run that has nothing more to do is over, too."""
+        """Run until interrupted, or for 10 s."""
 
         def interrupt_now() -> None:
             self.was_interrupted = True
@@ -211,7 +211,7 @@ class Interrupted:
                 trio.lowlevel.remove_instrument(instrument)
 
 
-async def test_cancelled_at_any_step_nothing_is_left_of_it(
+async def test_a_controller_cancelled_at_any_step_leaves_nothing_behind(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for step in range(1, 1_000):
@@ -220,22 +220,22 @@ async def test_cancelled_at_any_step_nothing_is_left_of_it(
             inner.start_soon(case.informer.run)
             with trio.CancelScope() as scope:
                 await case.run(scope.cancel)
-            await ended(case.controller, case.informer, case.reconcile)
+            await assert_ended(case.controller, case.informer, case.reconcile)
             inner.cancel_scope.cancel()
         if not case.was_interrupted:
             break
     assert 30 < step < 999
-    told = {record.getMessage() for record in caplog.records if record.name == "trioformer.controller"}
-    assert {message.rpartition(", ")[2] for message in told} == {
-        "since it is failure number 1 in a row: OSError",
-        "since the error is terminal: TerminalError",
+    messages = {record.getMessage() for record in caplog.records if record.name == "trioformer.controller"}
+    assert {message.rpartition(", ")[2] for message in messages} == {
+        "giving up (failure 1 in a row): OSError",
+        "not retrying (terminal error): TerminalError",
     }
 
 
-# --- stopped ---
+# --- stop() ---
 
 
-async def test_stopped_it_lets_what_runs_come_to_its_end_and_begins_nothing(
+async def test_stop_lets_running_reconciles_finish_and_starts_no_others(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.controller")
@@ -255,13 +255,13 @@ async def test_stopped_it_lets_what_runs_come_to_its_end_and_begins_nothing(
     assert reconcile.calls == reconcile.done == ["a", "b"]
     assert [record.getMessage() for record in caplog.records] == [
         "controller pods: started, workers: 2",
-        "controller pods: stopping; 2 running, 2 waiting and 0 delayed requests are left",
+        "controller pods: stopping; 2 requests running, 2 pending, 0 delayed",
         "controller pods: ended",
     ]
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_while_it_stops_events_and_results_come_to_nothing(
+async def test_events_and_results_during_a_stop_have_no_effect(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     async def again(request: Request) -> RequeueAfter:
@@ -284,13 +284,13 @@ async def test_while_it_stops_events_and_results_come_to_nothing(
     assert other.statistics().handlers_and_subscriptions == 0
     await trio.sleep(100)
     assert reconcile.calls == ["a"]
-    await ended(controller, informer, reconcile)
-    await nursery.start(controller.run)  # what was watched too late is watched now
+    await assert_ended(controller, informer, reconcile)
+    await nursery.start(controller.run)  # the informer that was watched during the stop is watched now
     await trio.sleep(1)
     assert sorted(reconcile.calls[1:]) == ["a", "b", "z"]
 
 
-async def test_a_failure_while_it_stops_is_logged_and_not_tried_again(
+async def test_a_failure_during_a_stop_is_logged_and_not_retried(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(request: Request) -> None:
@@ -306,12 +306,12 @@ async def test_a_failure_while_it_stops_is_logged_and_not_tried_again(
     await controller.stop()
     errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert errors == [
-        "controller pods: reconcile of default/a failed, not tried again, since the controller stops: OSError: too bad"
+        "controller pods: reconcile of default/a failed, not retrying (the controller is stopping): OSError: too bad"
     ]
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_what_takes_longer_than_the_drain_deadline_is_cancelled_and_run_returns(
+async def test_reconciles_that_exceed_the_deadline_of_a_stop_are_cancelled(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a", "b"), Reconcile([10.0, math.inf])
@@ -327,10 +327,10 @@ async def test_what_takes_longer_than_the_drain_deadline_is_cancelled_and_run_re
         assert trio.current_time() == 31
     assert trio.current_time() == 31
     assert (reconcile.done, reconcile.cancelled) == (["a"], ["b"])
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_stopped_without_any_patience_it_cancels_at_once(
+async def test_a_stop_with_a_deadline_of_0_cancels_reconciles_immediately(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([math.inf])
@@ -346,7 +346,7 @@ async def test_stopped_without_any_patience_it_cancels_at_once(
     assert reconcile.cancelled == ["a"]
 
 
-async def test_stopped_before_it_has_started_it_returns_to_whoever_starts_it(
+async def test_nursery_start_returns_when_the_run_is_stopped_before_it_has_started(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile()
@@ -361,29 +361,29 @@ async def test_stopped_before_it_has_started_it_returns_to_whoever_starts_it(
         assert controller.statistics().phase == "waiting for handlers"
         await controller.stop()
     assert trio.current_time() == 5
-    await ended(controller, informer, reconcile)
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_stopped_while_handlers_go_through_what_was_there_it_returns(
+async def test_a_run_that_is_stopped_while_handlers_sync_returns(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     def stop(event: object) -> bool:
-        asked.append(event)
-        if len(asked) == 1:
-            nursery.start_soon(controller.stop)  # its turn comes before the handler is through
+        events.append(event)
+        if len(events) == 1:
+            nursery.start_soon(controller.stop)  # it runs before the handler has processed all objects
         return True
 
-    asked: list[object] = []
+    events: list[object] = []
     informer, reconcile = pods(*(f"p-{number}" for number in range(5_000))), Reconcile()
     controller = Controller("pods", reconcile)
     controller.watch(informer, predicates=[stop])
     await nursery.start(informer.run)
     await controller.run()
-    assert len(asked) < 5_000
-    await ended(controller, informer, reconcile)
+    assert len(events) < 5_000
+    await assert_ended(controller, informer, reconcile)
 
 
-async def test_stopped_at_any_step_it_finishes_what_it_has_begun(
+async def test_a_controller_stopped_at_any_step_finishes_its_reconciles(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     for step in range(1, 1_000):
@@ -398,7 +398,7 @@ async def test_stopped_at_any_step_it_finishes_what_it_has_begun(
             inner.start_soon(case.informer.run)
             inner.start_soon(stop, case, now)
             await case.run(now.set)
-            await ended(case.controller, case.informer, case.reconcile)
+            await assert_ended(case.controller, case.informer, case.reconcile)
             if case.was_interrupted:
                 assert case.reconcile.cancelled == []
             inner.cancel_scope.cancel()
@@ -407,21 +407,21 @@ async def test_stopped_at_any_step_it_finishes_what_it_has_begun(
     assert 30 < step < 999
 
 
-async def test_stopping_inside_of_a_reconcile_is_refused(
+async def test_stopping_inside_a_reconcile_is_an_error(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    refused: list[str] = []
+    errors: list[str] = []
 
     async def stop() -> None:
-        with pytest.raises(RuntimeError, match="is stopped inside of a reconcile") as caught:
+        with pytest.raises(RuntimeError, match="was called inside a reconcile") as caught:
             await controller.stop()
-        refused.append(str(caught.value))
+        errors.append(str(caught.value))
 
     async def reconcile(request: Request) -> None:
         await stop()
         async with trio.open_nursery() as inner:
             inner.start_soon(stop)
-        nursery.start_soon(controller.stop)  # of somebody else's nursery: this reconcile does not wait for it
+        nursery.start_soon(controller.stop)  # in another nursery: this reconcile does not wait for it
 
     informer = pods("a")
     controller = Controller("pods", reconcile)
@@ -429,10 +429,10 @@ async def test_stopping_inside_of_a_reconcile_is_refused(
     await nursery.start(informer.run)
     with trio.fail_after(1):
         await controller.run()
-    assert len(refused) == 2
+    assert len(errors) == 2
 
 
-async def test_stopping_is_for_everybody_and_as_often_as_you_like(
+async def test_stop_may_be_called_by_several_tasks_and_repeatedly(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([10.0])
@@ -452,7 +452,7 @@ async def test_stopping_is_for_everybody_and_as_often_as_you_like(
     assert reconcile.done == ["a"]
 
 
-async def test_the_handlers_of_others_go_on_when_a_controller_has_ended(
+async def test_other_handlers_continue_when_a_controller_has_ended(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", steps=[20.0, added(pod("b", 2))])
@@ -466,7 +466,7 @@ async def test_the_handlers_of_others_go_on_when_a_controller_has_ended(
     assert other.seen == ["+a@1*", "+b@2"]
 
 
-async def test_the_end_of_an_informer_does_not_end_a_controller_that_has_started(
+async def test_an_informer_that_ends_does_not_end_a_controller_that_has_started(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([RequeueAfter(60)])

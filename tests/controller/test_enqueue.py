@@ -1,4 +1,4 @@
-"""What is enqueued for which event: requests, enqueue functions, predicates, results."""
+"""Requests, enqueue functions, predicates, and results of reconciles."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from trioformer.testing import APIServer
 @pytest.mark.parametrize(
     ("request_", "key"), [(Request("default", "web"), "default/web"), (Request(None, "node-1"), "node-1")]
 )
-def test_a_requests_text_is_the_key_and_a_key_makes_the_request(request_: Request, key: str) -> None:
+def test_a_request_is_formatted_as_a_key_and_parsed_from_one(request_: Request, key: str) -> None:
     """client-go: TestObjectNames"""
     assert str(request_) == key
     assert Request.parse(key) == request_
 
 
 @pytest.mark.parametrize("key", ["", "a/b/c", "/a", "a/", "/"])
-def test_what_is_no_key_makes_no_request(key: str) -> None:
-    with pytest.raises(ValueError, match="is no key"):
+def test_a_request_is_not_parsed_from_an_invalid_key(key: str) -> None:
+    with pytest.raises(ValueError, match="is not a valid key"):
         Request.parse(key)
 
 
-def test_requests_of_one_object_are_equal_and_one_member_of_a_set() -> None:
+def test_requests_for_one_object_are_equal_and_have_one_hash() -> None:
     old = Pod(metadata=ObjectMeta(name="a", namespace="b", resource_version="1"))
     new = Pod(metadata=ObjectMeta(name="a", namespace="b", resource_version="2"))
     assert Request.of(old) == Request.of(new)
@@ -107,12 +107,12 @@ def test_an_owner_without_namespace_is_enqueued_without_one() -> None:
     assert list(request_for_owner(Node)(made)) == [Request(None, "node-1")]
 
 
-def test_a_clusters_object_has_no_owner_in_a_namespace() -> None:
+def test_a_cluster_scoped_object_has_no_namespaced_owner() -> None:
     made = owned(owner("ReplicaSet", "a", controller=True), namespace=None)
     assert list(request_for_owner(ReplicaSet)(made)) == []
 
 
-def uses(deployment: Deployment) -> list[str]:
+def config_maps_of(deployment: Deployment) -> list[str]:
     volumes = deployment.spec.template.spec.volumes
     return [f"{deployment.namespace}/{volume.config_map.name}" for volume in volumes if volume.config_map is not None]
 
@@ -137,7 +137,7 @@ async def test_an_index_finds_what_refers_to_an_object(
             }
         )
     factory = SharedInformerFactory(client)
-    deployments = factory.informer(Deployment, indexers={"config-maps": uses})
+    deployments = factory.informer(Deployment, indexers={"config-maps": config_maps_of})
     by_key = requests_by_index(deployments, "config-maps")
     settings = ConfigMap(metadata=ObjectMeta(name="settings", namespace="default"))
     with pytest.raises(CacheNotSyncedError):
@@ -164,7 +164,7 @@ PREDICATES = [generation_changed, labels_changed, annotations_changed, resource_
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)
-def test_what_asks_for_changes_passes_additions_and_deletions_and_no_resync(
+def test_predicates_of_changes_pass_additions_and_deletions_but_no_resync(
     predicate: Callable[[Notification[Pod]], bool],
 ) -> None:
     assert predicate(Added(state()))
@@ -190,7 +190,7 @@ def test_an_update_passes_the_predicates_of_what_it_changed(old: Pod, new: Pod, 
     assert {predicate for predicate in PREDICATES if predicate(event)} == passing | {resource_version_changed}
 
 
-def test_a_condition_on_states_passes_what_begins_or_ceases_to_fulfil_it() -> None:
+def test_states_match_passes_an_update_if_either_state_matches() -> None:
     has_label = states_match(lambda pod: "a" in pod.metadata.labels)
     for predicate in (has_label, labels_match("a"), labels_match({"a": "b"})):
         inside, outside = state(1, labels={"a": "b"}), state(2)
@@ -203,7 +203,7 @@ def test_a_condition_on_states_passes_what_begins_or_ceases_to_fulfil_it() -> No
         assert not predicate(Deleted(outside))
 
 
-def test_a_selector_that_does_not_parse_is_refused_at_once() -> None:
+def test_labels_match_rejects_an_invalid_selector_immediately() -> None:
     with pytest.raises(SelectorError):
         labels_match("a in (")
 
@@ -217,7 +217,7 @@ def test_a_selector_that_does_not_parse_is_refused_at_once() -> None:
         ({"a": "b"}, {"a": "b"}, True, True, False),
     ],
 )
-def test_predicates_are_put_together(
+def test_predicates_can_be_combined(
     labels: dict[str, str], annotations: dict[str, str], both: bool, one: bool, none: bool
 ) -> None:
     event = Updated(state(1), state(2, labels=labels, annotations=annotations))
@@ -230,12 +230,12 @@ def test_predicates_are_put_together(
 
 
 @pytest.mark.parametrize("after", [-1, math.inf, math.nan])
-def test_a_delay_is_a_finite_number_of_seconds(after: float) -> None:
+def test_requeue_after_needs_a_finite_number_of_seconds(after: float) -> None:
     with pytest.raises(ValueError, match="finite number of seconds"):
         RequeueAfter(after)
 
 
-def test_a_group_is_terminal_when_all_in_it_is() -> None:
+def test_a_group_is_terminal_if_all_its_errors_are() -> None:
     terminal = TerminalError("no")
     assert is_terminal(terminal)
     assert is_terminal(ExceptionGroup("all", [terminal, ExceptionGroup("more", [terminal])]))

@@ -1,4 +1,4 @@
-"""What a controller waits to observe before it counts again."""
+"""Expectations: creations and deletions that a controller waits to observe."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ API = Request("default", "api")
 owner_of = request_for_owner(ReplicaSet)
 
 
-def pod(uid: str, *, owner: str = "web", is_going: bool = False) -> Pod:
+def pod(uid: str, *, owner: str = "web", is_being_deleted: bool = False) -> Pod:
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": "u", "controller": True}
     metadata = {"name": uid, "namespace": "default", "uid": uid, "ownerReferences": [reference]}
-    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_going else {}
-    return from_dict(Pod, {"metadata": {**metadata, **going}})
+    deletion = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_being_deleted else {}
+    return from_dict(Pod, {"metadata": {**metadata, **deletion}})
 
 
-async def test_a_request_of_which_nothing_is_expected_is_satisfied(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_request_without_expectations_is_satisfied(autojump_clock: trio.testing.MockClock) -> None:
     expectations = Expectations()
     assert expectations.is_satisfied(WEB)
     assert expectations.get(WEB) is None
@@ -82,7 +82,9 @@ async def test_a_deletion_is_observed_once_and_by_its_uid(autojump_clock: trio.t
     assert expectations.is_satisfied(WEB)
 
 
-async def test_creations_do_not_count_for_deletions_nor_the_reverse(autojump_clock: trio.testing.MockClock) -> None:
+async def test_creations_do_not_count_for_deletions_nor_deletions_for_creations(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     expectations = Expectations()
     with expectations.creating(WEB), expectations.deleting(WEB, pod("a")):
         pass
@@ -93,7 +95,7 @@ async def test_creations_do_not_count_for_deletions_nor_the_reverse(autojump_clo
     assert expectations.is_satisfied(WEB)
 
 
-async def test_what_nobody_expected_does_not_count_for_what_is_expected_later(
+async def test_unexpected_events_do_not_count_for_later_expectations(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     expectations = Expectations()
@@ -106,24 +108,24 @@ async def test_what_nobody_expected_does_not_count_for_what_is_expected_later(
     assert not expectations.is_satisfied(WEB)
 
 
-async def test_a_request_that_fails_is_expected_no_longer(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_exception_in_the_block_removes_the_expectation(autojump_clock: trio.testing.MockClock) -> None:
     expectations = Expectations()
 
-    def refused(expected: AbstractContextManager[None]) -> None:
+    def fail(expected: AbstractContextManager[None]) -> None:
         with expected:
             assert not expectations.is_satisfied(WEB)
-            raise OSError("refused")
+            raise OSError("rejected")
 
     for expected in (expectations.creating(WEB), expectations.deleting(WEB, pod("a"))):
-        with pytest.raises(OSError, match="refused"):
-            refused(expected)
+        with pytest.raises(OSError, match="rejected"):
+            fail(expected)
     with trio.move_on_after(1), expectations.creating(WEB):
         await trio.sleep(2)
     assert expectations.is_satisfied(WEB)
     assert repr(expectations) == "<Expectations of 0 requests>"
 
 
-async def test_an_event_that_is_earlier_than_the_answer_counts(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_event_that_arrives_before_the_response_counts(autojump_clock: trio.testing.MockClock) -> None:
     expectations = Expectations()
     with expectations.creating(WEB):
         expectations.creation_observed(WEB)
@@ -132,7 +134,7 @@ async def test_an_event_that_is_earlier_than_the_answer_counts(autojump_clock: t
     assert expectations.is_satisfied(WEB)
 
 
-async def test_what_is_not_observed_in_five_minutes_is_told_and_forgotten(
+async def test_expectations_that_expire_after_five_minutes_are_logged_and_removed(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     expectations = Expectations()
@@ -150,12 +152,12 @@ async def test_what_is_not_observed_in_five_minutes_is_told_and_forgotten(
     assert expectations.is_satisfied(WEB)
     assert expectations.requeue(WEB) is None
     assert [record.getMessage() for record in caplog.records] == [
-        "default/web: 1 creations and 1 deletions were not observed within 300 s; going on without"
+        "default/web: 1 creations and 1 deletions were not observed within 300 s; no longer waiting for them"
     ]
     assert expectations.get(WEB) is None
 
 
-async def test_what_has_expired_does_not_count_for_what_is_expected_later(
+async def test_expired_expectations_are_not_added_to_later_ones(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     expectations = Expectations(period=10)
@@ -168,7 +170,7 @@ async def test_what_has_expired_does_not_count_for_what_is_expected_later(
     assert not expectations.is_satisfied(WEB)
 
 
-async def test_what_is_forgotten_is_not_waited_for(autojump_clock: trio.testing.MockClock) -> None:
+async def test_forget_removes_the_expectations_of_one_request(autojump_clock: trio.testing.MockClock) -> None:
     expectations = Expectations()
     with expectations.creating(WEB), expectations.creating(API):
         pass
@@ -177,7 +179,7 @@ async def test_what_is_forgotten_is_not_waited_for(autojump_clock: trio.testing.
     assert not expectations.is_satisfied(API)
 
 
-async def test_events_strike_out_what_they_tell_of_and_all_of_them_pass(
+async def test_the_observing_predicate_meets_expectations_and_passes_all_events(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     expectations = Expectations()
@@ -189,20 +191,20 @@ async def test_events_strike_out_what_they_tell_of_and_all_of_them_pass(
     assert expectations.get(WEB) == Expected(1, frozenset({"a", "b"}), 300.0)
     assert observe(Added(pod("c")))
     assert expectations.get(WEB) == Expected(0, frozenset({"a", "b"}), 300.0)
-    assert observe(Updated(pod("a"), pod("a", is_going=True)))
-    assert observe(Deleted(pod("a", is_going=True)))
+    assert observe(Updated(pod("a"), pod("a", is_being_deleted=True)))
+    assert observe(Deleted(pod("a", is_being_deleted=True)))
     assert expectations.get(WEB) == Expected(0, frozenset({"b"}), 300.0)
     assert observe(Deleted(pod("b"), is_stale=True))
     assert expectations.is_satisfied(WEB)
 
 
-async def test_an_object_that_is_first_seen_while_it_goes_has_come_and_gone(
+async def test_an_addition_of_an_object_being_deleted_counts_for_both(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     expectations = Expectations()
     with expectations.creating(WEB), expectations.deleting(WEB, pod("a")):
         pass
-    assert expectations.observing(owner_of)(Added(pod("a", is_going=True)))
+    assert expectations.observing(owner_of)(Added(pod("a", is_being_deleted=True)))
     assert expectations.is_satisfied(WEB)
 
 
@@ -213,26 +215,26 @@ UIDS = st.sampled_from("abc")
 
 
 @attrs.define(eq=False)
-class Asked:
-    """Everything that was asked for and is not struck out."""
+class ModelOfRequest:
+    """The expectations of a request that were not observed."""
 
     creations: int = 0
     uids: set[str] = attrs.field(factory=set)
     last: float = 0.0
 
     @property
-    def is_over(self) -> bool:
+    def is_met(self) -> bool:
         return not self.creations and not self.uids
 
 
 class ExpectationsMachine(RuleBasedStateMachine):
-    """Expectations beside a model that keeps what was asked for, and when."""
+    """Expectations are compared with a model that has what is expected, and the time of the last one."""
 
     @initialize()
     def begin(self) -> None:
         self.clock = trio.testing.MockClock()
         self.expectations = Expectations(period=10)
-        self.asked = {WEB: Asked(), API: Asked()}
+        self.model = {WEB: ModelOfRequest(), API: ModelOfRequest()}
         self.now = 0.0
 
     def run(self, function: Callable[[], T]) -> T:
@@ -241,16 +243,16 @@ class ExpectationsMachine(RuleBasedStateMachine):
 
         return trio.run(call, clock=self.clock)
 
-    def ask(self, request: Request) -> Asked:
-        if self.now >= self.asked[request].last + 10:
-            self.asked[request] = Asked()
-        self.asked[request].last = self.now
-        return self.asked[request]
+    def expect(self, request: Request) -> ModelOfRequest:
+        if self.now >= self.model[request].last + 10:
+            self.model[request] = ModelOfRequest()
+        self.model[request].last = self.now
+        return self.model[request]
 
     @rule(request=REQUESTS, fails=st.booleans())
     def create(self, request: Request, fails: bool) -> None:
-        asked = self.ask(request)
-        asked.creations += not fails
+        model = self.expect(request)
+        model.creations += not fails
 
         def create() -> None:
             with self.expectations.creating(request):
@@ -261,11 +263,11 @@ class ExpectationsMachine(RuleBasedStateMachine):
 
     @rule(request=REQUESTS, uid=UIDS, fails=st.booleans())
     def delete(self, request: Request, uid: str, fails: bool) -> None:
-        asked = self.ask(request)
+        model = self.expect(request)
         if fails:
-            asked.uids.discard(uid)
+            model.uids.discard(uid)
         else:
-            asked.uids.add(uid)
+            model.uids.add(uid)
 
         def delete() -> None:
             with self.expectations.deleting(request, pod(uid)):
@@ -283,12 +285,12 @@ class ExpectationsMachine(RuleBasedStateMachine):
 
     @rule(request=REQUESTS)
     def see_creation(self, request: Request) -> None:
-        self.asked[request].creations = max(0, self.asked[request].creations - 1)
+        self.model[request].creations = max(0, self.model[request].creations - 1)
         self.expectations.creation_observed(request)
 
     @rule(request=REQUESTS, uid=UIDS)
     def see_deletion(self, request: Request, uid: str) -> None:
-        self.asked[request].uids.discard(uid)
+        self.model[request].uids.discard(uid)
         self.expectations.deletion_observed(request, pod(uid))
 
     @rule(seconds=st.sampled_from([1.0, 4.0, 9.0, 10.0]))
@@ -297,24 +299,23 @@ class ExpectationsMachine(RuleBasedStateMachine):
         self.clock.jump(seconds)
 
     @rule(request=REQUESTS)
-    def look(self, request: Request) -> None:
-        asked = self.asked[request]
-        expired = self.now >= asked.last + 10
-        assert self.run(lambda: self.expectations.is_satisfied(request)) == (asked.is_over or expired)
+    def check(self, request: Request) -> None:
+        model = self.model[request]
+        expired = self.now >= model.last + 10
+        assert self.run(lambda: self.expectations.is_satisfied(request)) == (model.is_met or expired)
         if expired:
-            self.asked[request] = Asked()
+            self.model[request] = ModelOfRequest()
 
     @rule(request=REQUESTS)
     def forget(self, request: Request) -> None:
-        self.asked[request] = Asked()
+        self.model[request] = ModelOfRequest()
         self.expectations.forget(request)
 
     @invariant()
     def they_agree(self) -> None:
-        for request, asked in self.asked.items():
-            told = self.expectations.get(request)
-            expected = None if asked.is_over else Expected(asked.creations, frozenset(asked.uids), asked.last + 10)
-            assert told == expected
+        for request, model in self.model.items():
+            expected = None if model.is_met else Expected(model.creations, frozenset(model.uids), model.last + 10)
+            assert self.expectations.get(request) == expected
 
 
 TestExpectationsMachine = ExpectationsMachine.TestCase
@@ -325,16 +326,16 @@ TestExpectationsMachine = ExpectationsMachine.TestCase
 
 @attrs.define(eq=False)
 class Replicator:
-    """Keeps a ReplicaSet's pods at their number, as its cache has them."""
+    """Creates and deletes pods until the cache has as many as a ReplicaSet specifies."""
 
     client: Client
     replica_sets: SharedInformer[ReplicaSet]
     pods: SharedInformer[Pod]
     expectations: Expectations = attrs.field(factory=Expectations)
-    looks: bool = True
+    uses_expectations: bool = True
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        if self.expectations.is_satisfied(request) or not self.looks:
+        if self.expectations.is_satisfied(request) or not self.uses_expectations:
             await self.replicate(request)
         return self.expectations.requeue(request)
 
@@ -343,26 +344,30 @@ class Replicator:
         if replica_set is None:
             return
         api = self.client.api(Pod, namespace=request.namespace)
-        there = [pod for pod in self.pods.lister if pod.metadata.deletion_timestamp is None]
+        present = [pod for pod in self.pods.lister if pod.metadata.deletion_timestamp is None]
         metadata = ObjectMeta(generate_name="web-", owner_references=(controller_reference(replica_set),))
-        for _ in range((replica_set.spec.replicas or 0) - len(there)):
+        for _ in range((replica_set.spec.replicas or 0) - len(present)):
             with self.expectations.creating(request):
                 await api.create(Pod(metadata=metadata))
-        for pod in there[replica_set.spec.replicas or 0 :]:
+        for pod in present[replica_set.spec.replicas or 0 :]:
             with self.expectations.deleting(request, pod):
                 await api.delete(pod.name)
 
 
-@pytest.mark.parametrize("looks", [True, False])
-async def test_a_controller_whose_watch_is_broken_creates_no_pod_too_many(
-    looks: bool, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+@pytest.mark.parametrize("uses_expectations", [True, False])
+async def test_a_controller_whose_watch_is_broken_creates_no_excess_pods(
+    uses_expectations: bool,
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    client: Client,
+    nursery: trio.Nursery,
 ) -> None:
-    """Without expectations it does, which shows that this test can fail."""
+    """Without expectations it creates some, which shows that this test can fail."""
     meta = {"name": "web", "namespace": "default"}
     api_server.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": {"replicas": 0}})
     factory = SharedInformerFactory(client)
     replica_sets, pods = factory.informer(ReplicaSet), factory.informer(Pod)
-    replicator = Replicator(client, replica_sets, pods, looks=looks)
+    replicator = Replicator(client, replica_sets, pods, uses_expectations=uses_expectations)
     controller = Controller("replicator", replicator.reconcile)
     controller.watch(replica_sets)
     controller.watch(pods, enqueue=owner_of, predicates=[replicator.expectations.observing(owner_of)])
@@ -379,14 +384,14 @@ async def test_a_controller_whose_watch_is_broken_creates_no_pod_too_many(
             most = max(most, len(api_server.list(Pod)))
         await trio.sleep(60)
         assert len(api_server.list(Pod)) == replicas
-    assert (most == 3) is looks
+    assert (most == 3) is uses_expectations
     assert replicator.expectations.is_satisfied(WEB)
 
 
-async def test_a_lost_event_holds_a_controller_up_for_five_minutes_and_not_for_ever(
+async def test_a_lost_event_delays_a_controller_by_five_minutes_at_most(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    """A pod that is created and deleted while the watch is broken is never told of."""
+    """A pod that is created and deleted while the watch is broken has no event."""
     meta = {"name": "web", "namespace": "default"}
     api_server.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": {"replicas": 0}})
     factory = SharedInformerFactory(client)

@@ -1,4 +1,4 @@
-"""What becomes of a request when its reconcile has ended, and what is told of it."""
+"""What a controller does after each result of a reconcile: retries, delays, log lines, observers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import math
 import re
 from collections.abc import Callable
 
+import attrs
 import pytest
 import trio
 import trio.testing
 
 from tests.support.controllers import Observer, Reconcile, errors_of, pods, start
 from tests.support.scripted_list_watch import modified, pod
-from trioformer.controller import Controller, Request, RequeueAfter, TerminalError
+from trioformer.controller import Controller, ControllerOptions, Request, RequeueAfter, TerminalError
 from trioformer.errors import ConnectionFailedError
 from trioformer.workqueue import ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter
 
-# --- what comes again ---
+# --- retries and delays ---
 
 
-async def test_a_failure_is_tried_again_later_and_later_until_it_succeeds(
+async def test_a_failed_request_is_retried_with_growing_delays_until_it_succeeds(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", steps=[10.0, modified(pod("a", 2))])
@@ -32,11 +33,11 @@ async def test_a_failure_is_tried_again_later_and_later_until_it_succeeds(
     assert reconcile.gaps() == [0.005, 0.01, 0.02]
     assert controller.statistics().failing == 0
     await trio.sleep(100)
-    assert reconcile.gaps()[4:] == [0.005]  # it began anew
+    assert reconcile.gaps()[4:] == [0.005]  # the first delay again
     assert (controller.statistics().failed, controller.statistics().succeeded) == (4, 2)
 
 
-async def test_a_failure_is_logged_once_with_the_controller_the_key_and_what_comes_now(
+async def test_a_failure_is_logged_once_with_controller_key_and_next_step(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, error = pods("a"), ValueError("no\nsuch thing")
@@ -46,15 +47,15 @@ async def test_a_failure_is_logged_once_with_the_controller_the_key_and_what_com
     await trio.sleep(5)
     failed = "controller pods: reconcile of default/a failed"
     assert errors_of(caplog) == [
-        f"{failed}, to be tried again in 0.005 s, after failure number 1 in a row: ValueError: no such thing",
-        f"{failed}, not tried again, since the error is terminal: TerminalError: never",
+        f"{failed}, retrying in 0.005 s (failure 1 in a row): ValueError: no such thing",
+        f"{failed}, not retrying (terminal error): TerminalError: never",
     ]
     record = next(record for record in caplog.records if record.levelno == logging.ERROR)
     assert record.exc_info is not None
     assert record.exc_info[1] is error
 
 
-async def test_an_outage_is_logged_in_a_line_for_each_try_without_tracebacks(
+async def test_errors_of_an_outage_are_logged_in_one_line_without_traceback(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, error = pods("a"), ConnectionFailedError("get pods/a: connection refused")
@@ -66,10 +67,10 @@ async def test_an_outage_is_logged_in_a_line_for_each_try_without_tracebacks(
     assert len(records) == 2
     for record in records:
         assert record.exc_info is None
-        assert record.message.endswith("in a row: ConnectionFailedError: get pods/a: connection refused")
+        assert record.message.endswith("in a row): ConnectionFailedError: get pods/a: connection refused")
 
 
-async def test_an_event_brings_a_failed_request_before_its_delay_is_over(
+async def test_an_event_adds_a_failed_request_before_the_end_of_its_delay(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a", steps=[10.0, modified(pod("a", 2))]), Reconcile([OSError()])
@@ -80,7 +81,7 @@ async def test_an_event_brings_a_failed_request_before_its_delay_is_over(
     assert reconcile.gaps() == [10]
 
 
-async def test_requeue_after_brings_a_request_again_and_forgets_its_failures(
+async def test_requeue_after_adds_the_request_and_forgets_its_failures(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", steps=[100.0, modified(pod("a", 2))])
@@ -91,13 +92,13 @@ async def test_requeue_after_brings_a_request_again_and_forgets_its_failures(
     await start(nursery, controller, informer)
     await trio.sleep(1_000)
     assert reconcile.gaps()[:5] == [0.005, 0.01, 7, 0.005, 0]
-    assert len(reconcile.calls) == 7  # the event came before the 500 s were over, and they are over with it
+    assert len(reconcile.calls) == 7  # the event came before the end of the 500 s, and ended them
     assert round(reconcile.at[-1]) == 100
     statistics = controller.statistics()
     assert (statistics.succeeded, statistics.requeued, statistics.failed) == (4, 3, 3)
 
 
-async def test_a_terminal_error_is_not_tried_again_until_something_happens(
+async def test_after_a_terminal_error_a_request_waits_for_the_next_event(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer = pods("a", steps=[100.0, modified(pod("a", 2))])
@@ -110,15 +111,15 @@ async def test_a_terminal_error_is_not_tried_again_until_something_happens(
     assert (controller.statistics().terminal, controller.statistics().failed) == (1, 3)
 
 
-async def test_five_times_tried_again_then_given_up_and_told(
+async def test_a_request_is_dropped_after_five_retries(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = pods("a", "b", steps=[100.0, modified(pod("a", 2))])
-    told: list[tuple[str, str, float]] = []
+    dropped: list[tuple[str, str, float]] = []
 
     async def on_dropped(request: Request, error: Exception) -> None:
         await trio.sleep(1)
-        told.append((str(request), str(error), trio.current_time()))
+        dropped.append((str(request), str(error), trio.current_time()))
 
     async def fail(request: Request) -> None:
         calls.append(request.name)
@@ -131,18 +132,19 @@ async def test_five_times_tried_again_then_given_up_and_told(
     await start(nursery, controller, informer)
     await trio.sleep(50)
     assert calls.count("a") == 6
-    assert [each[:2] for each in told] == [("default/a", "try 6")]
+    assert [each[:2] for each in dropped] == [("default/a", "try 6")]
     assert errors_of(caplog)[-1] == (
-        "controller pods: reconcile of default/a failed, given up, since it is failure number 6 in a row: "
-        "OSError: try 6"
+        "controller pods: reconcile of default/a failed, giving up (failure 6 in a row): OSError: try 6"
     )
     await trio.sleep(100)
-    assert calls.count("a") == 12  # an event brought it again, with all its tries
+    assert calls.count("a") == 12  # an event added it again, with all retries
     statistics = controller.statistics()
     assert (statistics.dropped, statistics.failed, statistics.failing) == (2, 12, 0)
 
 
-async def test_no_retries_means_none(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+async def test_with_max_retries_0_a_request_is_dropped_after_one_failure(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
     informer, reconcile = pods("a"), Reconcile([OSError()])
     controller = Controller("pods", reconcile, max_retries=0)
     controller.watch(informer)
@@ -152,7 +154,7 @@ async def test_no_retries_means_none(nursery: trio.Nursery, autojump_clock: trio
     assert controller.statistics().dropped == 1
 
 
-async def test_retries_are_counted_whatever_the_limiter_counts(
+async def test_retries_are_counted_independently_of_the_limiter(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     class Constant:
@@ -172,7 +174,7 @@ async def test_retries_are_counted_whatever_the_limiter_counts(
     assert reconcile.gaps() == [1, 1, 1]
 
 
-async def test_a_limiter_of_ones_own_begins_anew_with_each_run(
+async def test_the_failures_in_a_users_limiter_are_forgotten_after_each_run(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([OSError()] * 100)
@@ -185,7 +187,7 @@ async def test_a_limiter_of_ones_own_begins_anew_with_each_run(
     assert reconcile.gaps() == [1, 2, 4, 3, 1, 2, 4]
 
 
-async def test_a_reconcile_that_runs_too_long_is_cancelled_and_has_failed(
+async def test_a_reconcile_is_cancelled_at_its_deadline_and_has_failed(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([math.inf, 29.0])
@@ -196,12 +198,12 @@ async def test_a_reconcile_that_runs_too_long_is_cancelled_and_has_failed(
     assert (reconcile.cancelled, reconcile.done) == (["a"], ["a"])
     assert reconcile.gaps() == [30.005]
     statistics = controller.statistics()
-    assert (statistics.late, statistics.failed, statistics.succeeded) == (1, 1, 1)
+    assert (statistics.timed_out, statistics.failed, statistics.succeeded) == (1, 1, 1)
     (message,) = errors_of(caplog)
     assert message.endswith("the reconcile was cancelled at its deadline, after 30 s")
 
 
-async def test_a_reconciles_own_lateness_is_an_error_like_others(
+async def test_a_too_slow_error_of_the_reconcile_itself_is_no_timeout(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([trio.TooSlowError("its own")])
@@ -209,7 +211,7 @@ async def test_a_reconciles_own_lateness_is_an_error_like_others(
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(100)
-    assert (controller.statistics().late, controller.statistics().failed) == (0, 1)
+    assert (controller.statistics().timed_out, controller.statistics().failed) == (0, 1)
 
 
 async def test_a_result_of_another_type_is_a_failure(
@@ -226,10 +228,10 @@ async def test_a_result_of_another_type_is_a_failure(
     assert errors_of(caplog)[0].endswith("TypeError: a reconcile must return None or RequeueAfter, not bool")
 
 
-# --- what is told ---
+# --- observers, options, statistics ---
 
 
-async def test_an_observer_is_told_how_each_reconcile_went(
+async def test_an_observer_receives_the_result_of_each_reconcile(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, observer = pods("a"), Observer()
@@ -244,19 +246,19 @@ async def test_an_observer_is_told_how_each_reconcile_went(
             controller.add(Request("default", "a"))
         await trio.sleep(1)
         inner.cancel_scope.cancel()
-    assert [each for each in observer.told if each != "a began"] == [
+    assert [each for each in observer.calls if each != "a began"] == [
         "a success 0",
         "a requeue_after 0",
         "a error 0",
         "a success 3",
-        "a error 5 late",
+        "a error 5 timeout",
         "a error 0 terminal",
         "a cancelled 1",
     ]
-    assert observer.told.count("a began") == 7
+    assert observer.calls.count("a began") == 7
 
 
-async def test_the_queues_observer_is_told_of_the_queue(
+async def test_a_queue_observer_receives_what_happens_in_the_queue(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     informer, observer = pods("a"), Observer()
@@ -265,7 +267,7 @@ async def test_the_queues_observer_is_told_of_the_queue(
     await start(nursery, controller, informer)
     await trio.sleep(10)
     once = ["a taken", "a began"]
-    assert observer.told == [
+    assert observer.calls == [
         *("a added -100", *once, "a requeue_after 0", "a delayed 1", "a finished"),
         *("a added -100", *once, "a success 0", "a finished"),
     ]
@@ -279,9 +281,30 @@ async def test_the_queues_observer_is_told_of_the_queue(
         lambda reconcile: Controller("x", reconcile, reconcile_deadline=0),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(make: Callable[[Reconcile], Controller]) -> None:
+def test_options_with_invalid_numbers_are_rejected(make: Callable[[Reconcile], Controller]) -> None:
     with pytest.raises(ValueError, match=re.compile("must be >")):
         make(Reconcile())
+
+
+def test_the_keyword_arguments_of_a_controller_are_its_options() -> None:
+    async def on_dropped(request: Request, error: Exception) -> None: ...
+
+    assert Controller("pods", Reconcile()).options == ControllerOptions()
+    limiter, observer = ItemExponentialFailureRateLimiter(), Observer()
+    arguments = {
+        "workers": 4,
+        "max_retries": 5,
+        "on_dropped": on_dropped,
+        "reconcile_deadline": 30.0,
+        "limiter": limiter,
+        "observer": observer,
+        "queue_observer": observer,
+    }
+    options = Controller("pods", Reconcile(), **arguments).options  # type: ignore[arg-type]  # of several types
+    assert options == ControllerOptions(**arguments)  # type: ignore[arg-type]  # of several types
+    assert attrs.asdict(options, recurse=False) == arguments
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        options.workers = 2  # type: ignore[misc]  # the test is that this fails
 
 
 async def test_a_controller_that_does_not_run_has_statistics(autojump_clock: trio.testing.MockClock) -> None:

@@ -113,7 +113,7 @@ async def test_counters_of_reconciles_and_keys_match_what_happened(autojump_cloc
         assert of("workqueue_longest_running_processor_seconds", name="web") == 0
         # The controller's statistics agree.
         told = controller.statistics()
-        assert (told.succeeded, told.failed, told.terminal, told.late) == (5, 5, 2, 1)
+        assert (told.succeeded, told.failed, told.terminal, told.timed_out) == (5, 5, 2, 1)
         nursery.cancel_scope.cancel()
 
 

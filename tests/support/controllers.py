@@ -1,4 +1,4 @@
-"""What the tests of controllers have in common: a small world of pods, and a reconcile that does as it is told."""
+"""What the tests of controllers share: informers of pods, a scripted reconcile function, and a recording observer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Step: TypeAlias = BaseException | RequeueAfter | float | Callable[[Request], Awa
 
 
 def pods(*names: str, steps: list[WatchStep] | None = None, resync_period: float = 0.0) -> SharedInformer[Pod]:
-    """An informer of pods that are there, and of what happens to them then."""
+    """An informer whose first list has these pods, and whose watch has these steps."""
     return informer_of(ScriptedListWatch([listing(*map(pod, names))], [[*(steps or ()), None]]), resync_period)
 
 
@@ -32,9 +32,9 @@ def informer_of(source: ScriptedListWatch, resync_period: float = 0.0) -> Shared
 
 @attrs.define(eq=False)
 class Reconcile:
-    """Notes when it is called for whom; then acts out the next step of the script, and after its end succeeds.
+    """A reconcile function that records its calls and follows a script; after the end of the script it succeeds.
 
-    A step is an error to raise, a result to return, seconds to take, or an async function to call.
+    A step is an error to raise, a result to return, seconds to sleep, or an async function to call.
     """
 
     script: deque[Step] = attrs.field(factory=deque, converter=deque)
@@ -78,51 +78,53 @@ class Reconcile:
         return step
 
     def gaps(self) -> list[float]:
-        """Seconds between the calls."""
+        """Return the seconds between the calls."""
         return [round(after - before, 6) for before, after in zip(self.at, self.at[1:], strict=False)]
 
 
 def leaves(error: BaseException) -> list[BaseException]:
-    """The errors in a group of groups."""
+    """Return the errors in nested groups."""
     if isinstance(error, BaseExceptionGroup):
         return [leaf for each in error.exceptions for leaf in leaves(each)]
     return [error]
 
 
 async def start(nursery: trio.Nursery, controller: Controller, *informers: SharedInformer[Pod]) -> None:
-    """Run informers and a controller, and return when it has begun."""
+    """Run informers and a controller, and return when the controller has started."""
     for informer in informers:
         nursery.start_soon(informer.run)
     await nursery.start(controller.run)
 
 
 def errors_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The messages of errors."""
+    """Return the messages of the logged errors."""
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 @attrs.define(eq=False)
 class Observer:
-    """Of a controller and of its queue; writes down what it is told."""
+    """An observer of a controller and of its queue that records its calls."""
 
-    told: list[str] = attrs.field(factory=list)
+    calls: list[str] = attrs.field(factory=list)
 
     def began(self, request: Request) -> None:
-        self.told.append(f"{request.name} began")
+        self.calls.append(f"{request.name} began")
 
     def ended(
-        self, request: Request, *, result: ReconcileResult, lasted: float, is_terminal: bool, is_late: bool
+        self, request: Request, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
     ) -> None:
-        self.told.append(f"{request.name} {result} {lasted:g}{' terminal' * is_terminal}{' late' * is_late}")
+        self.calls.append(
+            f"{request.name} {result} {duration:g}{' terminal' * is_terminal}{' timeout' * has_timed_out}"
+        )
 
     def added(self, request: Request, *, priority: int) -> None:
-        self.told.append(f"{request.name} added {priority}")
+        self.calls.append(f"{request.name} added {priority}")
 
     def delayed(self, request: Request, *, delay: float) -> None:
-        self.told.append(f"{request.name} delayed {delay:g}")
+        self.calls.append(f"{request.name} delayed {delay:g}")
 
     def taken(self, request: Request, *, waited: float) -> None:
-        self.told.append(f"{request.name} taken")
+        self.calls.append(f"{request.name} taken")
 
     def finished(self, request: Request, *, duration: float) -> None:
-        self.told.append(f"{request.name} finished")
+        self.calls.append(f"{request.name} finished")

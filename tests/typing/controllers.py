@@ -1,4 +1,4 @@
-"""What type checkers must find out of controllers; run by mypy and pyright, never executed."""
+"""Type assertions about controllers; mypy and pyright check them, and nothing runs them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import trio
 from trioformer import Notification, SharedInformer, Updated
 from trioformer.controller import (
     Controller,
+    ControllerOptions,
     ControllerStatistics,
     Request,
     RequeueAfter,
@@ -57,7 +58,11 @@ async def controllers(
     controller = Controller(
         "pods", reconcile, workers=4, max_retries=5, on_dropped=dropped, limiter=ItemExponentialFailureRateLimiter()
     )
+    assert_type(controller.options, ControllerOptions)
+    assert_type(controller.options.max_retries, int | None)
+    controller.options.workers = 2  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # frozen
     Controller("only", reconcile_only)
+    Controller("bad", reconcile, worker=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  # misspelt
     controller.watch(pods)
     controller.watch(pods, enqueue=nodes, predicates=[is_move, generation_changed])
     controller.watch(pods, enqueue=request_for_owner(ReplicaSet), predicates=[labels_match("app=web")])

@@ -1,4 +1,4 @@
-"""Controllers: informers feed a queue, workers reconcile; and one of several replicas that may do so.
+"""Controllers: informers feed a queue, and workers reconcile.
 
 ::
 
@@ -6,11 +6,21 @@
                                                         ▲                      │
                                                         └── failed, or RequeueAfter
 
-A :class:`Request` names an object; ``reconcile`` reads its state and brings the world closer to it.
-:class:`Controller` does the rest: it begins when all is known, repeats what failed, and ends in good order.
-:class:`Expectations` tell it what its caches do not show yet, :func:`claim_objects` what belongs to whom, and an
-:class:`EventRecorder` lets people know what it did.
-With :func:`run_as_leader` only one of several processes runs something; the others stand by.
+A :class:`Request` names an object; the function ``reconcile`` reads the object and brings its actual state closer to
+the desired one.  A :class:`Controller` starts when its caches have synced, and retries requests that fail.
+
+- ``_controller.py``: :class:`Controller`
+- ``_options.py``: :class:`ControllerOptions`
+- ``_controller_run.py``: one run of a controller, its start and its end
+- ``_sources.py``: the handlers that add requests, and :data:`LOW_PRIORITY`
+- ``_reconciler.py``: calls of ``reconcile``, and retries
+- ``_request.py``: :class:`Request`
+- ``_results.py``: the results and errors of ``reconcile``
+- ``_enqueue.py``: from an object to its requests, for example :func:`request_for_owner`
+- ``_predicates.py``: which events are processed, for example :func:`generation_changed`
+- ``_adoption.py``: controller references, and :func:`claim_objects`
+- ``_expectations.py``: :class:`Expectations`, changes that the caches do not show yet
+- ``_statistics.py``: :class:`ControllerStatistics` and :class:`ControllerObserver`
 """
 
 from __future__ import annotations
@@ -28,6 +38,8 @@ from ._enqueue import request_for_owner as request_for_owner
 from ._enqueue import requests_by_index as requests_by_index
 from ._expectations import Expectations as Expectations
 from ._expectations import Expected as Expected
+from ._options import ControllerOptions as ControllerOptions
+from ._options import DroppedHandler as DroppedHandler
 from ._predicates import Predicate as Predicate
 from ._predicates import all_of as all_of
 from ._predicates import annotations_changed as annotations_changed
@@ -38,7 +50,6 @@ from ._predicates import labels_match as labels_match
 from ._predicates import none_of as none_of
 from ._predicates import resource_version_changed as resource_version_changed
 from ._predicates import states_match as states_match
-from ._reconciler import DroppedHandler as DroppedHandler
 from ._request import Request as Request
 from ._results import Reconcile as Reconcile
 from ._results import ReconcileDeadlineError as ReconcileDeadlineError
@@ -49,3 +60,41 @@ from ._sources import LOW_PRIORITY as LOW_PRIORITY
 from ._statistics import ControllerObserver as ControllerObserver
 from ._statistics import ControllerPhase as ControllerPhase
 from ._statistics import ControllerStatistics as ControllerStatistics
+
+__all__ = [
+    "LOW_PRIORITY",
+    "Controller",
+    "ControllerObserver",
+    "ControllerOptions",
+    "ControllerPhase",
+    "ControllerStatistics",
+    "DroppedHandler",
+    "Enqueue",
+    "Expectations",
+    "Expected",
+    "OwnerGoneError",
+    "Predicate",
+    "Reconcile",
+    "ReconcileDeadlineError",
+    "ReconcileResult",
+    "Request",
+    "RequeueAfter",
+    "TerminalError",
+    "all_of",
+    "annotations_changed",
+    "any_of",
+    "claim_objects",
+    "controller_of",
+    "controller_reference",
+    "generation_changed",
+    "is_controlled_by",
+    "labels_changed",
+    "labels_match",
+    "none_of",
+    "request_for_any_owner",
+    "request_for_object",
+    "request_for_owner",
+    "requests_by_index",
+    "resource_version_changed",
+    "states_match",
+]

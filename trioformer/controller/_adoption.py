@@ -1,8 +1,8 @@
-"""Who controls an object: references to owners, and their change of hands by selector.
+"""Controllers of objects: owner references, and how objects are adopted and released by a selector.
 
-An object has one controller at most: the owner whose reference is marked so.  A controller that finds its objects by a
-selector keeps both in step: it adopts what matches and has no controller, and releases what is its own and matches no
-longer.  What somebody else controls it leaves alone, however well it matches.
+An object has at most one controller: the owner whose reference is marked as such.  A controller that finds its objects
+by a selector keeps their references up to date: it adopts objects that match and have no controller, and releases
+objects of its own that no longer match.  It does not change objects that another owner controls.
 
 Source: kube-controller-manager ``pkg/controller/controller_ref_manager.go``; apimachinery
 ``pkg/apis/meta/v1/controller_ref.go``; the design proposal "ControllerRef".
@@ -25,33 +25,33 @@ T = TypeVar("T", bound=KubernetesObject)
 
 @final
 class OwnerGoneError(TrioformerError):
-    """Nothing was adopted, since the server says that the owner is gone, another one now, or being deleted.
+    """No object was adopted, because the owner was deleted, was replaced, or is being deleted on the server.
 
-    The owner's event is on its way, and a reconcile that reads it finds out for itself.
+    The cache will receive the owner's event, and the next reconcile reads it there.
     """
 
 
 def controller_of(obj: KubernetesObject) -> OwnerReference | None:
-    """Return the reference to the object's controller, or None if it has none."""
+    """Return the reference to an object's controller; None if it has no controller."""
     return next((owner for owner in obj.metadata.owner_references if owner.controller), None)
 
 
 def is_controlled_by(obj: KubernetesObject, owner: KubernetesObject) -> bool:
-    """Whether the object's controller is this owner, and not an earlier one of the same name."""
+    """Whether an owner is the object's controller, by uid: an earlier owner of the same name is another one."""
     controller = controller_of(obj)
     return controller is not None and controller.uid == owner.uid
 
 
 def controller_reference(owner: KubernetesObject) -> OwnerReference:
-    """Make the reference that an object has to its controller.
+    """Make an object's reference to its controller.
 
-    The owner cannot be gone before the object, if it is deleted with the policy ``Foreground``.
+    It blocks the deletion of the owner with the policy ``Foreground`` until the object is deleted.
 
     Raises:
-        ValueError: The owner has no uid, since it was not read from a server.
+        ValueError: The owner has no uid, because it was not read from a server.
     """
     if not owner.uid:
-        raise ValueError(f"{owner!r} has no uid, so nothing can refer to it; create it first, or read it")
+        raise ValueError(f"{owner!r} has no uid, so no object can refer to it; create it first, or read it")
     info = resource_of(type(owner))
     return OwnerReference(
         api_version=info.api_version,
@@ -69,63 +69,62 @@ async def claim_objects(
     objects: Iterable[T],
     selector: LabelSelector | Mapping[str, str] | str,
 ) -> tuple[T, ...]:
-    """Adopt those objects that match and have no controller, release those of one's own that match no longer.
+    """Adopt the objects that match and have no controller, and release the owner's objects that no longer match.
 
-    Objects that somebody else controls, that are being deleted, or that are in another namespace than their owner, are
+    Objects that another owner controls, that are being deleted, or that are in another namespace than the owner, are
     not adopted.
-    For an owner that is being deleted nothing is changed.
+    For an owner that is being deleted nothing changes.
 
-    Before the first adoption the owner is read from the server, at most once, so that a cache that is behind does not
-    make an object the child of an owner that is gone.
-    Each change names the object's uid and resourceVersion, so it meets the state that was looked at, or none.
+    Before the first adoption the owner is read from the server, once, so that no object is adopted for an owner that
+    was deleted and is still in the cache.
+    Each change has the object's uid and resourceVersion as preconditions.
 
     Args:
-        client: For reading the owner and changing objects.
-        owner: Who claims, as read from a server or a cache.
-        objects: What may be claimed, such as all pods of the owner's namespace in a lister.
+        client: Reads the owner and changes objects.
+        owner: The owner, as read from a server or a cache.
+        objects: The objects that may be claimed, for example all pods in the owner's namespace from a lister.
         selector: A label selector in kubectl's grammar, or labels that must all be equal.
 
     Returns:
-        The objects that the owner controls now and that match, in the order of ``objects``; adopted ones as the server
-        has stored them.  Objects that turn out to be gone are left out.
+        The objects that match and that the owner now controls, in the order of ``objects``; adopted ones as the server
+        has stored them.  Objects that were deleted are left out.
 
     Raises:
-        OwnerGoneError: The owner is not there any more, or is being deleted.  Nothing after that object is looked at.
-            What was refused before is in its notes; so it is in those of a ``ConnectionFailedError``.
-        StatusError: The server refused a change, for example as somebody else was faster (``ConflictError``).
-            The other objects have been looked at, and there is one error for each that was refused, in an
-            ``ExceptionGroup`` if there are several.  When it refuses to read the owner, that is one error, and nothing
-            is adopted.
-        ConnectionFailedError: No answer came.
-        SelectorError: The selector does not parse.
-        ValueError: It is empty, and would adopt everything; or the owner has no uid.
+        OwnerGoneError: The owner was deleted or is being deleted.  The objects after that one are not processed.
+            Earlier errors are in its notes, and also in those of a ``ConnectionFailedError``.
+        StatusError: The server rejected a change, for example because the object has changed (``ConflictError``).
+            The other objects have been processed; there is one error for each rejected change, in an ``ExceptionGroup``
+            if there are several.  When the read of the owner is rejected, that is one error, and no object is adopted.
+        ConnectionFailedError: There was no response.
+        SelectorError: The selector is invalid.
+        ValueError: The selector is empty and would adopt every object, or the owner has no uid.
 
-    Cancellation: what has been claimed remains so, and is found by the next call.
+    Cancellation: objects that have been claimed stay claimed; the next call continues.
     """
     matcher = LabelSelector.of(selector)
     if matcher.is_empty:
-        raise ValueError(f"an empty selector of {owner!r} would adopt everything; name a label")
+        raise ValueError(f"the selector of {owner!r} is empty and would adopt every object; name a label")
     claim = _Claim(client, owner, controller_reference(owner), matcher)
     await trio.lowlevel.checkpoint()
     claimed: list[T] = []
-    refused: list[StatusError] = []
+    rejected: list[StatusError] = []
     for obj in objects:
         try:
-            mine = await claim.claim(obj)
+            own = await claim.claim(obj)
         except StatusError as error:
             error.add_note(f"while {owner!r} claimed {obj!r}")
-            refused.append(error)
+            rejected.append(error)
         except TrioformerError as error:
-            for earlier in refused:
-                error.add_note(f"before that: {earlier}; {', '.join(earlier.__notes__)}")
+            for earlier in rejected:
+                error.add_note(f"earlier error: {earlier}; {', '.join(earlier.__notes__)}")
             raise
         else:
-            if mine is not None:
-                claimed.append(mine)
-    if len(refused) > 1:
-        raise ExceptionGroup(f"{owner!r} could not claim {len(refused)} objects", refused)
-    if refused:
-        raise refused[0]
+            if own is not None:
+                claimed.append(own)
+    if len(rejected) > 1:
+        raise ExceptionGroup(f"{owner!r} could not claim {len(rejected)} objects", rejected)
+    if rejected:
+        raise rejected[0]
     return tuple(claimed)
 
 
@@ -139,52 +138,52 @@ class _Claim:
     reference: OwnerReference
     selector: LabelSelector
     may_adopt: bool | None = attrs.field(default=None, init=False)
-    """Whether the server has said that the owner is still there; None until it was asked."""
+    """Whether the owner exists on the server; None before it was read."""
 
     async def claim(self, obj: T) -> T | None:
-        """Look at one object; return it if it is the owner's, as it is now."""
-        is_going = self.owner.metadata.deletion_timestamp is not None
+        """Adopt or release one object if necessary; return its current state if it matches and is the owner's."""
+        is_being_deleted = self.owner.metadata.deletion_timestamp is not None
         matches = self.selector.matches(obj.metadata.labels)
         if (controller := controller_of(obj)) is not None:
             if controller.uid != self.owner.uid:
                 return None
             if matches:
                 return obj
-            if not is_going:
+            if not is_being_deleted:
                 await self.release(obj)
             return None
-        if is_going or not matches or obj.metadata.deletion_timestamp is not None:
+        if is_being_deleted or not matches or obj.metadata.deletion_timestamp is not None:
             return None
         if self.owner.namespace is not None and obj.namespace != self.owner.namespace:
             return None
         return await self.adopt(obj)
 
     async def adopt(self, obj: T) -> T | None:
-        """Refer to the owner as the object's controller; None if the object is gone, or the owner cannot be read."""
+        """Make the owner the object's controller; None if the object was deleted or the owner cannot be read."""
         if self.may_adopt is None:
             self.may_adopt = False
             await self.check_owner()
             self.may_adopt = True
         if not self.may_adopt:
-            return None  # its refusal was raised for the first one
+            return None  # the error was raised for the first object
         try:
-            return await self.refer(obj, [*self.other_owners(obj), self.reference])
+            return await self.set_owners(obj, [*self.other_owners(obj), self.reference])
         except NotFoundError:
             return None
 
     async def release(self, obj: KubernetesObject) -> None:
-        """Refer to the owner no longer."""
+        """Remove the reference to the owner."""
         try:
-            await self.refer(obj, self.other_owners(obj))
+            await self.set_owners(obj, self.other_owners(obj))
         except (NotFoundError, InvalidError):
-            # It is gone, or another one of its name is there, of whose uid the server says that it cannot be changed.
+            # The object was deleted, or there is another one of its name: then the patch would change its uid.
             return
 
     def other_owners(self, obj: KubernetesObject) -> list[OwnerReference]:
         return [each for each in obj.metadata.owner_references if each.uid != self.owner.uid]
 
-    async def refer(self, obj: T, owners: list[OwnerReference]) -> T:
-        # A merge patch, which custom kinds take too.  It replaces the whole list, hence the resourceVersion.
+    async def set_owners(self, obj: T, owners: list[OwnerReference]) -> T:
+        # A merge patch, because custom kinds support it too; it replaces the whole list, hence the resourceVersion.
         metadata = {
             "uid": obj.uid,
             "resourceVersion": obj.resource_version,
@@ -197,11 +196,13 @@ class _Claim:
         try:
             now = await self.client.api(type(owner), namespace=owner.namespace).get(owner.name)
         except NotFoundError as exc:
-            raise OwnerGoneError(f"{owner.kind} {key_of(owner)} is gone, so it adopts nothing") from exc
+            raise OwnerGoneError(
+                f"{owner.kind} {key_of(owner)} does not exist any more, so it adopts no objects"
+            ) from exc
         if now.uid != owner.uid:
             raise OwnerGoneError(
-                f"{owner.kind} {key_of(owner)} with uid {owner.uid} is gone, so it adopts nothing; "
-                f"the one that is there has uid {now.uid}"
+                f"{owner.kind} {key_of(owner)} with uid {owner.uid} does not exist any more, so it adopts no "
+                f"objects; the current one has uid {now.uid}"
             )
         if now.metadata.deletion_timestamp is not None:
-            raise OwnerGoneError(f"{owner.kind} {key_of(owner)} is being deleted, so it adopts nothing")
+            raise OwnerGoneError(f"{owner.kind} {key_of(owner)} is being deleted, so it adopts no objects")

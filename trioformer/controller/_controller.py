@@ -1,15 +1,16 @@
-"""Informers feed a queue, workers reconcile: the loop of every controller.
+"""The controller: informers feed a queue, and workers reconcile.
 
-The problem: a controller must look at every object that changed, not at every change, with several workers and never
-two for one object, again when it failed, and not before it knows what there is.  The queue sees to the first of these;
-here are the order of things, and their ends.
+A controller looks at every object that changed, but not at every change.  It has several workers, but never two for one
+object.  It retries what failed, and starts when its caches are complete.  The queue does most of this; the rest is the
+order in which a run starts, fails and ends:
 
-- Start.  Handlers are registered; when all caches are filled, the first events are looked at, so that functions which
-  find the requests may look into any of them; when all handlers have returned from what was there, workers begin.
-- Errors.  What a reconcile raises is the business of its request.  What predicates and enqueue functions raise would be
-  lost events, so it ends the run.  It ends only that, and not the informer in whose task it was raised.
-- End.  Cancellation ends everything at once.  ``stop()`` lets the reconciles that are running come to their ends.
-  Requests that wait are not begun in either case: the next start finds them in the first lists.
+- Start.  The handlers are registered.  When all caches have synced, the handlers process their first notifications, so
+  that enqueue functions may read any of the caches.  When all handlers have processed the initial objects, the workers
+  start.
+- Errors.  An exception of a reconcile affects its request only.  An exception of a predicate or an enqueue function
+  would lose an event, so it ends the run; it does not end the informer in whose task it was raised.
+- End.  Cancellation ends everything immediately; ``stop()`` lets the running reconciles finish.  Requests that wait are
+  not started in either case: the next run finds their objects in its initial lists.
 
 Source: controller-runtime ``pkg/internal/controller``; client-go ``examples/workqueue``.
 """
@@ -22,15 +23,14 @@ from typing import Any, TypeVar, final
 
 import attrs
 import trio
-from attrs import validators
 
 from ..cache import SharedInformer
 from ..models import KubernetesObject
 from ..workqueue import QueueObserver, RateLimiter
 from ._controller_run import ControllerRun
 from ._enqueue import Enqueue, request_for_object
+from ._options import ControllerOptions, DroppedHandler
 from ._predicates import Predicate
-from ._reconciler import DroppedHandler
 from ._request import Request
 from ._results import Reconcile
 from ._sources import WatchedSource
@@ -40,56 +40,70 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 @final
-@attrs.define(eq=False, repr=False)
+@attrs.define(eq=False, repr=False, init=False)
 class Controller:
-    """Calls ``reconcile`` for every object that something happened to.
+    """Calls ``reconcile`` for every object that was added, changed or deleted.
 
-    - A request is handled by one worker at a time.  What comes meanwhile, however often, is one further request.
-    - ``reconcile(request)`` is given a name; it reads the object from a lister, and finds None when it is gone.
+    - A request has one worker at a time.  However often it is added meanwhile, it is reconciled once more.
+    - ``reconcile(request)`` receives a name; it reads the object from a lister, which returns None if the object was
+      deleted.
     - When it returns, the request is done, and its failures are forgotten.  When it returns
-      :class:`~trioformer.controller.RequeueAfter`, it also comes again by itself.
-    - When it raises, the error is logged, and the request comes again after the limiter's delay.  Errors never end the
-      controller.  After a :class:`~trioformer.controller.TerminalError` it does not come again by itself.
-    - What is no ``Exception``, such as ``KeyboardInterrupt``, ends the controller.
-    - Requests for what was there at the beginning, and for what a resync repeats, have a low priority; every eighth
-      place goes to whoever has waited longest, so that they come to pass beside any number of others.
+      :class:`~trioformer.controller.RequeueAfter`, the request is also added again after that time.
+    - When it raises, the error is logged, and the request is retried after the limiter's delay.  Such errors never end
+      the controller.  After a :class:`~trioformer.controller.TerminalError` the request is not retried.
+    - A ``BaseException`` that is not an ``Exception``, such as ``KeyboardInterrupt``, ends the controller.
+    - Requests for the initial objects and for resyncs have a low priority; every eighth request is the one that has
+      waited longest, so low ones make progress beside any number of others.
 
-    A controller owns nothing before :meth:`run`, and may run again after it has ended, for example each time that this
-    process becomes the leader.  Each run has a queue of its own.
+    A controller has no resources before :meth:`run`, and may run again after a run has ended, for example each time
+    this process becomes the leader.  Each run has its own queue.
 
     Args:
-        name: For logs, messages and metrics.
-        reconcile: Is called with each request.
-        workers: How many requests are handled at once.
-        max_retries: After how many further tries in a row a request that keeps failing is given up; None for never.
-            Classic controllers have 5.
-        on_dropped: Called when it is; what it raises ends the run.
-        reconcile_deadline: Seconds after which a reconcile is cancelled, which counts as a failure.
-        limiter: Delays failures; `default_controller_rate_limiter` unless given, a new one for each run.
-        observer: Is told of each reconcile.
-        queue_observer: Is told of what happens in the queue.
+        name: The name in logs, errors and metrics.
+        reconcile: Called with each request.
+        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer, queue_observer: see the fields of
+            :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
         ValueError: A number is too small.
     """
 
     name: str
-    """For logs, messages and metrics."""
-    # The aliases are what attrs makes of the names anyway; pyright does not know that.
-    _reconcile: Reconcile = attrs.field(alias="reconcile")
-    workers: int = attrs.field(default=1, kw_only=True, validator=validators.ge(1))
-    """How many requests are handled at once."""
-    max_retries: int | None = attrs.field(default=None, kw_only=True, validator=validators.optional(validators.ge(0)))
-    """After how many further tries in a row a request that keeps failing is given up."""
-    _on_dropped: DroppedHandler | None = attrs.field(default=None, kw_only=True, alias="on_dropped")
-    reconcile_deadline: float = attrs.field(default=math.inf, kw_only=True, validator=validators.gt(0))
-    """Seconds after which a reconcile is cancelled."""
-    _limiter: RateLimiter[Request] | None = attrs.field(default=None, kw_only=True, alias="limiter")
-    _observer: ControllerObserver | None = attrs.field(default=None, kw_only=True, alias="observer")
-    _queue_observer: QueueObserver[Request] | None = attrs.field(default=None, kw_only=True, alias="queue_observer")
-    _watches: list[WatchedSource[Any]] = attrs.field(factory=list, init=False)
-    _tally: Counters = attrs.field(factory=Counters, init=False)
-    _run: ControllerRun | None = attrs.field(default=None, init=False)
+    """The name in logs, errors and metrics."""
+    options: ControllerOptions
+    """The keyword arguments; they do not change."""
+    _reconcile: Reconcile
+    _watches: list[WatchedSource[Any]]
+    _counters: Counters
+    _run: ControllerRun | None
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        workers: int = 1,
+        max_retries: int | None = None,
+        on_dropped: DroppedHandler | None = None,
+        reconcile_deadline: float = math.inf,
+        limiter: RateLimiter[Request] | None = None,
+        observer: ControllerObserver | None = None,
+        queue_observer: QueueObserver[Request] | None = None,
+    ) -> None:
+        self.name = name
+        self.options = ControllerOptions(
+            workers=workers,
+            max_retries=max_retries,
+            on_dropped=on_dropped,
+            reconcile_deadline=reconcile_deadline,
+            limiter=limiter,
+            observer=observer,
+            queue_observer=queue_observer,
+        )
+        self._reconcile = reconcile
+        self._watches = []
+        self._counters = Counters()
+        self._run = None
 
     def __repr__(self) -> str:
         return f"<Controller {self.name!r}: {self._run.phase if self._run is not None else 'not running'}>"
@@ -101,71 +115,61 @@ class Controller:
         enqueue: Enqueue[T] = request_for_object,
         predicates: Sequence[Predicate[T]] = (),
     ) -> None:
-        """Have events of an informer looked at, from the next run on, or at once while one is going on.
+        """Watch the events of an informer, in the current run and in all later ones.
 
-        A controller that watches late is first told of all that is in the cache, and goes on working meanwhile.
-        Watching while it stops is for the next run.
+        A controller that is running first receives all objects in the cache, and continues to work meanwhile.
+        In a run that is stopping this has no effect before the next run.
 
-        Predicates and ``enqueue`` are called once the caches of all informers are filled that are watched before the
+        Predicates and ``enqueue`` are called after the caches of all informers have synced that are watched before the
         run, so they may read any of these.
-        What they raise leaves :meth:`run`, with a note that names controller and object; the informer goes on.
+        Their exceptions end :meth:`run`, with a note that names the controller and the object; the informer continues.
 
         Args:
-            informer: Where events come from.  It is for somebody else to run it.
-            enqueue: From an object to the requests that it concerns; of an update, it is asked for both states.
-            predicates: An event is looked at if all of them pass it.
+            informer: The source of the events.  The controller does not run it.
+            enqueue: Returns the requests for an object; for an update it is called with both states.
+            predicates: An event is processed if all of them return True.
 
         Raises:
             RuntimeError: The controller is running, and the informer has stopped.
         """
         watch = WatchedSource(informer, enqueue, tuple(predicates))
         if self._run is not None:
-            self._run.join(watch)
+            self._run.register(watch)
         self._watches.append(watch)
 
     def add(self, request: Request, *, priority: int = 0) -> bool:
-        """Ask for a request to be handled, for a reason that no informer tells of.
+        """Add a request for a reason that no informer reports.
 
         Args:
-            request: What to look at.
-            priority: Higher is earlier.
+            request: The object to reconcile.
+            priority: Higher comes first.
 
         Returns:
-            Whether it will be; False when the controller does not run, or is stopping.
+            Whether the request was accepted; False when the controller is not running, or is stopping.
         """
         return self._run is not None and self._run.queue.add(request, priority=priority)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Work until cancelled or stopped; with ``nursery.start`` it has started when the workers have.
+        """Work until cancelled or stopped; ``nursery.start`` returns when the workers have started.
 
-        That is when every handler has returned from what was there in the beginning.
-        There is no deadline for this; :meth:`statistics` tells what is missing and why, and so does the log, again and
-        again.
-        A run that is stopped before that returns to ``nursery.start`` as if it had started.
+        They start when every handler has processed the initial objects.
+        There is no deadline for this; :meth:`statistics` and a periodic log line say what is missing, and why.
+        When a run is stopped before it has started, ``nursery.start`` returns as if it had.
 
         Raises:
-            RuntimeError: It runs already.
-            ExceptionGroup: Of what a predicate, an enqueue function, ``on_dropped`` or an observer raised; of
-                `CacheSyncError`, when an informer has stopped before its handler had synced; of ``RuntimeError``, when
-                it had stopped before this began.
+            RuntimeError: The controller is running already.
+            ExceptionGroup: Exceptions of predicates, enqueue functions, ``on_dropped`` and observers; `CacheSyncError`
+                when an informer stopped before its handler had synced; ``RuntimeError`` when it had stopped before the
+                run began.
 
-        Cancellation: reconciles are cancelled at once, and no further one begins.
+        Cancellation: the running reconciles are cancelled immediately, and no others start.
 
-        Ownership: all its tasks have ended when it returns, and its handlers have been removed.
+        Ownership: when it returns, all its tasks have ended, and its handlers have been removed.
         """
         if self._run is not None:
-            raise RuntimeError(f"controller {self.name} runs already; it can run again when that has ended")
+            raise RuntimeError(f"controller {self.name} is already running; run it again when that run has ended")
         run = self._run = ControllerRun(
-            name=self.name,
-            reconcile=self._reconcile,
-            workers=self.workers,
-            max_retries=self.max_retries,
-            on_dropped=self._on_dropped,
-            reconcile_deadline=self.reconcile_deadline,
-            limiter=self._limiter,
-            observer=self._observer,
-            queue_observer=self._queue_observer,
-            counters=self._tally,
+            name=self.name, reconcile=self._reconcile, options=self.options, counters=self._counters
         )
         try:
             await run.run(self._watches, task_status)
@@ -174,20 +178,20 @@ class Controller:
             run.ended.set()
 
     async def stop(self) -> None:
-        """End the run in good order: take no more events, begin no more requests, wait for the reconciles that run.
+        """Accept no more events, start no more reconciles, and wait for the running ones.
 
-        How long they may take is for the caller to say::
+        The caller limits the time::
 
             with trio.move_on_after(30):
                 await controller.stop()
 
-        Then :meth:`run` returns, whichever way it went.
-        When there is no run, or it has ended, there is nothing to wait for.
+        Then :meth:`run` returns in either case.
+        When the controller is not running, there is nothing to wait for.
 
         Raises:
-            RuntimeError: The caller is inside of a reconcile, which it would wait for.
+            RuntimeError: The caller is inside a reconcile, for which it would wait.
 
-        Cancellation: the reconciles that are running are cancelled.
+        Cancellation: the running reconciles are cancelled.
         """
         if self._run is None:
             await trio.lowlevel.checkpoint()
@@ -195,20 +199,20 @@ class Controller:
             await self._run.stop()
 
     def statistics(self) -> ControllerStatistics:
-        """Count, and tell what the controller is doing."""
-        run, counters = self._run, self._tally
+        """Return the phase and the counts."""
+        run, counters = self._run, self._counters
         return ControllerStatistics(
             phase="not running" if run is None else run.phase,
             waiting_for=() if run is None else run.waiting_for(),
-            workers=self.workers,
-            active=0 if run is None else len(run.reconciler.busy),
+            workers=self.options.workers,
+            active=0 if run is None else len(run.reconciler.running),
             succeeded=counters.succeeded,
             requeued=counters.requeued,
             failed=counters.failed,
-            late=counters.late,
+            timed_out=counters.timed_out,
             terminal=counters.terminal,
             dropped=counters.dropped,
             failing=0 if run is None else len(run.reconciler.failures),
             queue=None if run is None else run.queue.statistics(),
-            handlers=() if run is None else tuple(handler.statistics() for _, handler in run.sources.joined),
+            handlers=() if run is None else tuple(handler.statistics() for _, handler in run.sources.handlers),
         )

@@ -1,4 +1,4 @@
-"""One run of a controller: its queue, its handlers, its workers, and the order in which they begin and end."""
+"""One run of a controller: its queue, handlers and workers, and the order in which they start and end."""
 
 from __future__ import annotations
 
@@ -11,59 +11,48 @@ import trio
 from .._util import first_leaf
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
-from ..workqueue import QueueObserver, RateLimiter, RateLimitingQueue, default_controller_rate_limiter
-from ._reconciler import DroppedHandler, Reconciler, in_words, logger
+from ..workqueue import RateLimitingQueue, default_controller_rate_limiter
+from ._options import ControllerOptions
+from ._reconciler import Reconciler, describe_error, logger
 from ._request import Request
 from ._results import Reconcile, without_cancelled
 from ._sources import EventSources, WatchedSource
-from ._statistics import ControllerObserver, ControllerPhase, Counters
+from ._statistics import ControllerPhase, Counters
 
-PATIENCE = 30.0
-"""Seconds after which the log says what a controller waits for, to start or to end, again and again."""
+LOG_PERIOD = 30.0
+"""Seconds between log lines that say what a controller waits for, to start or to end."""
 
 OLDEST_EVERY = 8
-"""Every how many-th request is the one that has waited longest, whatever its priority."""
+"""Every n-th request is the one that has waited longest, whatever its priority."""
 
 
 @final
 @attrs.define(eq=False, kw_only=True)
 class ControllerRun:
-    """What :meth:`Controller.run` owns; the arguments are the controller's own."""
+    """The state of one :meth:`Controller.run`; the arguments are the controller's."""
 
     name: str
     reconcile: Reconcile
-    workers: int
-    max_retries: int | None
-    on_dropped: DroppedHandler | None
-    reconcile_deadline: float
-    limiter: RateLimiter[Request] | None
-    observer: ControllerObserver | None
-    queue_observer: QueueObserver[Request] | None
+    options: ControllerOptions
     counters: Counters
     phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
     queue: RateLimitingQueue[Request] = attrs.field(init=False)
     reconciler: Reconciler = attrs.field(init=False)
     sources: EventSources = attrs.field(init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
-    """Set by whoever has called :meth:`run`, when that has returned."""
+    """Set by the caller of :meth:`run` when that has returned."""
     _stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
     _interrupted: trio.Event = attrs.field(factory=trio.Event, init=False)
     _failure: Exception | None = attrs.field(default=None, init=False)
     _began: float = attrs.field(factory=trio.current_time, init=False)
 
     def __attrs_post_init__(self) -> None:
-        limiter = self.limiter if self.limiter is not None else default_controller_rate_limiter()
-        # Without a name the queue logs nothing: the controller does.
-        self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=self.queue_observer)
+        options = self.options
+        limiter = options.limiter if options.limiter is not None else default_controller_rate_limiter()
+        # A queue without a name logs nothing: the controller does.
+        self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=options.queue_observer)
         self.reconciler = Reconciler(
-            name=self.name,
-            reconcile=self.reconcile,
-            queue=self.queue,
-            deadline=self.reconcile_deadline,
-            max_retries=self.max_retries,
-            on_dropped=self.on_dropped,
-            observer=self.observer,
-            counters=self.counters,
+            name=self.name, reconcile=self.reconcile, options=options, queue=self.queue, counters=self.counters
         )
         self.sources = EventSources(self.name, self.queue, self._fail)
 
@@ -71,55 +60,53 @@ class ControllerRun:
         """Work until cancelled, stopped, or failed."""
         try:
             async with trio.open_nursery() as nursery:
-                # no checkpoint before the last has joined: none may be missed that is added meanwhile
+                # no checkpoint before the last one is registered: a watch that is added meanwhile would be missed
                 for watch in watches:
-                    self.sources.join(watch)
-                nursery.start_soon(self._interrupt, nursery.cancel_scope, name=f"controller {self.name}: end")
+                    self.sources.register(watch)
+                nursery.start_soon(self._interrupt, nursery.cancel_scope, name=f"controller {self.name}: interrupt")
                 await self._wait_until_synced()
                 if self.phase == "waiting for handlers":
                     self.phase = "running"
-                    logger.info("controller %s: started, workers: %d", self.name, self.workers)
+                    logger.info("controller %s: started, workers: %d", self.name, self.options.workers)
                 task_status.started()
-                ending = trio.CancelScope(shield=True)
-                nursery.start_soon(self._tell_who_holds_up_the_end, ending, name=f"controller {self.name}: patience")
+                log_scope = trio.CancelScope(shield=True)
+                nursery.start_soon(self._log_running_at_the_end, log_scope, name=f"controller {self.name}: log")
                 try:
-                    await self.queue.process(self.reconciler.handle, workers=self.workers)
+                    await self.queue.process(self.reconciler.handle, workers=self.options.workers)
                 finally:
-                    ending.cancel()
+                    log_scope.cancel()
                 nursery.cancel_scope.cancel()
         except BaseException as error:
             if (rest := without_cancelled(error)) is not None:
-                logger.error("controller %s: fails with %s", self.name, "; ".join(_causes(rest)))
+                logger.error("controller %s: failed: %s", self.name, "; ".join(_describe_causes(rest)))
             raise
         finally:
             self._begin_to_stop()
             for request in self.reconciler.failures:
-                self.queue.forget(request)  # a limiter of the user's own may serve the next run, too
-            broken_off = ", ".join(map(str, self.reconciler.cancelled))
-            logger.info(
-                "controller %s: ended%s", self.name, f", in the middle of reconciles of {broken_off}" * bool(broken_off)
-            )
+                self.queue.forget(request)  # a limiter that was passed in is used by the next run, too
+            cancelled = ", ".join(map(str, self.reconciler.cancelled))
+            logger.info("controller %s: ended%s", self.name, f"; cancelled reconciles of {cancelled}" * bool(cancelled))
 
-    def join(self, watch: WatchedSource[Any]) -> None:
-        """Register a handler late; nothing when it is too late."""
+    def register(self, watch: WatchedSource[Any]) -> None:
+        """Register a handler during the run; no effect when the run is stopping."""
         if self.sources.is_open:
-            self.sources.join(watch)
+            self.sources.register(watch)
 
     # --- the end ---
 
     async def stop(self) -> None:
-        """End the run in good order; at once when this is cancelled."""
+        """End the run after the running reconciles; immediately when this is cancelled."""
         if self.reconciler.is_called_from_inside:
             raise RuntimeError(
-                f"controller {self.name} is stopped inside of a reconcile, which it would wait for; call stop() in "
+                f"stop() of controller {self.name} was called inside a reconcile, for which it would wait; call it in "
                 "another task"
             )
         self._begin_to_stop()
         try:
             await self.ended.wait()
         except trio.Cancelled:
-            if running := self._running():
-                logger.warning("controller %s: cancelled as it stops: %s", self.name, running)
+            if running := self._describe_running():
+                logger.warning("controller %s: stop cancelled; cancelling %s", self.name, running)
             self._interrupted.set()
             raise
 
@@ -132,29 +119,29 @@ class ControllerRun:
         self.reconciler.is_stopping = True
         counts = self.queue.statistics()
         logger.info(
-            "controller %s: stopping; %d running, %d waiting and %d delayed requests are left",
+            "controller %s: stopping; %d requests running, %d pending, %d delayed",
             self.name,
-            len(self.reconciler.busy),
+            len(self.reconciler.running),
             counts.depth,
             counts.delayed,
         )
         self.queue.shut_down()
 
-    async def _tell_who_holds_up_the_end(self, ending: trio.CancelScope) -> None:
-        """Say, from when the run is stopped or cancelled until ``ending`` is, which reconciles go on nevertheless."""
+    async def _log_running_at_the_end(self, log_scope: trio.CancelScope) -> None:
+        """Log the reconciles that still run after a stop or a cancellation, until ``log_scope`` is cancelled."""
         try:
             await self._stopping.wait()
         finally:
-            with ending:
+            with log_scope:
                 while True:
-                    await trio.sleep(PATIENCE)
-                    logger.warning("controller %s waits to end: %s", self.name, self._running())
+                    await trio.sleep(LOG_PERIOD)
+                    logger.warning("controller %s: waiting to end: %s", self.name, self._describe_running())
 
-    def _running(self) -> str:
+    def _describe_running(self) -> str:
         now = trio.current_time()
         return ", ".join(
-            f"reconcile of {request}, which has run for {now - began:.1f} s"
-            for request, began in self.reconciler.busy.values()
+            f"reconcile of {request}, running for {now - began:.1f} s"
+            for request, began in self.reconciler.running.values()
         )
 
     def _fail(self, error: Exception) -> None:
@@ -162,7 +149,7 @@ class ControllerRun:
         self._interrupted.set()
 
     async def _interrupt(self, scope: trio.CancelScope) -> None:
-        """End the run at once, with an error if there was one."""
+        """End the run immediately when it is interrupted, with the error if there is one."""
         await self._interrupted.wait()
         if self._failure is not None:
             raise self._failure
@@ -171,66 +158,66 @@ class ControllerRun:
     # --- the start ---
 
     async def _wait_until_synced(self) -> None:
-        """Wait until every handler has returned from what was there, or until the controller is stopped.
+        """Wait until every handler has processed the initial objects, or until the controller is stopped.
 
         Raises:
-            ExceptionGroup: Of `CacheSyncError`: an informer has stopped before.
+            ExceptionGroup: Of `CacheSyncError`: an informer stopped before that.
         """
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._end_on_stop, nursery.cancel_scope)
-            nursery.start_soon(self._tell_what_is_missing)
+            nursery.start_soon(self._cancel_on_stop, nursery.cancel_scope)
+            nursery.start_soon(self._log_what_is_missing)
             await self._for_each(lambda watch, _: watch.informer.wait_until_synced())
-            self.sources.gate.set()
+            self.sources.caches_synced.set()
             await self._for_each(lambda _, registration: registration.wait_until_synced())
             nursery.cancel_scope.cancel()
 
     async def _for_each(self, wait: Callable[[WatchedSource[Any], HandlerRegistration[Any]], Awaitable[None]]) -> None:
-        """Wait for something of every handler, of those too that join meanwhile."""
+        """Wait for something of every handler, including those that are registered meanwhile."""
 
         async def wait_for(watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> None:
             try:
                 await wait(watch, registration)
             except trio.ClosedResourceError as error:
-                if self.sources.is_open:  # else it is this controller that has removed the handler
+                if self.sources.is_open:  # otherwise this controller has removed the handler
                     raise self._not_synced(watch, registration) from error
 
-        joined, done = self.sources.joined, 0
-        while done < len(joined):
+        handlers, done = self.sources.handlers, 0
+        while done < len(handlers):
             async with trio.open_nursery() as nursery:
-                for watch, registration in joined[done:]:
+                for watch, registration in handlers[done:]:
                     nursery.start_soon(wait_for, watch, registration)
                     done += 1
 
     def _not_synced(self, watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> CacheSyncError:
         state = watch.informer.state
         error = first_leaf(state.error)
-        late = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)
-        why = f"{late.name}: {late.phase}{f' after {error}' if error is not None else ''}"
-        return CacheSyncError(f"controller {self.name} cannot start: {why}", not_synced=(late,))
+        missing = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)
+        why = f"{missing.name}: {missing.phase}{f' after {error}' if error is not None else ''}"
+        return CacheSyncError(f"controller {self.name} cannot start: {why}", not_synced=(missing,))
 
-    async def _end_on_stop(self, scope: trio.CancelScope) -> None:
+    async def _cancel_on_stop(self, scope: trio.CancelScope) -> None:
         await self._stopping.wait()
         scope.cancel()
 
-    async def _tell_what_is_missing(self) -> None:
+    async def _log_what_is_missing(self) -> None:
         while True:
-            await trio.sleep(PATIENCE)
-            logger.warning("controller %s waits to start: %s", self.name, "; ".join(self.waiting_for()))
+            await trio.sleep(LOG_PERIOD)
+            logger.warning("controller %s: waiting to start: %s", self.name, "; ".join(self.waiting_for()))
 
     def waiting_for(self) -> tuple[str, ...]:
-        """What is missing to begin: the caches, or, when all are filled, the handlers."""
+        """Describe what the start waits for: caches, or, when all have synced, handlers."""
         if self.phase != "waiting for handlers":
             return ()
-        missing = [(watch.informer, each.statistics()) for watch, each in self.sources.joined if not each.has_synced]
+        missing = [(watch.informer, each.statistics()) for watch, each in self.sources.handlers if not each.has_synced]
         if any(not informer.has_synced for informer, _ in missing):
             return tuple([f"{each.name}: {informer.state}" for informer, each in missing if not informer.has_synced])
-        return tuple([f"{each.name}: in its call number {each.calls}" for _, each in missing])
+        return tuple([f"{each.name}: in call number {each.calls}" for _, each in missing])
 
 
-def _causes(error: BaseException) -> Iterator[str]:
-    """The errors in a group of groups, in words, with the notes that say where they were raised."""
+def _describe_causes(error: BaseException) -> Iterator[str]:
+    """Describe the errors in nested groups, each with the notes that say where it was raised."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
-            yield from _causes(each)
+            yield from _describe_causes(each)
     else:
-        yield " ".join([in_words(error), *getattr(error, "__notes__", ())])
+        yield " ".join([describe_error(error), *getattr(error, "__notes__", ())])

@@ -1,7 +1,7 @@
-"""From an object that changed to the requests that it concerns.
+"""Enqueue functions: from an object that changed to the requests to add.
 
-Such a function is given each state of an object that a controller's handler is told of, the old and the new one, so
-that whoever lost something hears of it as well as who got it.  Any function from an object to requests will do.
+They are called with each state in a notification, the old and the new one, so that an object's former owner is
+reconciled as well as its new one.  Any function from an object to requests can be used.
 
 Source: controller-runtime ``pkg/handler`` (``enqueue.go``, ``enqueue_owner.go``, ``enqueue_mapped.go``).
 """
@@ -19,28 +19,28 @@ T = TypeVar("T", bound=KubernetesObject)
 O = TypeVar("O", bound=KubernetesObject)  # noqa: E741  # an object of another kind than T
 
 Enqueue: TypeAlias = Callable[[T], Iterable[Request]]
-"""Given a state of an object, names what is to be reconciled; must be quick, and depend on that state alone."""
+"""Returns the requests for a state of an object; must be quick, and depend on that state only."""
 
 
 def request_for_object(obj: KubernetesObject) -> tuple[Request, ...]:
-    """Name the object itself."""
+    """Return the request for the object itself."""
     return (Request.of(obj),)
 
 
 def request_for_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Make a function that names the object's controller: the one owner that is marked as such, if it is of this kind.
+    """Make a function that returns the request for an object's controller, if the controller is of a kind.
 
     Args:
-        kind: The owner's class.  Group and kind must be the same, the version may be another.
+        kind: The controller's class.  Group and kind must be equal; the version may differ.
     """
     return _owners(kind, only_controller=True)
 
 
 def request_for_any_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Make a function that names every owner of this kind.
+    """Make a function that returns the requests for all of an object's owners of a kind.
 
     Args:
-        kind: The owner's class.  Group and kind must be the same, the version may be another.
+        kind: The owners' class.  Group and kind must be equal; the version may differ.
     """
     return _owners(kind, only_controller=False)
 
@@ -51,7 +51,7 @@ def _owners(kind: type[KubernetesObject], *, only_controller: bool) -> Enqueue[K
     def owners(obj: KubernetesObject) -> tuple[Request, ...]:
         namespace = obj.namespace if info.namespaced else None
         if info.namespaced and namespace is None:
-            return ()  # a cluster's object cannot belong to a namespace's: nobody knows which one
+            return ()  # the owner of a cluster-scoped object is not in a namespace: the reference names none
         return tuple(
             [
                 Request(namespace, owner.name)
@@ -70,23 +70,23 @@ def _is_of(owner: OwnerReference, info: ResourceInfo) -> bool:
 def requests_by_index(
     informer: SharedInformer[O], index: str, *, value: Callable[[T], str] = key_of
 ) -> Callable[[T], tuple[Request, ...]]:
-    """Make a function that names those objects of another informer that have a value in an index.
+    """Make a function that returns requests for the objects that another informer has under an index value.
 
-    With an index of what objects refer to it finds the referring ones, for example the Deployments that mount a
-    ConfigMap that changed.
-    The same controller should watch that informer: then its cache is filled before the first event is looked at.
+    An index of the objects' references finds the objects that refer to a changed one, for example the Deployments that
+    mount a ConfigMap.
+    The same controller should watch that informer, so that its cache has synced before the first event is processed.
 
     Args:
-        informer: Where to look.
+        informer: The informer with the index.
         index: The index's name.
-        value: What to look for; by default the key of the object that changed.
+        value: Returns the value for an object that changed; by default the object's key.
 
     The function raises:
-        CacheNotSyncedError: The informer's cache is not filled.
-        IndexerError: There is no such index.
+        CacheNotSyncedError: The informer's cache has not synced.
+        IndexerError: The informer has no such index.
     """
 
-    def found(obj: T) -> tuple[Request, ...]:
+    def requests(obj: T) -> tuple[Request, ...]:
         return tuple(map(Request.parse, informer.lister.index_keys(index, value(obj))))
 
-    return found
+    return requests

@@ -1,22 +1,22 @@
-"""What a controller has asked for and its informers have not told it yet.
+"""Expectations: creations and deletions that a controller has requested and its caches do not show yet.
 
-A cache is behind the server.  A controller that creates three pods and looks into its cache at once finds none, and
-creates three more; one that deletes the wrong one of two because it still sees both has lost a good one.
-So it writes down what it asks for, its informers' events strike that out, and until then it does not count what is
-there::
+A cache is behind the server.  A controller that creates three pods and reads its cache immediately finds none, and
+creates three more; one that deletes a pod and still sees it may delete another one.
+So a controller records the changes that it requests, events of its informers remove these records, and until then it
+does not count the objects in its caches::
 
-    with expectations.creating(request):            # before the request is sent, and taken back if it fails
+    with expectations.creating(request):            # recorded before the request is sent, removed if it fails
         await pods.create(pod)
 
     controller.watch(pods, enqueue=owner, predicates=[expectations.observing(owner)])
 
-    async def reconcile(request):                   # again when the pod's event comes
+    async def reconcile(request):                   # called again after the pod's event
         if expectations.is_satisfied(request):
-            ...                                     # now the cache may be counted
-        return expectations.requeue(request)        # again when an event was lost
+            ...                                     # the objects in the cache may be counted
+        return expectations.requeue(request)        # called again if an event is lost
 
-Deletions are known by the object's uid, since one object can be seen to go twice: when it is marked, and when it is
-gone.  Creations are counted, since a generated name is not known before the answer comes.
+Deletions are recorded with the object's uid, because there may be two events: when the deletion timestamp is set, and
+when the object is deleted.  Creations are counted, because a generated name is unknown before the response.
 
 Source: kube-controller-manager ``pkg/controller/controller_utils.go``, ``ControllerExpectations`` and
 ``UIDTrackingControllerExpectations``.
@@ -42,7 +42,7 @@ from ._results import RequeueAfter
 T = TypeVar("T", bound=KubernetesObject)
 
 EXPECTATIONS_PERIOD: Final = 300.0
-"""Seconds after which what was not observed is no longer waited for (client-go's ``ExpectationsTimeout``)."""
+"""Seconds after which an expectation expires (client-go's ``ExpectationsTimeout``)."""
 
 logger = logging.getLogger("trioformer.controller")
 
@@ -50,14 +50,14 @@ logger = logging.getLogger("trioformer.controller")
 @final
 @attrs.frozen
 class Expected:
-    """What is still waited for, for one request."""
+    """The expectations of one request."""
 
     creations: int
     """How many creations have not been observed."""
     deletions: frozenset[str]
     """The uids of the objects whose deletion has not been observed."""
     expires_at: float
-    """Until when, on trio's clock."""
+    """When they expire, on trio's clock."""
 
     def __str__(self) -> str:
         return f"{self.creations} creations and {len(self.deletions)} deletions"
@@ -68,62 +68,63 @@ class Expected:
 class Expectations:
     """The creations and deletions that a controller waits to observe, by request.
 
-    A request is satisfied when all that was asked for has been observed, when the last of it was asked for
-    :attr:`period` seconds ago, or when nothing was asked for.
-    It belongs to a controller, or to several that reconcile the same kind; requests for objects of two kinds could be
-    equal.
+    A request is satisfied when all its expectations have been observed, when the last one was recorded :attr:`period`
+    seconds ago, or when there is none.
+    One instance is for one controller, or for several that reconcile the same kind: requests for objects of two kinds
+    may be equal.
 
-    Everything but the time is decided between two checkpoints, by plain functions.
-    What is observed though nobody has asked for it is ignored.  (In the original a creation too many counts against one
-    that is asked for later.)
+    All methods are plain functions, and atomic.
+    Events without an expectation are ignored.  (In the original an unexpected creation counts for a later expectation.)
     """
 
     period: float = EXPECTATIONS_PERIOD
-    """Seconds until what was not observed is no longer waited for.
+    """Seconds after which an expectation expires.
 
-    What came and went again before a handler was told of it, as while a watch is broken, is never told."""
+    An event may never arrive: an object that is created and deleted while the watch is broken has none."""
     _expected: dict[Request, Expected] = attrs.field(factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<Expectations of {len(self._expected)} requests>"
 
     def is_satisfied(self, request: Request) -> bool:
-        """Whether the caches have all that was asked for, so that they may be counted.
+        """Whether the caches have all requested changes, so that their objects may be counted.
 
-        What has not been observed in time is told in the log and forgotten.
+        Expectations that have expired are logged and removed.
         """
         expected = self._expected.get(request)
         if expected is None:
             return True
         if trio.current_time() < expected.expires_at:
             return False
-        logger.warning("%s: %s were not observed within %g s; going on without", request, expected, self.period)
+        logger.warning(
+            "%s: %s were not observed within %g s; no longer waiting for them", request, expected, self.period
+        )
         del self._expected[request]
         return True
 
     def get(self, request: Request) -> Expected | None:
-        """Tell what is still waited for; None if nothing is."""
+        """Return the expectations of a request; None if there are none."""
         return self._expected.get(request)
 
     def requeue(self, request: Request) -> RequeueAfter | None:
-        """Say when to look again, should an event be lost: when what is expected expires; None if nothing is.
+        """Return when to reconcile again in case an event is lost: when the expectations expire; None without any.
 
-        To be returned from every reconcile, satisfied or not.  (The original leaves this to the informers' resyncs.)
+        Return this from every reconcile, satisfied or not.  (The original leaves this to the informers' resyncs.)
         """
         expected = self._expected.get(request)
         return None if expected is None else RequeueAfter(max(expected.expires_at - trio.current_time(), 0))
 
     def forget(self, request: Request) -> None:
-        """Wait for nothing any more, as when the object is gone."""
+        """Remove the expectations of a request, for example when the object was deleted."""
         self._expected.pop(request, None)
 
-    # --- what is asked for --------------------------------------------------------------------------------------------
+    # --- recording ---------------------------------------------------------------------------------------------------
 
     @contextmanager
     def creating(self, request: Request) -> Iterator[None]:
-        """Expect one creation, which the block asks for; if it raises, it is expected no longer.
+        """Expect one creation, which the block requests; an exception in the block removes the expectation.
 
-        A creation whose answer was lost may have been carried out.  The next reconcile may not see it yet and create
+        A creation without a response may have succeeded.  The next reconcile may not see that object yet and create
         one too many; the one after that sees both.
         """
         self._add(request, creations=1)
@@ -135,7 +136,7 @@ class Expectations:
 
     @contextmanager
     def deleting(self, request: Request, obj: KubernetesObject) -> Iterator[None]:
-        """Expect an object's deletion, which the block asks for; if it raises, it is expected no longer."""
+        """Expect an object's deletion, which the block requests; an exception in the block removes the expectation."""
         self._add(request, deletion=obj.uid)
         try:
             yield
@@ -150,15 +151,15 @@ class Expectations:
             creations, deletions = before.creations + creations, before.deletions | deletions
         self._expected[request] = Expected(creations, deletions, trio.current_time() + self.period)
 
-    # --- what is observed ---------------------------------------------------------------------------------------------
+    # --- observing ----------------------------------------------------------------------------------------------------
 
     def creation_observed(self, request: Request) -> None:
-        """Strike out a creation; does nothing if none is expected."""
+        """Count a creation as observed; no effect if none is expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, creations=max(expected.creations - 1, 0)))
 
     def deletion_observed(self, request: Request, obj: KubernetesObject) -> None:
-        """Strike out an object's deletion; does nothing if that is not expected."""
+        """Mark an object's deletion as observed; no effect if it is not expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, deletions=expected.deletions - {obj.uid}))
 
@@ -169,25 +170,25 @@ class Expectations:
             del self._expected[request]
 
     def observing(self, owners: Enqueue[T]) -> Predicate[T]:
-        """Make a predicate that strikes out what events tell of; it passes all of them.
+        """Make a predicate that observes creations and deletions, and passes all events.
 
-        Put it first: behind another one it would not see what that leaves out.
-        It belongs into the ``predicates`` of the same :meth:`Controller.watch` that enqueues the owner, so that the
-        reconcile which follows an event finds its expectation met.
+        Put it first: after another predicate it does not receive the events that that one rejects.
+        Put it into the ``predicates`` of the same :meth:`Controller.watch` that enqueues the owner, so that the
+        reconcile after an event finds the expectation met.
 
-        An object is observed to go when its deletion timestamp is set.
+        A deletion is observed when the object's deletion timestamp is set.
 
         Args:
-            owners: From an object to the requests whose expectations it concerns, such as `request_for_owner`.
+            owners: Returns the requests whose expectations an object concerns, for example `request_for_owner`.
         """
 
         def observe(event: Notification[T]) -> bool:
             obj = event.new if isinstance(event, Updated) else event.object
-            is_going = isinstance(event, Deleted) or obj.metadata.deletion_timestamp is not None
+            is_being_deleted = isinstance(event, Deleted) or obj.metadata.deletion_timestamp is not None
             for request in owners(obj):
                 if isinstance(event, Added):
                     self.creation_observed(request)
-                if is_going:
+                if is_being_deleted:
                     self.deletion_observed(request, obj)
             return True
 

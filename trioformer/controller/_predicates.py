@@ -1,7 +1,7 @@
-"""Which events a controller looks at, and how such conditions are put together.
+"""Predicates: which events a controller processes.
 
-A predicate is a function of a notification.  Those that ask what changed let additions and deletions pass, since there
-is nothing to compare; a resync changes nothing, so it passes none of them.
+A predicate is a function of a notification.  The predicates of changes pass additions and deletions, which have only
+one state, and reject resyncs, which change nothing.
 
 Source: controller-runtime ``pkg/predicate``.
 """
@@ -17,14 +17,14 @@ from ..models import KubernetesObject, LabelSelector
 T = TypeVar("T", bound=KubernetesObject)
 
 Predicate: TypeAlias = Callable[[Notification[T]], bool]
-"""Whether an event is to be looked at; must be quick."""
+"""Returns whether an event is processed; must be quick."""
 
 
 def generation_changed(event: Notification[T]) -> bool:
-    """Pass updates that changed ``metadata.generation``: of the spec, and not of status and metadata.
+    """Pass updates that changed ``metadata.generation``: those of the spec, and not those of status and metadata.
 
-    Kinds such as ConfigMap and Secret have no generation; all changes of these pass.
-    (With controller-runtime none does.)
+    Kinds such as ConfigMap and Secret have no generation; all their changes pass.
+    (In controller-runtime none of them passes.)
     """
     if not isinstance(event, Updated):
         return True
@@ -43,18 +43,18 @@ def annotations_changed(event: Notification[T]) -> bool:
 
 
 def resource_version_changed(event: Notification[T]) -> bool:
-    """Pass updates that changed anything: all but resyncs."""
+    """Pass updates that changed anything: all except resyncs."""
     return not isinstance(event, Updated) or event.old.resource_version != event.new.resource_version
 
 
 def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
-    """Make a predicate that passes events about objects that fulfil a condition.
+    """Make a predicate that passes events of objects that meet a condition.
 
-    Of an update either state will do: an object that ceases to fulfil it is passed on a last time.
-    (controller-runtime's ``NewPredicateFuncs`` asks about the new state alone.)
+    An update passes if either state meets it, so the update after which an object no longer meets it passes, too.
+    (controller-runtime's ``NewPredicateFuncs`` tests only the new state.)
 
     Args:
-        condition: Given a state of an object.
+        condition: Called with a state of an object.
     """
 
     def matches(event: Notification[T]) -> bool:
@@ -66,28 +66,28 @@ def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
 
 
 def labels_match(selector: LabelSelector | Mapping[str, str] | str) -> Callable[[Notification[T]], bool]:
-    """Make a predicate that passes events about objects whose labels match, before an update or after it.
+    """Make a predicate that passes events of objects whose labels match, before an update or after it.
 
     Args:
         selector: A label selector in kubectl's grammar, or labels that must all be equal.
 
     Raises:
-        SelectorError: It does not parse.
+        SelectorError: The selector is invalid.
     """
     matcher = LabelSelector.of(selector)
     return states_match(lambda obj: matcher.matches(obj.metadata.labels))
 
 
 def all_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Make a predicate that passes what all of them pass."""
+    """Make a predicate that passes an event if all predicates pass it."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
 def any_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Make a predicate that passes what one of them passes."""
+    """Make a predicate that passes an event if any of the predicates passes it."""
     return lambda event: any(predicate(event) for predicate in predicates)
 
 
 def none_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Make a predicate that passes what none of them passes; with one, its opposite."""
+    """Make a predicate that passes an event if none of the predicates passes it."""
     return lambda event: not any(predicate(event) for predicate in predicates)

@@ -1,4 +1,4 @@
-"""What a controller is asked to look at: an object's name, and nothing of what happened to it."""
+"""The request: the name of an object to be reconciled."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def _or_none(namespace: str | None) -> str | None:
 @final
 @attrs.frozen(cache_hash=True, repr=False)
 class Request:
-    """The name of an object to be reconciled; its kind is known to whoever reconciles.
+    """The name of an object to be reconciled; the reconcile function knows its kind.
 
-    It says what to look at, and not what happened: many events become one request, and the state is read when the
-    request is handled.
+    A request names the object, and not what happened to it: many events become one request, and the object is read when
+    the request is handled.
     ``str(request)`` is the object's key, ``namespace/name`` or ``name``.
 
     Source: controller-runtime ``pkg/reconcile``, ``Request``; client-go ``tools/cache``, ``ObjectName``.
     """
 
     namespace: str | None = attrs.field(converter=_or_none)
-    """The object's namespace; None for a kind without."""
+    """The object's namespace; None for a cluster-scoped kind."""
     name: str
     """The object's name."""
 
@@ -37,17 +37,17 @@ class Request:
 
     @classmethod
     def parse(cls, key: str) -> Request:
-        """Make the request for a key, such as a lister's.
+        """Make the request for a key, for example one from a lister.
 
         Args:
             key: ``namespace/name`` or ``name``.
 
         Raises:
-            ValueError: It is neither.
+            ValueError: The key has another form.
         """
         namespace, slash, name = key.rpartition("/")
         if not name or "/" in namespace or (slash and not namespace):
-            raise ValueError(f"{key!r} is no key; it must be 'namespace/name' or 'name'")
+            raise ValueError(f"{key!r} is not a valid key; it must be 'namespace/name' or 'name'")
         return cls(namespace, name)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a reconcile says when it ends, beside plain return and plain errors."""
+"""The reconcile function, its results, and the errors that it may raise."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ._request import Request
 
 def _check_delay(_: object, __: object, after: float) -> None:
     if not 0 <= after < math.inf:
-        raise ValueError(f"the delay must be a finite number of seconds, 0 or more, not {after}")
+        raise ValueError(f"the delay must be a finite number of seconds, at least 0, not {after}")
 
 
 @final
 @attrs.frozen
 class RequeueAfter:
-    """Returned by a reconcile that succeeded and wants to look again.
+    """Returned by a reconcile that succeeded and is to be called again after a delay.
 
     Source: controller-runtime ``pkg/reconcile``, ``Result``.
 
@@ -29,21 +29,21 @@ class RequeueAfter:
     """
 
     after: float = attrs.field(validator=_check_delay)
-    """In how many seconds; 0 is as soon as a worker is free.  An event brings the request earlier."""
+    """The delay, seconds; 0 for as soon as a worker is free.  An event adds the request earlier."""
 
 
 Reconcile: TypeAlias = Callable[[Request], Awaitable[RequeueAfter | None]]
-"""Brings the world closer to what an object says; is given the object's name and reads the rest."""
+"""Brings the actual state of an object closer to the desired one; receives the object's name, and reads both states."""
 
 ReconcileResult: TypeAlias = Literal["success", "requeue_after", "error", "cancelled"]
-"""How a reconcile ended; the first three are the labels of controller-runtime's ``reconcile_total``."""
+"""The result of a reconcile; the first three are labels of controller-runtime's ``reconcile_total``."""
 
 
 class TerminalError(Exception):
-    """Raised by a reconcile that would fail again: it is logged, and the request is not tried again.
+    """Raised by a reconcile that would fail again: the error is logged, and the request is not retried.
 
-    The next event about the object brings it back.
-    When it comes in an ``ExceptionGroup``, all errors in there must be terminal.
+    The next event of the object adds the request again.
+    An ``ExceptionGroup`` is terminal if all errors in it are.
 
     Source: controller-runtime ``pkg/reconcile``, ``TerminalError``.
     """
@@ -54,14 +54,14 @@ class ReconcileDeadlineError(trio.TooSlowError):
 
 
 def without_cancelled(error: BaseException) -> BaseException | None:
-    """What an exception is about beside cancellation; None when it is about nothing else."""
+    """Return an exception without its cancellations; None when there is nothing else in it."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(trio.Cancelled)[1]
     return None if isinstance(error, trio.Cancelled) else error
 
 
 def is_terminal(error: Exception) -> bool:
-    """Whether trying again is of no use."""
+    """Whether a retry is useless."""
     if isinstance(error, ExceptionGroup):
         return all(is_terminal(each) for each in error.exceptions)
     return isinstance(error, TerminalError)

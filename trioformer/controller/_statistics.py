@@ -1,4 +1,4 @@
-"""What a controller says of itself: counts, what it waits for, and whom it tells as things happen."""
+"""Counts of a controller, and the observer of its reconciles."""
 
 from __future__ import annotations
 
@@ -12,86 +12,87 @@ from ._request import Request
 from ._results import ReconcileResult
 
 ControllerPhase: TypeAlias = Literal["not running", "waiting for handlers", "running", "stopping"]
-"""What a controller is doing."""
+"""The states of a controller."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ControllerStatistics:
-    """How a controller does, at one moment; the counts are those of all its runs."""
+    """The state of a controller at one moment; the counts are those of all its runs."""
 
     phase: ControllerPhase
-    """What it is doing."""
+    """The controller's state."""
     waiting_for: tuple[str, ...]
-    """While it waits for its handlers: what is missing, and why, in words."""
+    """While the controller waits for its handlers: descriptions of what is missing, and why."""
     workers: int
-    """How many reconciles may run at once."""
+    """How many reconciles may run at the same time."""
     active: int
-    """How many are running."""
+    """How many reconciles are running."""
     succeeded: int
-    """Reconciles that returned, nothing or a :class:`~trioformer.controller.RequeueAfter`."""
+    """Reconciles that returned None or a :class:`~trioformer.controller.RequeueAfter`."""
     requeued: int
-    """Those of them that returned one."""
+    """Those of them that returned a :class:`~trioformer.controller.RequeueAfter`."""
     failed: int
-    """Reconciles that raised, or ran late; the next three are among them."""
-    late: int
-    """Those that were cancelled by the reconcile deadline."""
+    """Reconciles that raised or timed out; they include the next three counts."""
+    timed_out: int
+    """Reconciles that were cancelled at the reconcile deadline."""
     terminal: int
-    """Those that raised a :class:`~trioformer.controller.TerminalError`."""
+    """Reconciles that raised a :class:`~trioformer.controller.TerminalError`."""
     dropped: int
-    """Those that were the last of as many as the controller tries."""
+    """Reconciles that failed after ``max_retries`` retries."""
     failing: int
-    """Requests whose last reconcile failed and that will be tried again."""
+    """Requests whose last reconcile failed and that will be retried."""
     queue: QueueStatistics | None
-    """How the queue does; None while the controller does not run."""
+    """The queue's statistics; None while the controller is not running."""
     handlers: tuple[HandlerStatistics, ...]
-    """How the handlers keep up, one for each informer that is watched; empty while the controller does not run."""
+    """The handlers' statistics, one for each watched informer; empty while the controller is not running."""
 
 
 class ControllerObserver(Protocol):
-    """Is told of every reconcile, for metrics; how the queue does is told to a queue's own observer.
+    """Receives the start and the result of every reconcile, for metrics; a queue's events go to a queue observer.
 
-    The calls come from the worker, so they must be quick.
+    The worker makes the calls, so they must be quick.
     They must not raise: an exception would end the controller's run.
 
-    The metrics of controller-runtime (``pkg/internal/controller/metrics``) come from these calls, all with the label
+    The metrics of controller-runtime (``pkg/internal/controller/metrics``) follow from these calls, all with the label
     ``controller``:
 
-    - ``controller_runtime_active_workers``: up with :meth:`began`, down with :meth:`ended`;
-    - ``controller_runtime_reconcile_total``: one more with each ``ended``, under the label ``result``;
-    - ``controller_runtime_reconcile_errors_total``: one more where ``result`` is ``"error"``;
-    - ``controller_runtime_terminal_reconcile_errors_total``: one more where ``is_terminal`` says so;
-    - ``controller_runtime_reconcile_timeouts_total``: one more where ``is_late`` says so;
-    - ``controller_runtime_reconcile_time_seconds``: a histogram of ``lasted``;
+    - ``controller_runtime_active_workers``: incremented by :meth:`began`, decremented by :meth:`ended`;
+    - ``controller_runtime_reconcile_total``: incremented by ``ended``, with the label ``result``;
+    - ``controller_runtime_reconcile_errors_total``: incremented if ``result`` is ``"error"``;
+    - ``controller_runtime_terminal_reconcile_errors_total``: incremented if ``is_terminal``;
+    - ``controller_runtime_reconcile_timeouts_total``: incremented if ``has_timed_out``;
+    - ``controller_runtime_reconcile_time_seconds``: a histogram of ``duration``;
     - ``controller_runtime_max_concurrent_reconciles``: the controller's ``workers``.
     """
 
     def began(self, request: Request) -> None:
-        """Note that a worker begins with a request."""
+        """Record that a worker begins to reconcile a request."""
         ...
 
     def ended(
-        self, request: Request, *, result: ReconcileResult, lasted: float, is_terminal: bool, is_late: bool
+        self, request: Request, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
     ) -> None:
-        """Note that it is done.
+        """Record the end of a reconcile.
 
         Args:
             request: The request.
-            result: How it went; ``"cancelled"`` if it was broken off by cancellation, or by what is no ``Exception``.
-            lasted: Seconds.
+            result: The result; ``"cancelled"`` after a cancellation, or an exception that is not an ``Exception``.
+            duration: Seconds.
             is_terminal: Whether the error was a :class:`~trioformer.controller.TerminalError`.
-            is_late: Whether the error was the reconcile deadline.
+            has_timed_out: Whether the reconcile was cancelled at the reconcile deadline.
         """
         ...
 
 
+@final
 @attrs.define(eq=False)
 class Counters:
-    """The counts, as they grow."""
+    """The counts of a controller."""
 
     succeeded: int = 0
     requeued: int = 0
     failed: int = 0
-    late: int = 0
+    timed_out: int = 0
     terminal: int = 0
     dropped: int = 0

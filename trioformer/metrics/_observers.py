@@ -92,7 +92,7 @@ class ReconcileCounts:
         self._active.inc()
 
     def ended(
-        self, request: Request, *, result: ReconcileResult, duration: float, is_terminal: bool, is_late: bool
+        self, request: Request, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
     ) -> None:
         """Count the result and duration of a reconcile."""
         self._active.dec()
@@ -102,7 +102,7 @@ class ReconcileCounts:
             self._errors.inc()
         if is_terminal:
             self._terminal.inc()
-        if is_late:
+        if has_timed_out:
             self._late.inc()
 
 

@@ -1,0 +1,44 @@
+"""The options of a controller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, final
+
+import attrs
+from attrs import validators
+
+from ..workqueue import QueueObserver, RateLimiter
+from ._request import Request
+from ._statistics import ControllerObserver
+
+DroppedHandler: TypeAlias = Callable[[Request, Exception], Awaitable[None]]
+"""Called with a request that is dropped after ``max_retries``, and with its last error."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ControllerOptions:
+    """How a controller works: the keyword arguments of :class:`Controller`, which has them as ``controller.options``.
+
+    Raises:
+        ValueError: A number is too small.
+    """
+
+    workers: int = attrs.field(default=1, validator=validators.ge(1))
+    """How many requests are reconciled at the same time."""
+    max_retries: int | None = attrs.field(default=None, validator=validators.optional(validators.ge(0)))
+    """How often in a row a failing request is retried before it is dropped; None for no limit.
+
+    client-go's controllers use 5."""
+    on_dropped: DroppedHandler | None = None
+    """Called when a request is dropped; an exception that it raises ends the run."""
+    reconcile_deadline: float = attrs.field(default=math.inf, validator=validators.gt(0))
+    """Seconds after which a reconcile is cancelled, which counts as a failure."""
+    limiter: RateLimiter[Request] | None = None
+    """Decides the delays of failed requests; None makes a new `default_controller_rate_limiter` for each run."""
+    observer: ControllerObserver | None = None
+    """Receives the start and the result of each reconcile."""
+    queue_observer: QueueObserver[Request] | None = None
+    """Receives what happens in the queue."""
