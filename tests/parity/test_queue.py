@@ -1,7 +1,7 @@
-"""What client-go asserts of its queue and its controller, as a handler sees it.
+"""What client-go asserts of its queue and its controller, as a handler receives it.
 
-The tests write to the informer's queue as its reflector does, without a checkpoint in between, so that all that is
-written is pending at once.  Against client-go's ``the_real_fifo_test.go``, ``delta_fifo_test.go``,
+The tests write to the informer's queue as its reflector does, without a checkpoint in between, so all writes are
+pending together.  Against client-go's ``the_real_fifo_test.go``, ``delta_fifo_test.go``,
 ``controller_test.go``.
 """
 
@@ -37,51 +37,51 @@ EXPIRED = ExpiredError("too old", code=410, reason="Expired")
 
 
 @attrs.define(eq=False)
-class Pipe:
-    """An informer whose reflector is silent after the first list, and a handler of it."""
+class QueueAndHandler:
+    """The queue of an informer whose reflector writes only the first list, and a handler of the informer."""
 
     informer: SharedInformer[Pod]
     recorder: Recorder
 
     @property
     def queue(self) -> DeltaFIFO[Pod]:
-        """What the reflector would write to."""
+        """The queue to which the reflector writes."""
         return self.informer._fifo
 
-    async def told(self) -> list[str]:
-        """What the handler was told since it was asked last, when all that is pending has been handled."""
+    async def notifications(self) -> list[str]:
+        """Wait until nothing is pending, and return what the handler received since the last call."""
         await trio.testing.wait_all_tasks_blocked()
         seen, self.recorder.seen = self.recorder.seen, []
         return seen
 
     def stored(self) -> list[str]:
-        """The store's content."""
+        """Return the objects in the store."""
         return [f"{obj.name}@{obj.resource_version}" for obj in self.informer.lister]
 
 
 @asynccontextmanager
-async def pipe(*known: Pod, resync_period: float = 0.0) -> AsyncIterator[Pipe]:
-    """An informer whose handler has been notified of what is known."""
+async def open_queue(*known: Pod, resync_period: float = 0.0) -> AsyncIterator[QueueAndHandler]:
+    """Run an informer whose first list has been processed by its handler."""
     informer = SharedInformer(ScriptedListWatch([listing(*known)]), resync_period=resync_period)
-    open_pipe = Pipe(informer, Recorder())
-    informer.add_event_handler(open_pipe.recorder)
+    opened = QueueAndHandler(informer, Recorder())
+    informer.add_event_handler(opened.recorder)
     async with trio.open_nursery() as nursery:
         await nursery.start(informer.run)
-        await open_pipe.told()
-        yield open_pipe
+        await opened.notifications()
+        yield opened
         nursery.cancel_scope.cancel()
 
 
-# --- what a list deletes ---
+# --- deletions by a list ---
 
 
-async def test_a_list_brings_back_an_object_whose_deletion_is_pending() -> None:
+async def test_a_list_adds_an_object_whose_deletion_is_pending() -> None:
     """client-go: TestRealFIFO_replaceWithDeleteDeltaIn, TestDeltaFIFO_replaceWithDeleteDeltaIn"""
-    async with pipe(pod("foo", 1)) as through:
-        through.queue.delete(pod("foo", 1))
-        through.queue.replace([pod("foo", 2)], "2")
-        assert await through.told() == ["-foo@1", "+foo@2"]
-        assert through.stored() == ["foo@2"]
+    async with open_queue(pod("foo", 1)) as opened:
+        opened.queue.delete(pod("foo", 1))
+        opened.queue.replace([pod("foo", 2)], "2")
+        assert await opened.notifications() == ["-foo@1", "+foo@2"]
+        assert opened.stored() == ["foo@2"]
 
 
 ONLY_IN_THE_QUEUE: dict[str, tuple[Callable[[DeltaFIFO[Pod]], object], list[str]]] = {
@@ -110,24 +110,24 @@ ONLY_IN_THE_QUEUE: dict[str, tuple[Callable[[DeltaFIFO[Pod]], object], list[str]
 }
 
 
-@pytest.mark.parametrize(("write", "told"), ONLY_IN_THE_QUEUE.values(), ids=ONLY_IN_THE_QUEUE)
-async def test_a_list_without_it_deletes_an_object_that_only_the_queue_knew_exactly_once(
-    write: Callable[[DeltaFIFO[Pod]], object], told: list[str]
+@pytest.mark.parametrize(("write", "expected"), ONLY_IN_THE_QUEUE.values(), ids=ONLY_IN_THE_QUEUE)
+async def test_a_list_deletes_an_object_that_is_only_in_the_queue_exactly_once(
+    write: Callable[[DeltaFIFO[Pod]], object], expected: list[str]
 ) -> None:
-    """Whatever was pending of it.
+    """With any pending changes of it.
 
     client-go: TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue
     client-go: TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue
     """
-    async with pipe() as through:
-        write(through.queue)
-        through.queue.replace([], "9")
-        assert await through.told() == told
-        assert through.stored() == []
+    async with open_queue() as opened:
+        write(opened.queue)
+        opened.queue.replace([], "9")
+        assert await opened.notifications() == expected
+        assert opened.stored() == []
 
 
 KNOWN = pod("foo", 5), pod("bar", 6), pod("baz", 7)
-LACKING: dict[str, tuple[Callable[[DeltaFIFO[Pod]], object], list[Pod], list[str]]] = {
+MISSING: dict[str, tuple[Callable[[DeltaFIFO[Pod]], object], list[Pod], list[str]]] = {
     "a deletion is pending": (
         lambda queue: queue.delete(pod("baz", 10)),
         [pod("foo", 5)],
@@ -151,66 +151,66 @@ LACKING: dict[str, tuple[Callable[[DeltaFIFO[Pod]], object], list[Pod], list[str
 }
 
 
-@pytest.mark.parametrize(("write", "listed", "told"), LACKING.values(), ids=LACKING)
-async def test_a_list_deletes_what_it_lacks_of_store_and_queue_in_the_newest_state(
-    write: Callable[[DeltaFIFO[Pod]], object], listed: list[Pod], told: list[str]
+@pytest.mark.parametrize(("write", "listed", "expected"), MISSING.values(), ids=MISSING)
+async def test_a_list_deletes_missing_objects_of_store_and_queue_in_their_last_state(
+    write: Callable[[DeltaFIFO[Pod]], object], listed: list[Pod], expected: list[str]
 ) -> None:
-    """What is stored keeps its place, and what comes anew is last; client-go promises no order of deletions.
+    """Stored objects keep their places, and new ones are last; client-go does not define the order of deletions.
 
     client-go: TestRealFIFO_ReplaceMakesDeletions, TestRealFIFO_ReplaceMakesDeletionsReplaced
     client-go: TestDeltaFIFO_ReplaceMakesDeletions, TestDeltaFIFO_ReplaceMakesDeletionsReplaced
     """
-    async with pipe(*KNOWN) as through:
-        write(through.queue)
-        through.queue.replace(listed, "200")
-        assert await through.told() == told
-        assert through.stored() == [f"{obj.name}@{obj.resource_version}" for obj in listed]
+    async with open_queue(*KNOWN) as opened:
+        write(opened.queue)
+        opened.queue.replace(listed, "200")
+        assert await opened.notifications() == expected
+        assert opened.stored() == [f"{obj.name}@{obj.resource_version}" for obj in listed]
 
 
 @pytest.mark.parametrize("is_applied_in_between", [True, False])
-async def test_of_two_lists_the_second_deletes_what_the_first_had_brought(is_applied_in_between: bool) -> None:
-    """In the state that handlers were told; a list that is still pending is not told at all.
+async def test_a_second_list_deletes_objects_of_the_first_one(is_applied_in_between: bool) -> None:
+    """In the state that handlers received; they do not receive a first list that is still pending.
 
     client-go: TestRealFIFO_ReplaceMakesDeletions
     """
-    told: list[str] = []
-    async with pipe(*KNOWN) as through:
-        through.queue.replace([pod("bar", 100), pod("foo", 5)], "100")
+    seen: list[str] = []
+    async with open_queue(*KNOWN) as opened:
+        opened.queue.replace([pod("bar", 100), pod("foo", 5)], "100")
         if is_applied_in_between:
-            told += await through.told()
-        through.queue.replace([pod("foo", 5)], "101")
-        told += await through.told()
-    assert told == (["-baz@7?", "bar@6→100", "-bar@100?"] if is_applied_in_between else ["-bar@6?", "-baz@7?"])
+            seen += await opened.notifications()
+        opened.queue.replace([pod("foo", 5)], "101")
+        seen += await opened.notifications()
+    assert seen == (["-baz@7?", "bar@6→100", "-bar@100?"] if is_applied_in_between else ["-bar@6?", "-baz@7?"])
 
 
 # --- the order of changes ---
 
 
-async def test_every_kind_of_change_reaches_the_handler_in_its_order() -> None:
-    """Deletions as well.
+async def test_changes_of_every_type_reach_the_handler_in_order() -> None:
+    """Deletions, too.
 
     client-go: TestRealFIFO_enqueueingNoLister, TestRealFIFO_enqueueingWithLister
     client-go: TestDeltaFIFO_enqueueingWithLister
     """
-    async with pipe(pod("foo", 5), pod("bar", 6), pod("baz", 7)) as through:
-        through.queue.add(pod("foo", 10))
-        through.queue.update(pod("bar", 15))
-        through.queue.add(pod("qux", 17))
-        through.queue.delete(pod("qux", 18))
-        through.queue.delete(pod("baz", 20))
-        assert await through.told() == ["foo@5→10", "bar@6→15", "+qux@17", "-qux@18", "-baz@20"]
-        assert len(through.queue) == 0
+    async with open_queue(pod("foo", 5), pod("bar", 6), pod("baz", 7)) as opened:
+        opened.queue.add(pod("foo", 10))
+        opened.queue.update(pod("bar", 15))
+        opened.queue.add(pod("qux", 17))
+        opened.queue.delete(pod("qux", 18))
+        opened.queue.delete(pod("baz", 20))
+        assert await opened.notifications() == ["foo@5→10", "bar@6→15", "+qux@17", "-qux@18", "-baz@20"]
+        assert len(opened.queue) == 0
 
 
-async def test_a_list_behind_an_addition_is_a_newer_state_of_it() -> None:
+async def test_an_object_that_was_added_before_a_list_is_updated_by_it() -> None:
     """client-go: TestRealFIFO_addReplace, TestDeltaFIFO_addReplace"""
-    async with pipe() as through:
-        through.queue.add(pod("foo", 10))
-        through.queue.replace([pod("foo", 15)], "15")
-        assert await through.told() == ["+foo@10", "foo@10→15"]
+    async with open_queue() as opened:
+        opened.queue.add(pod("foo", 10))
+        opened.queue.replace([pod("foo", 15)], "15")
+        assert await opened.notifications() == ["+foo@10", "foo@10→15"]
 
 
-async def test_an_object_that_changes_again_stays_in_its_place() -> None:
+async def test_an_object_that_changes_again_keeps_its_place() -> None:
     """client-go: TestRealFIFO_detectLineJumpers, TestDeltaFIFO_detectLineJumpers"""
     queue: DeltaFIFO[Pod] = DeltaFIFO()
     for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
@@ -233,7 +233,7 @@ def versions_of(batch: object) -> list[tuple[str, list[str]]]:
     ]
 
 
-async def test_what_two_writers_queue_comes_out_in_each_writers_order() -> None:
+async def test_changes_of_two_writers_are_popped_in_the_order_of_each_writer() -> None:
     """client-go: TestRealFIFO_basic, TestDeltaFIFO_basic"""
     queue: DeltaFIFO[Pod] = DeltaFIFO(max_pending=50)
     out: dict[str, list[int]] = {"a": [], "b": []}
@@ -253,7 +253,7 @@ async def test_what_two_writers_queue_comes_out_in_each_writers_order() -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(write_all)
-        with pytest.raises(trio.ClosedResourceError):  # noqa: PT012  # which pop raises it does not matter
+        with pytest.raises(trio.ClosedResourceError):  # noqa: PT012  # any pop may raise it
             while True:
                 for name, versions in versions_of(await queue.pop()):
                     out[name] += map(int, versions)
@@ -264,15 +264,15 @@ CHANGES = st.lists(st.sampled_from(["add", "update", "delete", "pop", "list", "r
 
 
 @given(CHANGES, st.randoms(use_true_random=False))
-def test_however_the_queue_is_cut_each_change_comes_once_and_in_order(steps: list[str], rng: random.Random) -> None:
-    """Until a list comes that says it all; and a list is a batch of its own.
+def test_with_pops_at_any_point_each_change_is_popped_once_and_in_order(steps: list[str], rng: random.Random) -> None:
+    """A list is a batch of its own.
 
     client-go: TestRealFIFO_PopMultipleDeltaInBatch
     """
-    trio.run(cut, steps, rng, clock=trio.testing.MockClock(autojump_threshold=0))
+    trio.run(write_and_pop, steps, rng, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-async def cut(steps: list[str], rng: random.Random) -> None:
+async def write_and_pop(steps: list[str], rng: random.Random) -> None:
     queue: DeltaFIFO[Pod] = DeltaFIFO()
     written: list[tuple[str, str]] = []
     out: list[tuple[str, str]] = []
@@ -292,12 +292,12 @@ async def cut(steps: list[str], rng: random.Random) -> None:
         elif step == "resync":
             queue.resync()
         elif step == "list":
-            if lists_of(written) == lists_of(out):  # one that is still pending would go, which is another test's
+            if lists_of(written) == lists_of(out):  # it would replace one that is pending; another test covers that
                 queue.replace([obj], str(number))
                 written.append((LIST, str(number)))
         else:
             {"add": queue.add, "update": queue.update, "delete": queue.delete}[step](obj)
-            if len(queue) > before:  # two deletions in a row are one
+            if len(queue) > before:  # two deletions in a row are merged
                 written.append((f"default/{obj.name}", str(number)))
     with trio.fail_after(10):
         while len(queue):
@@ -326,34 +326,34 @@ def between_lists(changes: list[tuple[str, str]]) -> list[dict[str, list[str]]]:
 # --- resyncs ---
 
 
-async def test_a_resync_repeats_what_is_there_once() -> None:
+async def test_a_resync_repeats_each_object_once() -> None:
     """client-go: TestRealFIFO_Resync, TestDeltaFIFO_Resync"""
-    async with pipe(pod("foo", 5), pod("bar", 6), resync_period=10) as through:
-        through.informer._processor.mark_due(trio.current_time() + 11)
-        through.queue.resync()
-        assert await through.told() == ["foo@5→5", "bar@6→6"]
+    async with open_queue(pod("foo", 5), pod("bar", 6), resync_period=10) as opened:
+        opened.informer._processor.mark_due(trio.current_time() + 11)
+        opened.queue.resync()
+        assert await opened.notifications() == ["foo@5→5", "bar@6→6"]
 
 
-async def test_a_resync_does_not_repeat_what_is_being_deleted() -> None:
+async def test_a_resync_does_not_repeat_an_object_whose_deletion_is_pending() -> None:
     """client-go: TestRealFIFO_ResyncNonExisting, TestDeltaFIFO_ResyncNonExisting"""
-    async with pipe(pod("foo", 5), pod("bar", 6), resync_period=10) as through:
-        through.informer._processor.mark_due(trio.current_time() + 11)
-        through.queue.delete(pod("foo", 10))
-        through.queue.resync()
-        assert await through.told() == ["-foo@10", "bar@6→6"]
+    async with open_queue(pod("foo", 5), pod("bar", 6), resync_period=10) as opened:
+        opened.informer._processor.mark_due(trio.current_time() + 11)
+        opened.queue.delete(pod("foo", 10))
+        opened.queue.resync()
+        assert await opened.notifications() == ["-foo@10", "bar@6→6"]
 
 
-async def test_a_resync_never_repeats_an_older_state_than_one_that_is_pending() -> None:
+async def test_a_resync_never_repeats_a_state_older_than_a_pending_one() -> None:
     """client-go: TestRealFIFO_UpdateResyncRace, TestDeltaFIFO_UpdateResyncRace"""
-    async with pipe(pod("foo", 5), resync_period=10) as through:
-        through.informer._processor.mark_due(trio.current_time() + 11)
-        through.queue.update(pod("foo", 6))
-        through.queue.resync()
-        through.queue.update(pod("foo", 7))
-        assert await through.told() == ["foo@5→6", "foo@6→6", "foo@6→7"]
+    async with open_queue(pod("foo", 5), resync_period=10) as opened:
+        opened.informer._processor.mark_due(trio.current_time() + 11)
+        opened.queue.update(pod("foo", 6))
+        opened.queue.resync()
+        opened.queue.update(pod("foo", 7))
+        assert await opened.notifications() == ["foo@5→6", "foo@6→6", "foo@6→7"]
 
 
-async def test_a_list_is_told_apart_from_a_resync() -> None:
+async def test_lists_and_resyncs_are_different_items() -> None:
     """client-go: TestDeltaFIFO_ReplaceDeltaType"""
     queue: DeltaFIFO[Pod] = DeltaFIFO()
     queue.replace([pod("foo", 5)], "5")
@@ -362,11 +362,11 @@ async def test_a_list_is_told_apart_from_a_resync() -> None:
     assert [type(await queue.pop()) for _ in range(3)] == [Replaced, Sync, Deltas]
 
 
-# --- synced ---
+# --- the first sync ---
 
 
-async def test_it_has_synced_when_the_whole_first_list_has_been_taken_in(nursery: trio.Nursery) -> None:
-    """Neither before nor while it is pending, and never half of it.
+async def test_an_informer_has_synced_when_its_whole_first_list_is_applied(nursery: trio.Nursery) -> None:
+    """Not while the list is pending, and never after a part of it.
 
     client-go: TestRealFIFO_HasSynced, TestDeltaFIFO_HasSynced, TestRealFIFO_ReplaceAtomicPop
     """
@@ -374,23 +374,25 @@ async def test_it_has_synced_when_the_whole_first_list_has_been_taken_in(nursery
     informer = SharedInformer(ScriptedListWatch([listing(*many, version=3_000)]))
     states: dict[tuple[bool, int], int] = {}
 
-    async def look() -> None:
+    async def observe() -> None:
         while True:
             state = informer.has_synced, informer.statistics().objects
             states[state] = states.get(state, 0) + 1
             await trio.lowlevel.checkpoint()
 
-    nursery.start_soon(look)
+    nursery.start_soon(observe)
     nursery.start_soon(informer.run)
     await informer.wait_until_synced()
     await trio.lowlevel.checkpoint()
     assert list(states) == [(False, 0), (True, 3_000)]
-    assert states[False, 0] > 3, "looked at while it was being applied"
+    assert states[False, 0] > 3, "the list was being applied"
     assert informer.lister.resource_version == "3000"
     nursery.cancel_scope.cancel()
 
 
-async def test_an_empty_list_has_synced_as_well(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_informer_has_synced_after_an_empty_list(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
     """client-go: TestRealFIFO_HasSynced, TestDeltaFIFO_HasSynced"""
     informer = SharedInformer(ScriptedListWatch([listing()]))
     registration = informer.add_event_handler(Recorder())
@@ -399,7 +401,7 @@ async def test_an_empty_list_has_synced_as_well(nursery: trio.Nursery, autojump_
     await registration.wait_until_synced()
 
 
-# --- what a list tells ---
+# --- notifications of a list ---
 
 HISTORIES: dict[str, tuple[list[Pod], list[Pod], str, list[str]]] = {
     "an addition": ([], [pod("a", 1)], "1", ["+a@1 of 1"]),
@@ -415,8 +417,8 @@ HISTORIES: dict[str, tuple[list[Pod], list[Pod], str, list[str]]] = {
 
 
 @attrs.define(eq=False)
-class Looker(Recorder):
-    """Looks into the store whenever it is told something."""
+class StoreReader(Recorder):
+    """Records the store's content with every notification."""
 
     informer: SharedInformer[Pod] | None = None
     stores: list[dict[str, str]] = attrs.field(factory=list)
@@ -428,21 +430,21 @@ class Looker(Recorder):
         self.stores.append({obj.name: obj.resource_version for obj in lister})
 
 
-@pytest.mark.parametrize(("known", "listed", "version", "told"), HISTORIES.values(), ids=HISTORIES)
-async def test_a_list_tells_deletions_first_then_the_rest_in_its_order_and_the_store_is_complete(
-    known: list[Pod], listed: list[Pod], version: str, told: list[str]
+@pytest.mark.parametrize(("known", "listed", "version", "expected"), HISTORIES.values(), ids=HISTORIES)
+async def test_a_list_notifies_of_deletions_first_and_the_store_is_complete_then(
+    known: list[Pod], listed: list[Pod], version: str, expected: list[str]
 ) -> None:
     """client-go: TestReplaceEvents"""
-    async with pipe(*known) as through:
-        looker = Looker(informer=through.informer)
-        through.informer.add_event_handler(looker)
-        await through.told()
-        looker.seen, looker.stores = [], []
-        through.queue.replace(listed, version)
-        await through.told()
-        assert looker.seen == told
-        assert all(each == {obj.name: obj.resource_version for obj in listed} for each in looker.stores)
-        assert through.informer.lister.resource_version == version
+    async with open_queue(*known) as opened:
+        reader = StoreReader(informer=opened.informer)
+        opened.informer.add_event_handler(reader)
+        await opened.notifications()
+        reader.seen, reader.stores = [], []
+        opened.queue.replace(listed, version)
+        await opened.notifications()
+        assert reader.seen == expected
+        assert all(each == {obj.name: obj.resource_version for obj in listed} for each in reader.stores)
+        assert opened.informer.lister.resource_version == version
 
 
 async def test_only_objects_of_the_first_list_are_initial(
@@ -461,7 +463,7 @@ async def test_only_objects_of_the_first_list_are_initial(
 async def test_the_stores_version_follows_events_bookmarks_and_lists(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Each is there when the handler is told.
+    """The store has each version when the handler receives the change.
 
     client-go: TestStoreResourceVersion
     """
@@ -479,8 +481,8 @@ async def test_the_stores_version_follows_events_bookmarks_and_lists(
     informer = SharedInformer(
         ScriptedListWatch([listing(pod("a", 2), version=3), listing(pod("b", 11), version=20)], [[*events]])
     )
-    looker = Looker(informer=informer)
-    informer.add_event_handler(looker)
+    reader = StoreReader(informer=informer)
+    informer.add_event_handler(reader)
     await nursery.start(informer.run)
     versions = [informer.lister.resource_version]
     for _ in range(4):
@@ -490,4 +492,4 @@ async def test_the_stores_version_follows_events_bookmarks_and_lists(
     await trio.sleep(30)
     assert versions == ["3", "5", "6", "9", "11"]
     assert informer.lister.resource_version == "20"
-    assert looker.seen == ["+a@2* of 3", "a@2→5 of 5", "-a@6 of 6", "+b@11 of 11"]
+    assert reader.seen == ["+a@2* of 3", "a@2→5 of 5", "-a@6 of 6", "+b@11 of 11"]

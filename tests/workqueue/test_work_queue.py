@@ -223,7 +223,7 @@ async def test_the_queue_keeps_no_reference_to_a_key_that_is_done() -> None:
 
     queue = RateLimitingQueue[Key]()
     key = Key()
-    gone = weakref.ref(key)
+    reference = weakref.ref(key)
     queue.add(key)
     queue.add_after(key, 5)
     async with queue.take() as got:
@@ -232,7 +232,7 @@ async def test_the_queue_keeps_no_reference_to_a_key_that_is_done() -> None:
         queue.forget(got)
     del key, got
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 CALLS = 13
@@ -520,9 +520,9 @@ async def test_an_error_of_the_work_is_in_no_reference_cycle() -> None:
     try:
         with pytest.raises(BadError) as caught:
             await queue._work(handle)
-        gone = weakref.ref(caught.value)
+        reference = weakref.ref(caught.value)
         del caught
-        assert gone() is None
+        assert reference() is None
     finally:
         gc.enable()
 

@@ -3,8 +3,8 @@
 Events arrive in any number and any order, work is slow, and two workers must never process one key at the same time.
 client-go (``util/workqueue``) solves this with few states, which are the same here.  A key is *pending* from the time
 it is added until a worker takes it.  A pending key that no worker has is *ready*: it has a place in the order.  A
-pending key that a worker has becomes ready when that worker is done.  So a key is ready at most once, has one worker at
-most, and is always processed once more after it was added, however often that was.
+pending key that a worker has becomes ready when that worker is done.  So a key is ready at most once, has at most one
+worker, and is always processed after it was last added, however often it was added.
 
 client-go uses goroutines where this queue uses no task:
 
@@ -453,7 +453,7 @@ class WorkQueue(Generic[K]):
         A worker must not call this inside the block of a take, for which it would wait.
 
         Returns:
-            The keys that will not be processed: those that were delayed, and those whose work did not finish.
+            The keys that will not be processed, since they were delayed or their work did not finish.
 
         Cancellation: the queue stays shut down; the workers continue.
         """
