@@ -1,6 +1,6 @@
-"""ASGI applications on a real socket, by hypercorn's trio worker.
+"""ASGI applications on a real socket, served by hypercorn's trio worker.
 
-Importing this room needs hypercorn, so whoever does says which extra has it.
+Importing this module needs hypercorn; the importing package's error names the extra that installs it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ KEEP_ALIVE = 90.0
 
 
 async def open_listener(bind: str, *, stalled_after: float | None = None) -> socket.socket:
-    """Listen on ``host:port``: here, where an address that is taken is an error and not a group of groups.
+    """Listen on ``host:port``, outside of hypercorn's nurseries, which would wrap an ``OSError`` in groups.
 
     Args:
-        bind: ``host:port``; port 0 is any free one.
-        stalled_after: Seconds after which the system breaks a connection whose other end does not read; None for never.
-            Hypercorn shields the sending of bytes, so nothing else ends that.
+        bind: ``host:port``; port 0 selects a free one.
+        stalled_after: Seconds after which the system closes a connection whose peer does not read; None for never.
+            Hypercorn shields the sending of bytes, so nothing else ends it.
     """
     host, colon, port = bind.rpartition(":")
     if not (colon and host and port.isascii() and port.isdecimal() and int(port) < 65_536):
@@ -32,7 +32,7 @@ async def open_listener(bind: str, *, stalled_after: float | None = None) -> soc
     try:
         found = await trio.socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except UnicodeError as exc:  # a label that is too long or empty
-        raise ValueError(f"cannot listen on {bind!r}: {host!r} is no host name") from exc
+        raise ValueError(f"cannot listen on {bind!r}: {host!r} is not a host name") from exc
     family, kind, protocol, _, address = found[0]
     listener = socket.socket(family, kind, protocol)
     try:
@@ -48,19 +48,19 @@ async def open_listener(bind: str, *, stalled_after: float | None = None) -> soc
 
 
 def url_of(listener: socket.socket) -> str:
-    """Return the URL that a listening socket is reached at."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _error_log() -> logging.Logger:
-    """Return hypercorn's own logger, which goes where the program's logs go.
+    """Return hypercorn's logger without a handler, so that its records go to the program's handlers.
 
-    Left to itself, hypercorn adds a handler of its own, and all is printed twice.
+    By default hypercorn adds a handler, and each record is printed twice.
     """
     logger = logging.getLogger("hypercorn.error")
     if logger.level == logging.NOTSET:
-        logger.setLevel(logging.WARNING)  # below that it says where it listens, as we do
+        logger.setLevel(logging.WARNING)  # INFO repeats the address, which the callers log
     return logger
 
 
@@ -71,9 +71,9 @@ async def serve_app(
     access_log: logging.Logger | None = None,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve an ASGI application on a listening socket, which is closed in the end, until cancelled.
+    """Serve an ASGI application on a listening socket until cancelled, then close the socket.
 
-    Cancellation ends requests at once; all but the sending of bytes, see :func:`open_listener`.
+    Cancellation ends requests immediately, except for the sending of bytes; see :func:`open_listener`.
     """
     url = url_of(listener)
     config = hypercorn.config.Config()

@@ -56,9 +56,9 @@ async def managing(client: Client, settings: Settings) -> AsyncIterator[None]:
     async def start(kind: Callable[..., Worker], context: ManagerContext) -> Worker:
         return kind(context, lambda: settings, nowhere)
 
-    starters = {name: partial(start, kind) for name, kind in WORKERS.items()}
+    initializers = {name: partial(start, kind) for name, kind in WORKERS.items()}
     async with trio.open_nursery() as nursery:
-        await nursery.start(partial(run_controllers, client, starters, stop=stop))
+        await nursery.start(partial(run_controllers, client, initializers, stop=stop))
         yield
         stop.set()
     os.close(nowhere)
@@ -221,7 +221,7 @@ async def test_a_replica_waits_until_the_leader_has_ended_and_a_changed_configur
             async with running(*command, "--identity", "b") as second:
                 await wait_for(second, ": held by 'a'; 'b' waits")
                 config.write_text("namespace_labels: {colour: green}")
-                await wait_for(first, "read again")
+                await wait_for(first, "reloaded")
                 server.create(namespace("new"))
                 await wait_for(first, "namespace-labeller: patched new")
                 first.process.terminate()
@@ -238,7 +238,7 @@ async def test_a_replica_waits_until_the_leader_has_ended_and_a_changed_configur
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ("--controllers pod-cleaner", "no controller named 'pod-cleaner'"),
+        ("--controllers pod-cleaner", "unknown controller 'pod-cleaner'"),
         ("--lease-duration 5", "lease_duration must be longer than renew_deadline"),
         ("--embedded --kubeconfig x", "not allowed with argument --embedded"),
     ],

@@ -1,6 +1,6 @@
-"""A configuration file that is read again when it changes: by editors, by ``echo >``, and as a mounted ConfigMap.
+"""A configuration file that is reloaded when it changes: by editors, by ``echo >``, and as a mounted ConfigMap.
 
-Real files and real time: that is what watching is about.
+These tests use real files and real time, because watchfiles does.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ async def followed(path: Path) -> AsyncIterator[FollowedFile[Any]]:
 
 
 def put(path: Path, value: object) -> None:
-    """Write a file as careful editors do: another one, renamed."""
+    """Write a file as many editors do: write another file, and rename it."""
     other = path.with_name(f".{path.name}.new")
     other.write_text(json.dumps(value))
     other.rename(path)
 
 
-async def test_a_file_that_is_replaced_is_read_again(tmp_path: Path) -> None:
+async def test_a_replaced_file_is_reloaded(tmp_path: Path) -> None:
     path = tmp_path / "config"
     put(path, [1])
     async with followed(path) as file:
@@ -52,8 +52,8 @@ async def test_a_file_that_is_replaced_is_read_again(tmp_path: Path) -> None:
             assert value == file.value == [number]
 
 
-@pytest.mark.parametrize("name", ["config", "config~", ".#config"])  # whatever it is named
-async def test_a_file_that_is_written_in_place_is_read_again(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["config", "config~", ".#config"])  # any name is watched
+async def test_a_file_written_in_place_is_reloaded(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("[1]")
     async with followed(path) as file:
@@ -64,8 +64,8 @@ async def test_a_file_that_is_written_in_place_is_read_again(tmp_path: Path, nam
             assert value == [number]
 
 
-async def test_a_config_map_that_is_swapped_is_read_again(tmp_path: Path) -> None:
-    # As the kubelet has it: config → ..data/config, ..data → ..1
+async def test_a_swapped_config_map_is_reloaded(tmp_path: Path) -> None:
+    # As the kubelet mounts it: config → ..data/config, ..data → ..1
     (tmp_path / "config").symlink_to("..data/config")
     for number in (1, 2, 3):
         directory = tmp_path / f"..{number}"
@@ -82,14 +82,14 @@ async def test_a_config_map_that_is_swapped_is_read_again(tmp_path: Path) -> Non
             assert value == [number]
 
 
-async def test_a_change_before_the_watch_has_begun_is_found(tmp_path: Path) -> None:
+async def test_a_change_before_the_watch_has_started_is_found(tmp_path: Path) -> None:
     path = tmp_path / "config"
     put(path, [1])
     async with trio.open_nursery() as nursery:
 
         def parse(text: str) -> object:
             if text == "[1]":
-                put(path, [2])  # while the first look is still going on
+                put(path, [2])  # during the first read
             return json.loads(text)
 
         file = follow_file(path, parse)
@@ -101,57 +101,57 @@ async def test_a_change_before_the_watch_has_begun_is_found(tmp_path: Path) -> N
         nursery.cancel_scope.cancel()
 
 
-async def test_a_file_that_is_no_good_leaves_the_last_good_value_with_one_line_for_each_reason(
+async def test_an_invalid_file_keeps_the_last_valid_value_and_logs_each_reason_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.manager")
     path = tmp_path / "config"
     put(path, [1])
-    send, looks = trio.open_memory_channel[str](10)
+    send, parsed = trio.open_memory_channel[str](10)
 
     def parse(text: str) -> object:
         send.send_nowait(text)
         return json.loads(text)
 
-    line_for = f"{path}: the last good value is kept: JSONDecodeError: "
-    with trio.fail_after(30), send, looks:
+    prefix = f"{path}: not reloaded, keeping the last valid value: JSONDecodeError: "
+    with trio.fail_after(30), send, parsed:
         async with trio.open_nursery() as nursery:
             file = follow_file(path, parse)
             await nursery.start(file.run)
             first = file.value
-            assert await looks.receive() == "[1]"
-            put(tmp_path / "another", [5])  # a look that finds the same
+            assert await parsed.receive() == "[1]"
+            put(tmp_path / "another", [5])  # causes a reload without a change
             path.write_text("{\n")
-            assert await looks.receive() == "{\n"
-            put(tmp_path / "another", [6])  # the same trouble: no further line
-            assert await looks.receive() == "{\n"
+            assert await parsed.receive() == "{\n"
+            put(tmp_path / "another", [6])  # the same reason is not logged again
+            assert await parsed.receive() == "{\n"
             path.write_text("nonsense")
-            assert await looks.receive() == "nonsense"
+            assert await parsed.receive() == "nonsense"
             assert file.value is first
             put(path, [2])
-            assert await looks.receive() == "[2]"
+            assert await parsed.receive() == "[2]"
             assert await file.changed(first) == [2]
-            path.write_text("nonsense")  # trouble anew
-            assert await looks.receive() == "nonsense"
+            path.write_text("nonsense")  # logged again after a valid text
+            assert await parsed.receive() == "nonsense"
             nursery.cancel_scope.cancel()
     seen = errors_of(caplog)
     assert len(seen) == 3
-    assert all(line.startswith(line_for) and "\n" not in line for line in seen)
-    assert sum(record.getMessage() == f"{path}: read again" for record in caplog.records) == 1
+    assert all(line.startswith(prefix) and "\n" not in line for line in seen)
+    assert sum(record.getMessage() == f"{path}: reloaded" for record in caplog.records) == 1
 
 
 def parse_and_quote(text: str) -> object:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as exc:
-        raise ValueError(f"this is no configuration: {exc}") from exc
+        raise ValueError(f"invalid configuration: {exc}") from exc
 
 
 def parse_numbers(text: str) -> object:
     try:
         return [int(each) for each in yaml.safe_load(text)]
     except ValueError as exc:
-        raise ValueError(f"these are no numbers\n{exc}") from exc
+        raise ValueError(f"invalid numbers\n{exc}") from exc
 
 
 @pytest.mark.parametrize(
@@ -160,76 +160,74 @@ def parse_numbers(text: str) -> object:
         (yaml.safe_load, "token: s3cret: x\n", "ScannerError: mapping values are not allowed here (line 1, column 14)"),
         (yaml.safe_load, 'ok: 1\ntoken: "s3cret', "ScannerError: found unexpected end of stream (line 2, column 15)"),
         (parse_and_quote, "token: s3cret: x\n", "ValueError: mapping values are not allowed here (line 1, column 14)"),
-        (parse_numbers, "[s3cret]", "ValueError: these are no numbers"),
+        (parse_numbers, "[s3cret]", "ValueError: invalid numbers"),
     ],
 )
-async def test_what_a_broken_file_says_is_not_told(
+async def test_the_content_of_an_invalid_file_is_not_logged(
     parse: Callable[[str], object], text: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "config"
     path.write_text("[1]")
-    looked = trio.Event()
+    has_parsed = trio.Event()
 
-    def look(text: str) -> object:
+    def parse_and_notify(text: str) -> object:
         if "s3cret" in text:
-            looked.set()
+            has_parsed.set()
         return parse(text)
 
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
-            file = follow_file(path, look)
+            file = follow_file(path, parse_and_notify)
             await nursery.start(file.run)
             other = tmp_path / "other"
             other.write_text(text)
             other.rename(path)
-            await looked.wait()
+            await has_parsed.wait()
             nursery.cancel_scope.cancel()
-    assert errors_of(caplog) == [f"{path}: the last good value is kept: {reason}"]
+    assert errors_of(caplog) == [f"{path}: not reloaded, keeping the last valid value: {reason}"]
     assert repr(file) == f"<FollowedFile '{path}': {reason}>"
 
 
-async def test_a_file_that_is_written_again_with_the_same_text_keeps_its_value(tmp_path: Path) -> None:
+async def test_a_file_rewritten_with_the_same_text_keeps_its_value(tmp_path: Path) -> None:
     path = tmp_path / "config"
     put(path, [1])
     async with followed(path) as file:
         first = file.value
         put(path, [1])
-        await trio.testing.wait_all_tasks_blocked(0.3)  # the thread has seen it by then, in all likelihood
+        await trio.testing.wait_all_tasks_blocked(0.3)  # long enough for the thread to notice the event
         assert file.value is first
 
 
-async def test_a_file_that_is_gone_for_a_while_leaves_its_value(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    told = trio.Event()
+async def test_a_temporarily_missing_file_keeps_its_value(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    has_logged = trio.Event()
 
-    class Listener(logging.Handler):
+    class NotifyingHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            told.set()
+            has_logged.set()
 
-    logger, listener = logging.getLogger("trioformer.manager"), Listener(logging.ERROR)
-    logger.addHandler(listener)
+    logger, handler = logging.getLogger("trioformer.manager"), NotifyingHandler(logging.ERROR)
+    logger.addHandler(handler)
     path = tmp_path / "config"
     put(path, [1])
     async with followed(path) as file:
         first = file.value
         path.unlink()
-        await told.wait()
-        logger.removeHandler(listener)
+        await has_logged.wait()
+        logger.removeHandler(handler)
         assert file.value is first
         put(path, [2])
         assert await file.changed(first) == [2]
     assert [line.split(": ")[2] for line in errors_of(caplog)] == ["FileNotFoundError"]
 
 
-async def test_a_file_that_cannot_be_read_in_the_beginning_is_an_error(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_at_the_start_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="config"):
         await follow_file(tmp_path / "config", json.loads).run()
     with pytest.raises(FileNotFoundError, match="config"):
         await follow_file(tmp_path / "nowhere" / "config", json.loads).run()
 
 
-async def test_a_file_that_does_not_parse_in_the_beginning_is_an_error_that_names_it(tmp_path: Path) -> None:
+async def test_a_file_that_does_not_parse_at_the_start_raises_an_error_that_names_it(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("nonsense")
     file = follow_file(path, json.loads)
@@ -237,11 +235,11 @@ async def test_a_file_that_does_not_parse_in_the_beginning_is_an_error_that_name
         await file.run()
     assert caught.value.__notes__ == [f"in {path}"]
     assert repr(file) == f"<FollowedFile '{path}'>"
-    with pytest.raises(RuntimeError, match="was not read yet"):
+    with pytest.raises(RuntimeError, match="has not been read yet"):
         file.value  # noqa: B018
 
 
-async def test_changed_waits_for_another_value_than_the_one_that_was_seen(tmp_path: Path) -> None:
+async def test_changed_waits_for_a_value_other_than_the_given_one(tmp_path: Path) -> None:
     path = tmp_path / "config"
     put(path, [1])
     async with followed(path) as file:
@@ -249,7 +247,7 @@ async def test_changed_waits_for_another_value_than_the_one_that_was_seen(tmp_pa
         put(path, [2])
         second = await file.changed(first)
         with trio.testing.assert_checkpoints():
-            assert await file.changed(first) is second  # who was busy hears of it late
+            assert await file.changed(first) is second  # returns the latest value immediately
         with trio.move_on_after(0):
             await file.changed(second)
         put(path, [2])
@@ -257,7 +255,7 @@ async def test_changed_waits_for_another_value_than_the_one_that_was_seen(tmp_pa
         assert await file.changed(second) == [3]
 
 
-async def test_a_file_is_followed_once_at_a_time_and_again_after_that(tmp_path: Path) -> None:
+async def test_a_file_cannot_be_followed_twice_at_the_same_time_but_again_later(tmp_path: Path) -> None:
     path = tmp_path / "config"
     put(path, [1])
     async with followed(path) as file:
@@ -270,13 +268,13 @@ async def test_a_file_is_followed_once_at_a_time_and_again_after_that(tmp_path: 
         nursery.cancel_scope.cancel()
 
 
-async def test_cancellation_takes_effect_at_once_and_leaves_no_thread(
+async def test_cancellation_takes_effect_promptly_and_leaves_no_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
 ) -> None:
     """The thread asks every 50 ms whether it is to stop, and ends when it is told so; no task waits for a time."""
     awatch, answers = watchfiles.awatch, list[bool]()
 
-    def overheard(*arguments: Any, stop_event: Any, **options: Any) -> AsyncGenerator[object, None]:
+    def recorded(*arguments: Any, stop_event: Any, **options: Any) -> AsyncGenerator[object, None]:
         class Flag:
             set = stop_event.set
 
@@ -286,7 +284,7 @@ async def test_cancellation_takes_effect_at_once_and_leaves_no_thread(
 
         return awatch(*arguments, stop_event=Flag(), **options)  # type: ignore[arg-type]  # all that is asked of one
 
-    monkeypatch.setattr(watchfiles, "awatch", overheard)
+    monkeypatch.setattr(watchfiles, "awatch", recorded)
     path = tmp_path / "config"
     put(path, [1])
     threads = trio.to_thread.current_default_thread_limiter().borrowed_tokens
@@ -303,9 +301,7 @@ async def test_cancellation_takes_effect_at_once_and_leaves_no_thread(
     assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == threads
 
 
-async def test_without_watchfiles_one_line_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_watchfiles_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(ModuleNotFoundError) as caught:
         await follow_file(tmp_path / "config", json.loads).run()

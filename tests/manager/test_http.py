@@ -1,4 +1,4 @@
-"""What a manager tells over HTTP: health, readiness and metrics, on real sockets."""
+"""HTTP endpoints of a manager: health, readiness and metrics, on real sockets."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ import trio.testing
 
 from tests.support.controllers import Reconcile, errors_of
 from tests.support.lease_candidates import NAME, NAMESPACE, create_lease
-from tests.support.managers import Worker, starting
+from tests.support.managers import Worker, initializing
 from tests.support.processes import result_of
 from tests.support.raw_requests import pod
 from trioformer import Client, SharedInformerFactory, _serving
 from trioformer.controller import Controller
 from trioformer.manager import ControllerInitializer, LeaderElection, ManagerContext, run_controllers
 from trioformer.manager import _http as manager_http
-from trioformer.manager._health import Check, Page, page_of
+from trioformer.manager._health import HealthCheck, Response, health_response
 from trioformer.metrics import Metrics
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
@@ -35,23 +35,25 @@ PLAIN = "text/plain; charset=utf-8"
 
 @attrs.define(eq=False)
 class Running:
-    """A manager that runs, and how it is asked."""
+    """A running manager, and an HTTP client for it."""
 
     http: httpx.AsyncClient
     stop: trio.Event
 
     async def get(self, path: str) -> tuple[int, str]:
-        answer = await self.http.get(path)
-        return answer.status_code, answer.text
+        response = await self.http.get(path)
+        return response.status_code, response.text
 
 
 @asynccontextmanager
-async def running(client: Client, starters: dict[str, ControllerInitializer], **options: Any) -> AsyncIterator[Running]:
-    """Run a manager beside the block; the block has to stop it, or is its end."""
+async def running(
+    client: Client, initializers: dict[str, ControllerInitializer], **options: Any
+) -> AsyncIterator[Running]:
+    """Run a manager during the block, and cancel it at the end if the block has not stopped it."""
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             stop = trio.Event()
-            run = partial(run_controllers, client, starters, http="127.0.0.1:0", stop=stop, **options)
+            run = partial(run_controllers, client, initializers, http="127.0.0.1:0", stop=stop, **options)
             url = await nursery.start(run)
             assert url.startswith("http://127.0.0.1:")
             async with httpx.AsyncClient(base_url=url) as http:
@@ -59,38 +61,38 @@ async def running(client: Client, starters: dict[str, ControllerInitializer], **
             nursery.cancel_scope.cancel()
 
 
-# --- the pages, without sockets ---
+# --- responses, without sockets ---
 
 
-def check(path: str, *, is_verbose: bool = False, excluded: tuple[str, ...] = (), **reasons: str) -> Page:
-    def checker(reason: str) -> Check:
+def check(path: str, *, is_verbose: bool = False, excluded: tuple[str, ...] = (), **reasons: str) -> Response:
+    def checker(reason: str) -> HealthCheck:
         return lambda: reason
 
     checks = {name: checker(reason) for name, reason in reasons.items()}
-    return page_of(path, checks, is_verbose=is_verbose, excluded=excluded)
+    return health_response(path, checks, is_verbose=is_verbose, excluded=excluded)
 
 
-def test_health_is_told_as_kubernetes_tells_it(caplog: pytest.LogCaptureFixture) -> None:
-    """The answers of ``handleRootHealth`` and ``adaptCheckToHandler``, byte for byte (``healthz_test.go``)."""
+def test_health_responses_are_those_of_kubernetes(caplog: pytest.LogCaptureFixture) -> None:
+    """The responses of ``handleRootHealth`` and ``adaptCheckToHandler``, byte for byte (``healthz_test.go``)."""
     caplog.set_level(logging.INFO, "trioformer.manager")
-    assert check("/healthz", ping="") == Page(200, b"ok")
-    assert check("/healthz", ping="", is_verbose=True) == Page(200, b"[+]ping ok\nhealthz check passed\n")
-    assert check("/readyz", ping="", bad="it will fail", worse="as well") == Page(
+    assert check("/healthz", ping="") == Response(200, b"ok")
+    assert check("/healthz", ping="", is_verbose=True) == Response(200, b"[+]ping ok\nhealthz check passed\n")
+    assert check("/readyz", ping="", bad="it will fail", worse="as well") == Response(
         500,
         b"[+]ping ok\n[-]bad failed: reason withheld\n[-]worse failed: reason withheld\nreadyz check failed\n",
     )
     assert [record.getMessage() for record in caplog.records] == [
         "readyz check failed: bad: it will fail; worse: as well"
     ]
-    assert check("/healthz", ping="", bad="it will fail", excluded=("bad",)) == Page(200, b"ok")
-    assert check("/healthz", ping="", bad="no", excluded=("bad", "x", "y"), is_verbose=True) == Page(
+    assert check("/healthz", ping="", bad="it will fail", excluded=("bad",)) == Response(200, b"ok")
+    assert check("/healthz", ping="", bad="no", excluded=("bad", "x", "y"), is_verbose=True) == Response(
         200,
         b"[+]ping ok\n[+]bad excluded: ok\n"
         b'warn: some health checks cannot be excluded: no matches for "x","y"\n'
         b"healthz check passed\n",
     )
-    assert check("/healthz/ping", ping="") == Page(200, b"ok")
-    assert check("/healthz/bad", bad="it will fail") == Page(500, b"internal server error: it will fail\n")
+    assert check("/healthz/ping", ping="") == Response(200, b"ok")
+    assert check("/healthz/bad", bad="it will fail") == Response(500, b"internal server error: it will fail\n")
     assert check("/healthz/other", ping="").code == 404
     assert check("/healthz/", ping="").code == 404
 
@@ -98,13 +100,13 @@ def test_health_is_told_as_kubernetes_tells_it(caplog: pytest.LogCaptureFixture)
 # --- over HTTP ---
 
 
-async def test_a_manager_at_work_is_healthy_and_ready(api_server: APIServer, client: Client) -> None:
-    async with running(client, starting(Worker("works", []))) as manager:
-        answer = await manager.http.get("/healthz")
-        assert (answer.status_code, answer.text) == (200, "ok")
-        assert answer.headers["content-type"] == PLAIN
-        assert answer.headers["content-length"] == "2"
-        assert "server" not in answer.headers
+async def test_a_running_manager_is_healthy_and_ready(api_server: APIServer, client: Client) -> None:
+    async with running(client, initializing(Worker("works", []))) as manager:
+        response = await manager.http.get("/healthz")
+        assert (response.status_code, response.text) == (200, "ok")
+        assert response.headers["content-type"] == PLAIN
+        assert response.headers["content-length"] == "2"
+        assert "server" not in response.headers
         assert await manager.get("/healthz?verbose") == (200, "[+]ping ok\n[+]works ok\nhealthz check passed\n")
         assert await manager.get("/healthz/works") == (200, "ok")
         assert await manager.get("/readyz") == (200, "ok")
@@ -119,14 +121,14 @@ async def test_a_manager_at_work_is_healthy_and_ready(api_server: APIServer, cli
         assert (await manager.http.post("/healthz")).status_code == 405
 
 
-async def test_it_answers_before_anything_has_begun_and_is_ready_when_caches_are_filled(
+async def test_http_is_served_first_and_the_manager_is_ready_when_caches_are_synced(
     api_server: APIServer, client: Client, mock_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The clock stands still, so a backoff lasts for as long as the test likes."""
     api_server.fail_next(1, resource="pods", status=500)
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod)
-    starters = starting(Worker("works", []))
+    initializers = initializing(Worker("works", []))
     send, urls = trio.open_memory_channel[str](1)
 
     class Listener(logging.Handler):
@@ -137,7 +139,7 @@ async def test_it_answers_before_anything_has_begun_and_is_ready_when_caches_are
     logger, listener = logging.getLogger("trioformer.manager"), Listener()
     logger.addHandler(listener)
     async with send, urls, trio.open_nursery() as nursery:
-        nursery.start_soon(partial(run_controllers, client, starters, http="127.0.0.1:0", factory=factory))
+        nursery.start_soon(partial(run_controllers, client, initializers, http="127.0.0.1:0", factory=factory))
         async with httpx.AsyncClient(base_url=await urls.receive()) as http:
             logger.removeHandler(listener)
             assert (await http.get("/healthz")).text == "ok"
@@ -155,36 +157,36 @@ async def test_it_answers_before_anything_has_begun_and_is_ready_when_caches_are
         nursery.cancel_scope.cancel()
 
 
-async def test_a_controller_whose_workers_have_not_begun_is_not_ready(api_server: APIServer, client: Client) -> None:
+async def test_a_controller_whose_workers_have_not_started_is_not_ready(api_server: APIServer, client: Client) -> None:
     create_lease(api_server, "")
     api_server.fail_next(100, resource="configmaps", status=500)
-    asked = trio.Event()
+    has_initialized = trio.Event()
 
     async def start(context: ManagerContext) -> Controller:
         controller = Controller(context.name, Reconcile())
         controller.watch(context.factory.informer(ConfigMap))
-        asked.set()
+        has_initialized.set()
         return controller
 
-    starters = {"maps": start, **starting(Worker("slow", [], begin_after=1_000))}
-    async with running(client, starters, leader_election=LeaderElection(NAME, NAMESPACE, "a")) as manager:
-        await asked.wait()
+    initializers = {"maps": start, **initializing(Worker("slow", [], start_after=1_000))}
+    async with running(client, initializers, leader_election=LeaderElection(NAME, NAMESPACE, "a")) as manager:
+        await has_initialized.wait()
         await trio.testing.wait_all_tasks_blocked(0.05)
         code, text = await manager.get("/readyz")
         assert (code, text.splitlines()[-3:]) == (
             500,
             ["[-]maps failed: reason withheld", "[-]slow failed: reason withheld", "readyz check failed"],
         )
-        assert await manager.get("/readyz/slow") == (500, "internal server error: it has not begun\n")
+        assert await manager.get("/readyz/slow") == (500, "internal server error: it has not started\n")
         code, text = await manager.get("/readyz/maps")
         assert text.startswith("internal server error: handler maps of informer ConfigMap: ")
         assert await manager.get("/healthz/maps") == (200, "ok")
 
 
 async def test_a_standby_is_healthy_and_ready(api_server: APIServer, client: Client) -> None:
-    create_lease(api_server, "somebody else")
+    create_lease(api_server, "another")
     election = LeaderElection(NAME, NAMESPACE, "a")
-    async with running(client, starting(Worker("works", [])), leader_election=election) as manager:
+    async with running(client, initializing(Worker("works", [])), leader_election=election) as manager:
         assert await manager.get("/healthz?verbose") == (
             200,
             "[+]ping ok\n[+]leaderElection ok\nhealthz check passed\n",
@@ -192,30 +194,32 @@ async def test_a_standby_is_healthy_and_ready(api_server: APIServer, client: Cli
         assert await manager.get("/readyz") == (200, "ok")
 
 
-async def test_while_it_drains_it_is_alive_and_not_ready_and_http_ends_last(
+async def test_a_draining_manager_is_healthy_but_not_ready_and_http_stops_last(
     api_server: APIServer, client: Client
 ) -> None:
-    may_end = trio.Event()
+    may_stop = trio.Event()
 
-    class Patient(Worker):
+    class SlowToStop(Worker):
         async def stop(self) -> None:
-            await may_end.wait()
+            await may_stop.wait()
             await super().stop()
 
-    async with running(client, starting(Patient("works", []))) as manager:
+    async with running(client, initializing(SlowToStop("works", []))) as manager:
         manager.stop.set()
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert await manager.get("/healthz") == (200, "ok")
         code, text = await manager.get("/readyz")
         assert (code, "[-]shutdown failed: reason withheld" in text) == (500, True)
         assert (await manager.get("/readyz/shutdown"))[1] == "internal server error: the process is shutting down\n"
-        may_end.set()
+        may_stop.set()
         await trio.testing.wait_all_tasks_blocked(0.05)
         with pytest.raises(httpx.TransportError):
             await manager.get("/healthz")
 
 
-async def test_metrics_are_those_of_controllers_caches_and_leadership(api_server: APIServer, client: Client) -> None:
+async def test_the_metrics_endpoint_has_controllers_caches_and_leadership(
+    api_server: APIServer, client: Client
+) -> None:
     api_server.create(pod("a"))
     metrics = Metrics()
     reconcile = Reconcile()
@@ -233,25 +237,25 @@ async def test_metrics_are_those_of_controllers_caches_and_leadership(api_server
         return controller
 
     options = {"metrics": metrics, "leader_election": LeaderElection(NAME, NAMESPACE, "a")}
-    for _ in range(2):  # what is measured ends with the manager, so it may run again
+    for _ in range(2):  # the manager unregisters what it registered, so it may run again
         async with running(client, {"pods": start}, **options) as manager:
             await trio.testing.wait_all_tasks_blocked(0.05)
-            answer = await manager.http.get("/metrics")
-            assert answer.headers["content-type"].startswith("text/plain; version=")
-            lines = answer.text.splitlines()
+            response = await manager.http.get("/metrics")
+            assert response.headers["content-type"].startswith("text/plain; version=")
+            lines = response.text.splitlines()
             assert 'controller_runtime_max_concurrent_reconciles{controller="pods"} 3.0' in lines
             assert f'leader_election_master_status{{name="{NAME}"}} 1.0' in lines
             assert any(line.startswith('workqueue_depth{controller="pods"') for line in lines)
             synced = [line for line in lines if line.startswith("trioformer_informer_synced")]
             assert ['resource="pods"' in line and line.endswith(" 1.0") for line in synced] == [True]
-            asked = {"accept": "application/openmetrics-text; version=1.0.0"}
-            answer = await manager.http.get("/metrics", headers=asked)
-            assert answer.headers["content-type"].startswith("application/openmetrics-text")
+            headers = {"accept": "application/openmetrics-text; version=1.0.0"}
+            response = await manager.http.get("/metrics", headers=headers)
+            assert response.headers["content-type"].startswith("application/openmetrics-text")
             manager.stop.set()
     assert 'workqueue_depth{controller="pods"' not in metrics.render()[0].decode()
 
 
-async def test_what_is_measured_already_stays_so(client: Client) -> None:
+async def test_objects_registered_before_stay_registered(client: Client) -> None:
     metrics, factory = Metrics(), SharedInformerFactory(client)
     metrics.register_factory(factory, name="mine")
     controller = Controller("pods", Reconcile())
@@ -271,10 +275,10 @@ async def test_what_is_measured_already_stays_so(client: Client) -> None:
 
 
 @pytest.mark.parametrize("target", [b"*", b"readyz", b"x/readyz", b"http://x/readyz"])
-async def test_a_target_that_is_no_path_is_not_found(
+async def test_a_request_target_that_is_not_a_path_is_not_found(
     client: Client, target: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with running(client, starting(Worker("works", []))) as manager:
+    async with running(client, initializing(Worker("works", []))) as manager:
         stream = await trio.open_tcp_stream("127.0.0.1", manager.http.base_url.port or 0)
         async with stream:
             await stream.send_all(b"GET " + target + b" HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
@@ -282,16 +286,16 @@ async def test_a_target_that_is_no_path_is_not_found(
     assert errors_of(caplog) == []
 
 
-# --- what goes wrong ---
+# --- errors ---
 
 
-async def test_an_error_of_the_http_server_is_logged_once_where_the_program_logs(
+async def test_an_error_of_the_http_server_is_logged_once_by_the_programs_handlers(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def broken(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             raise KeyError("a bug")
-        await manager_http.Pages({}, None)(scope, receive, send)
+        await manager_http.Endpoints({}, None)(scope, receive, send)
 
     async with trio.open_nursery() as nursery:
         url = await nursery.start(_serving.serve_app, broken, await _serving.open_listener("127.0.0.1:0"))
@@ -304,7 +308,7 @@ async def test_an_error_of_the_http_server_is_logged_once_where_the_program_logs
     assert capsys.readouterr().err == ""
 
 
-async def test_an_address_that_is_taken_is_a_plain_error_that_names_it(api_server: APIServer, client: Client) -> None:
+async def test_an_address_in_use_is_an_ungrouped_error_that_names_it(api_server: APIServer, client: Client) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -313,18 +317,18 @@ async def test_an_address_that_is_taken_is_a_plain_error_that_names_it(api_serve
             await run_controllers(client, {}, http=bind)
 
 
-async def test_an_address_has_a_host_and_a_port(api_server: APIServer, client: Client) -> None:
+async def test_an_address_that_is_not_host_and_port_raises(api_server: APIServer, client: Client) -> None:
     with pytest.raises(ValueError, match="cannot listen on '8080': it must be host:port"):
         await run_controllers(client, {}, http="8080")
 
 
-async def test_who_stops_reading_does_not_hold_up_the_end_for_long(
+async def test_a_client_that_stops_reading_does_not_delay_the_shutdown_for_long(
     api_server: APIServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manager_http, "STALLED_AFTER", 0.5)
 
     class Huge:
-        """What ``/metrics`` asks for, far more than the buffers of two sockets hold."""
+        """A response of ``/metrics`` that is larger than the buffers of two sockets."""
 
         def render(self, accept: str = "") -> tuple[bytes, str]:
             return b"x" * 50_000_000, PLAIN
@@ -332,11 +336,11 @@ async def test_who_stops_reading_does_not_hold_up_the_end_for_long(
     has_left: list[bool] = []
 
     async def leave(stream: trio.SocketStream) -> None:
-        await trio.sleep(15)  # nothing else could end this test
+        await trio.sleep(15)  # only reached if the shutdown waits for the client
         has_left.append(True)
         await stream.aclose()
 
-    app = manager_http.Pages({}, Huge())  # type: ignore[arg-type]  # all that it is asked for
+    app = manager_http.Endpoints({}, Huge())  # type: ignore[arg-type]  # only render() is called
     listener = await manager_http.listen("127.0.0.1:0")
     async with trio.open_nursery() as outer:
         async with trio.open_nursery() as nursery:
@@ -352,7 +356,7 @@ async def test_who_stops_reading_does_not_hold_up_the_end_for_long(
     await stream.aclose()
 
 
-async def test_without_hypercorn_one_line_says_what_to_install_and_only_for_http() -> None:
+async def test_without_hypercorn_only_http_raises_and_names_the_extra() -> None:
     program = """
 import sys
 for name in ("hypercorn", "watchfiles", "prometheus_client"):
@@ -378,4 +382,4 @@ trio.run(main)
 """
     line = "http= needs hypercorn; install it with `pip install 'trioformer[manager]'`"
     assert await result_of("-c", program) == (0, [line], [])
-    assert "hypercorn" in sys.modules  # here it is installed
+    assert "hypercorn" in sys.modules  # it is installed in this process

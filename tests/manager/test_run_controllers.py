@@ -1,4 +1,4 @@
-"""Many controllers in one process: which are started, in what order they begin and end, and how they fail."""
+"""Several controllers in one process: which are started, in what order they start and stop, and how they fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import trio.lowlevel
 import trio.testing
 
 from tests.support.controllers import Reconcile, errors_of, leaves
-from tests.support.managers import Worker, starting
+from tests.support.managers import Worker, initializing
 from tests.support.raw_requests import pod
 from trioformer import CacheSyncError, Client, SharedInformerFactory
 from trioformer.controller import Controller
@@ -22,7 +22,7 @@ from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 
 
-def log_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "trioformer.manager"]
 
 
@@ -40,10 +40,10 @@ async def set_after(event: trio.Event, seconds: float) -> None:
     event.set()
 
 
-# --- what is started ---
+# --- starting ---
 
 
-async def test_a_controller_is_started_works_and_is_drained(
+async def test_a_controller_is_started_and_drained(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(pod("a"))
@@ -62,22 +62,25 @@ async def test_a_controller_is_started_works_and_is_drained(
     assert api_server.statistics().open_watches == 0
 
 
-async def test_it_says_which_controllers_it_starts_and_which_it_does_not(
+async def test_the_log_has_started_skipped_and_disabled_controllers(
     autojump_clock: trio.testing.MockClock, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.manager")
-    diary: list[str] = []
+    log: list[str] = []
 
     async def skip(context: ManagerContext) -> None:
         return None
 
-    starters = {"skips": skip, **starting(Worker("works", diary), Worker("off", diary), Worker("default-off", diary))}
+    initializers = {
+        "skips": skip,
+        **initializing(Worker("works", log), Worker("off", log), Worker("default-off", log)),
+    }
     stop = trio.Event()
     async with trio.open_nursery() as inner:
         run = partial(run_controllers, enabled="*,-off", disabled_by_default=["default-off"], stop=stop)
-        await inner.start(run, client, starters)
+        await inner.start(run, client, initializers)
         stop.set()
-    assert log_of(caplog) == [
+    assert messages(caplog) == [
         "controller off: disabled",
         "controller default-off: disabled",
         "controller skips: starting",
@@ -86,10 +89,10 @@ async def test_it_says_which_controllers_it_starts_and_which_it_does_not(
         "controller works: started",
         "stopping",
     ]
-    assert diary == ["0 works begins", "0 works is stopped", "0 works ends"]
+    assert log == ["0 works starts", "0 works is stopped", "0 works ends"]
 
 
-async def test_starters_are_given_what_all_share_and_each_its_name(
+async def test_initializers_receive_the_shared_objects_and_their_name(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
 ) -> None:
     contexts: list[ManagerContext] = []
@@ -107,7 +110,7 @@ async def test_starters_are_given_what_all_share_and_each_its_name(
     nursery.cancel_scope.cancel()
 
 
-async def test_caches_that_were_asked_for_before_are_filled_before_the_first_starter_is_called(
+async def test_informers_requested_before_are_synced_before_the_first_initializer_runs(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(pod("a"))
@@ -122,7 +125,7 @@ async def test_caches_that_were_asked_for_before_are_filled_before_the_first_sta
     nursery.cancel_scope.cancel()
 
 
-async def test_controllers_are_started_one_by_one_with_an_interval_that_differs(
+async def test_controllers_are_started_one_by_one_with_random_intervals(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
 ) -> None:
     at: list[float] = []
@@ -130,124 +133,124 @@ async def test_controllers_are_started_one_by_one_with_an_interval_that_differs(
     async def note(context: ManagerContext) -> None:
         at.append(trio.current_time())
 
-    starters = {f"controller-{number}": note for number in range(50)}
-    await nursery.start(partial(run_controllers, client, starters, start_interval=10.0))
+    initializers = {f"controller-{number}": note for number in range(50)}
+    await nursery.start(partial(run_controllers, client, initializers, start_interval=10.0))
     gaps = [after - before for before, after in zip([0.0, *at], at, strict=False)]
     assert all(10 <= gap < 20 for gap in gaps)
     assert max(gaps) - min(gaps) > 2
     nursery.cancel_scope.cancel()
 
 
-async def test_a_controller_that_has_not_begun_does_not_keep_the_next_from_starting(
+async def test_a_controller_that_has_not_started_its_work_does_not_delay_the_next_one(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
 ) -> None:
-    diary: list[str] = []
-    starters = starting(Worker("slow", diary, begin_after=20), Worker("quick", diary))
-    await nursery.start(partial(run_controllers, client, starters))
-    assert trio.current_time() == 20  # it has started when all have
-    assert diary == ["0 quick begins", "20 slow begins"]
+    log: list[str] = []
+    initializers = initializing(Worker("slow", log, start_after=20), Worker("quick", log))
+    await nursery.start(partial(run_controllers, client, initializers))
+    assert trio.current_time() == 20  # started when all controllers have
+    assert log == ["0 quick starts", "20 slow starts"]
     nursery.cancel_scope.cancel()
 
 
-async def test_a_controller_that_ends_by_itself_leaves_the_others_alone(
+async def test_a_controller_that_returns_early_does_not_affect_the_others(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.manager")
-    diary: list[str] = []
+    log: list[str] = []
     stop = trio.Event()
-    starters = starting(Worker("short", diary, work_for=5), Worker("long", diary))
-    await nursery.start(partial(run_controllers, client, starters, stop=stop))
+    initializers = initializing(Worker("short", log, work_for=5), Worker("long", log))
+    await nursery.start(partial(run_controllers, client, initializers, stop=stop))
     await trio.sleep(10)
     stop.set()
     await trio.sleep(10)
-    assert diary[2:] == ["5 short ends", "10 long is stopped", "10 long ends"]
-    assert [line for line in log_of(caplog) if "ended" in line] == ["controller short: ended by itself"]
+    assert log[2:] == ["5 short ends", "10 long is stopped", "10 long ends"]
+    assert [line for line in messages(caplog) if "ended" in line] == ["controller short: ended without being stopped"]
 
 
-async def test_a_controller_that_has_ended_is_not_stopped_any_more(
+async def test_a_controller_that_has_ended_is_not_stopped(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     worker = Worker("short", [], work_for=1)
-    member = ManagedController("short", worker.start, phase="waiting to begin", runnable=worker)
-    await member.run()
-    await member.stop()
-    assert (member.phase, member.is_working) == ("ended", False)
-    assert worker.diary == ["0 short begins", "1 short ends"]
+    managed = ManagedController("short", worker.initialize, phase="waiting to start", runnable=worker)
+    await managed.run()
+    await managed.stop()
+    assert (managed.phase, managed.is_active) == ("ended", False)
+    assert worker.log == ["0 short starts", "1 short ends"]
 
 
-async def test_a_controller_that_ends_before_it_has_begun_is_not_waited_for(
+async def test_a_controller_that_ends_before_its_start_is_not_waited_for(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
 ) -> None:
-    class Hasty(Worker):
+    class EndsEarly(Worker):
         async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
             await trio.sleep(5)
 
-    starters = {"hasty": Hasty("hasty", []).start}
-    await nursery.start(partial(run_controllers, client, starters))
+    initializers = {"early": EndsEarly("early", []).initialize}
+    await nursery.start(partial(run_controllers, client, initializers))
     assert trio.current_time() == 5
     nursery.cancel_scope.cancel()
 
 
-async def test_with_nothing_to_run_it_waits_for_the_end(
+async def test_a_manager_without_controllers_waits_for_stop(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
 ) -> None:
     stop = trio.Event()
     async with trio.open_nursery() as inner:
-        await inner.start(partial(run_controllers, client, starting(Worker("a", [])), enabled="", stop=stop))
+        await inner.start(partial(run_controllers, client, initializing(Worker("a", [])), enabled="", stop=stop))
         await trio.sleep(100)
         stop.set()
     assert trio.current_time() == 100
 
 
-# --- what goes wrong ---
+# --- errors ---
 
 
-async def test_a_list_that_names_an_unknown_controller_is_refused_before_anything_begins(client: Client) -> None:
-    with pytest.raises(ValueError, match="no controller named 'b', in the list 'b'; there are: a"):
-        await run_controllers(client, starting(Worker("a", [])), enabled="b")
+async def test_an_unknown_controller_in_the_list_raises_before_anything_starts(client: Client) -> None:
+    with pytest.raises(ValueError, match="unknown controller 'b' in the list 'b'; known controllers: a"):
+        await run_controllers(client, initializing(Worker("a", [])), enabled="b")
 
 
-async def test_seconds_cannot_be_negative(client: Client) -> None:
+async def test_negative_durations_raise(client: Client) -> None:
     with pytest.raises(ValueError, match="start_interval"):
         await run_controllers(client, {}, start_interval=-1.0)
     with pytest.raises(ValueError, match="shutdown_grace"):
         await run_controllers(client, {}, shutdown_grace=-1.0)
 
 
-async def test_a_starter_that_raises_ends_the_manager_with_the_controllers_name(
+async def test_an_exception_of_an_initializer_ends_the_manager_and_names_the_controller(
     autojump_clock: trio.testing.MockClock, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    diary: list[str] = []
+    log: list[str] = []
 
     async def fail(context: ManagerContext) -> None:
         await trio.sleep(5)
         raise KeyError("a bug")
 
-    starters = {**starting(Worker("works", diary)), "fails": fail, **starting(Worker("never", diary))}
+    initializers = {**initializing(Worker("works", log)), "fails": fail, **initializing(Worker("never", log))}
     with pytest.raises(ExceptionGroup) as caught:
         async with trio.open_nursery() as nursery:
-            await nursery.start(run_controllers, client, starters)
+            await nursery.start(run_controllers, client, initializers)
     (error,) = leaves(caught.value)
     assert isinstance(error, KeyError)
-    assert error.__notes__ == ["in the starter of controller fails"]
+    assert error.__notes__ == ["in the initializer of controller fails"]
     assert errors_of(caplog) == ["controller fails: failed to start: KeyError('a bug')"]
-    assert diary == ["0 works begins", "5 works is cancelled"]
+    assert log == ["0 works starts", "5 works is cancelled"]
 
 
-async def test_a_controller_that_fails_ends_the_manager_with_its_name(
+async def test_an_exception_of_a_controller_ends_the_manager_and_names_it(
     autojump_clock: trio.testing.MockClock, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    diary: list[str] = []
-    starters = starting(Worker("works", diary), Worker("fails", diary, fail_after=5))
+    log: list[str] = []
+    initializers = initializing(Worker("works", log), Worker("fails", log, fail_after=5))
     with pytest.raises(ExceptionGroup) as caught:
-        await run_controllers(client, starters)
+        await run_controllers(client, initializers)
     (error,) = leaves(caught.value)
     assert error.__notes__ == ["in controller fails"]
     assert errors_of(caplog) == ["controller fails: failed, which ends the manager: KeyError('a bug')"]
-    assert diary[-1] == "5 works is cancelled"
+    assert log[-1] == "5 works is cancelled"
 
 
-async def test_a_controller_that_fails_while_it_is_stopped_is_named(
+async def test_an_exception_while_a_controller_is_stopped_names_it(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
 ) -> None:
     class Unstoppable(Worker):
@@ -257,23 +260,23 @@ async def test_a_controller_that_fails_while_it_is_stopped_is_named(
     stop = trio.Event()
     nursery.start_soon(set_after, stop, 1.0)
     with pytest.raises(ExceptionGroup) as caught:
-        await run_controllers(client, {"a": Unstoppable("a", []).start}, stop=stop)
+        await run_controllers(client, {"a": Unstoppable("a", []).initialize}, stop=stop)
     (error,) = leaves(caught.value)
     assert error.__notes__ == ["while controller a was stopped"]
 
 
-async def test_two_controllers_of_one_name_are_refused(autojump_clock: trio.testing.MockClock, client: Client) -> None:
-    starters = {"one": Worker("same", []).start, "two": Worker("same", []).start}
+async def test_two_controllers_with_the_same_name_raise(autojump_clock: trio.testing.MockClock, client: Client) -> None:
+    initializers = {"one": Worker("same", []).initialize, "two": Worker("same", []).initialize}
     with pytest.raises(ExceptionGroup) as caught:
-        await run_controllers(client, starters)
+        await run_controllers(client, initializers)
     (error,) = leaves(caught.value)
     assert str(error) == (
-        "the starters of one and two have both made a controller named 'same'; give them different names, since logs "
-        "and metrics go by them"
+        "the initializers of one and two both returned a controller named 'same'; use different names, because logs "
+        "and metrics identify controllers by name"
     )
 
 
-async def test_a_cache_that_cannot_be_filled_ends_the_manager(
+async def test_a_cache_that_cannot_be_synced_ends_the_manager(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.fail_next(100, resource="pods", status=403)
@@ -282,7 +285,7 @@ async def test_a_cache_that_cannot_be_filled_ends_the_manager(
     assert any("403" in str(error) or isinstance(error, CacheSyncError) for error in leaves(caught.value))
 
 
-async def test_a_factory_that_runs_already_is_refused(
+async def test_a_factory_that_is_running_raises(
     autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -294,42 +297,42 @@ async def test_a_factory_that_runs_already_is_refused(
     nursery.cancel_scope.cancel()
 
 
-# --- how it ends ---
+# --- stopping ---
 
 
-async def test_at_the_deadline_what_still_works_is_cancelled(
+async def test_controllers_that_still_run_at_the_deadline_are_cancelled(
     autojump_clock: trio.testing.MockClock, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    diary: list[str] = []
+    log: list[str] = []
     stop = trio.Event()
-    starters = starting(Worker("slow", diary, end_after=100), Worker("quick", diary, end_after=2))
+    initializers = initializing(Worker("slow", log, end_after=100), Worker("quick", log, end_after=2))
     async with trio.open_nursery() as inner:
-        await inner.start(partial(run_controllers, client, starters, stop=stop, shutdown_grace=5.0))
+        await inner.start(partial(run_controllers, client, initializers, stop=stop, shutdown_grace=5.0))
         stop.set()
-    assert sorted(diary[2:]) == [
+    assert sorted(log[2:]) == [
         "0 quick is stopped",
         "0 slow is stopped",
         "2 quick ends",
         "5 slow is cancelled",
     ]
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
-        "not ended within 5 s, so they are cancelled: slow"
+        "controllers not stopped within 5 s are cancelled: slow"
     ]
 
 
 @pytest.mark.parametrize(("grace", "ended_at"), [(0.0, 0.0), (math.inf, 1_000.0)])
-async def test_the_grace_may_be_none_or_without_end(
+async def test_the_shutdown_grace_may_be_zero_or_infinite(
     autojump_clock: trio.testing.MockClock, client: Client, grace: float, ended_at: float
 ) -> None:
     stop = trio.Event()
-    starters = starting(Worker("slow", [], end_after=1_000))
+    initializers = initializing(Worker("slow", [], end_after=1_000))
     async with trio.open_nursery() as inner:
-        await inner.start(partial(run_controllers, client, starters, stop=stop, shutdown_grace=grace))
+        await inner.start(partial(run_controllers, client, initializers, stop=stop, shutdown_grace=grace))
         stop.set()
     assert trio.current_time() == ended_at
 
 
-async def test_cancelled_it_ends_at_once(
+async def test_cancellation_ends_the_manager_immediately(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(pod("a"))
@@ -343,7 +346,7 @@ async def test_cancelled_it_ends_at_once(
     assert api_server.statistics().open_watches == 0
 
 
-async def test_a_controller_can_read_caches_until_it_has_ended(
+async def test_caches_run_until_the_controllers_have_ended(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     factory = SharedInformerFactory(client)
@@ -352,7 +355,7 @@ async def test_a_controller_can_read_caches_until_it_has_ended(
     synced: list[bool] = []
     worker = Worker("late", [], end_after=10, on_end=lambda: synced.append(informer.has_synced))
     async with trio.open_nursery() as inner:
-        await inner.start(partial(run_controllers, client, starting(worker), factory=factory, stop=stop))
+        await inner.start(partial(run_controllers, client, initializing(worker), factory=factory, stop=stop))
         stop.set()
         await trio.sleep(5)
         api_server.create(pod("a"))
@@ -363,9 +366,9 @@ async def test_a_controller_can_read_caches_until_it_has_ended(
 
 
 @pytest.mark.parametrize(
-    "when", ["before", "in a list", "in an interval", "in a starter", "before handlers have synced"]
+    "when", ["before", "in a list", "in an interval", "in an initializer", "before handlers have synced"]
 )
-async def test_it_can_be_stopped_at_any_time_of_its_start(
+async def test_the_manager_can_be_stopped_at_any_time_during_its_start(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     client: Client,
@@ -375,7 +378,7 @@ async def test_it_can_be_stopped_at_any_time_of_its_start(
     caplog.set_level(logging.INFO, "trioformer.manager")
     reconcile, stop = Reconcile(), trio.Event()
     factory = SharedInformerFactory(client)
-    starter, interval = pods_controller(reconcile), 0.0
+    initializer, interval = pods_controller(reconcile), 0.0
 
     async def never(context: ManagerContext) -> None:
         await trio.sleep_forever()
@@ -387,12 +390,14 @@ async def test_it_can_be_stopped_at_any_time_of_its_start(
         api_server.fail_next(100, resource="configmaps", status=500)
     elif when == "in an interval":
         interval = 1_000.0
-    elif when == "in a starter":
-        starter = never
+    elif when == "in an initializer":
+        initializer = never
     else:
         api_server.fail_next(100, resource="pods", status=500)
     async with trio.open_nursery() as inner:
-        run = partial(run_controllers, client, {"pods": starter}, start_interval=interval, factory=factory, stop=stop)
+        run = partial(
+            run_controllers, client, {"pods": initializer}, start_interval=interval, factory=factory, stop=stop
+        )
         inner.start_soon(inner.start, run)
         await trio.sleep(5)
         if when != "before":
@@ -400,10 +405,10 @@ async def test_it_can_be_stopped_at_any_time_of_its_start(
         stop.set()
     assert trio.current_time() == 5
     assert reconcile.calls == []
-    assert "controller pods: started" not in log_of(caplog)
+    assert "controller pods: started" not in messages(caplog)
 
 
-async def test_a_controller_that_is_made_while_the_manager_stops_does_not_begin_or_ends(
+async def test_a_controller_created_while_the_manager_stops_does_not_keep_it_running(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     reconcile = Reconcile()
@@ -413,7 +418,7 @@ async def test_a_controller_that_is_made_while_the_manager_stops_does_not_begin_
             await trio.sleep(2)
         return Controller(context.name, reconcile)
 
-    for number in range(1, 21):  # trio's order of tasks differs
+    for number in range(1, 21):  # trio randomizes the order of tasks
         stop = trio.Event()
         nursery.start_soon(set_after, stop, 1.0)
         await run_controllers(client, {"pods": take_long}, stop=stop)

@@ -1,4 +1,4 @@
-"""Managers of which only one may work: they take turns, and never work at once."""
+"""Replicas of a manager with leader election: the controllers of only one run at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import trio.testing
 
 from tests.support.controllers import leaves
 from tests.support.lease_candidates import NAME, NAMESPACE, create_lease, stored_lease
-from tests.support.managers import Worker, starting
+from tests.support.managers import Worker, initializing
 from trioformer import Client, SharedInformerFactory
 from trioformer.leaderelection import LeaderElectionOptions, LeadershipLostError
 from trioformer.manager import LeaderElection, ManagerContext, run_controllers
@@ -23,103 +23,103 @@ def election(identity: str) -> LeaderElection:
     return LeaderElection(NAME, NAMESPACE, identity)
 
 
-async def test_a_standby_begins_when_the_leader_was_told_to_stop_and_has_ended(
+async def test_a_standby_starts_when_the_leader_was_stopped_and_has_ended(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    diary: list[str] = []
+    log: list[str] = []
     stops = [trio.Event(), trio.Event()]
 
-    def holder() -> None:
-        diary.append(f"the lease is {stored_lease(api_server).holder_identity}'s")
+    def record_holder() -> None:
+        log.append(f"the lease is {stored_lease(api_server).holder_identity}'s")
 
     for name, stop in zip("ab", stops, strict=True):
-        worker = Worker(name, diary, end_after=20, on_end=holder)
-        run = partial(run_controllers, client, starting(worker), leader_election=election(name), stop=stop)
-        await nursery.start(run)  # it has started when it stands as a candidate
+        worker = Worker(name, log, end_after=20, on_end=record_holder)
+        run = partial(run_controllers, client, initializing(worker), leader_election=election(name), stop=stop)
+        await nursery.start(run)  # started when it is a candidate
         await trio.sleep(1)
     await trio.sleep(99)
     stops[0].set()
     await trio.sleep(25)
     stops[1].set()
     await trio.sleep(25)
-    begun = [line for line in diary if line.endswith("b begins")]
-    assert diary == [
-        "0 a begins",
+    started = [line for line in log if line.endswith("b starts")]
+    assert log == [
+        "0 a starts",
         "101 a is stopped",
         "121 a ends",
         "the lease is a's",
-        *begun,
+        *started,
         "126 b is stopped",
         "146 b ends",
         "the lease is b's",
     ]
-    assert 121 <= float(begun[0].split()[0]) <= 121 + 4.4
+    assert 121 <= float(started[0].split()[0]) <= 121 + 4.4
     assert not stored_lease(api_server).holder_identity
 
 
-async def test_who_waits_for_the_lease_is_stopped_at_once(
+async def test_a_manager_that_waits_for_the_lease_stops_immediately(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
-    create_lease(api_server, "somebody else")
-    diary: list[str] = []
+    create_lease(api_server, "another")
+    log: list[str] = []
     stop = trio.Event()
     async with trio.open_nursery() as inner:
         await inner.start(
-            partial(run_controllers, client, starting(Worker("a", diary)), leader_election=election("a"), stop=stop)
+            partial(run_controllers, client, initializing(Worker("a", log)), leader_election=election("a"), stop=stop)
         )
         await trio.sleep(5)
         stop.set()
     assert trio.current_time() == 5
-    assert diary == []
-    assert stored_lease(api_server).holder_identity == "somebody else"
+    assert log == []
+    assert stored_lease(api_server).holder_identity == "another"
 
 
-async def test_who_loses_the_lease_ends_its_controllers_without_grace_and_says_so(
+async def test_a_lost_lease_cancels_controllers_without_grace_and_raises(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
-    diary: list[str] = []
-    worker = Worker("a", diary, end_after=100)
+    log: list[str] = []
+    worker = Worker("a", log, end_after=100)
 
-    async def take_away() -> None:
+    async def assign_to_another() -> None:
         await trio.sleep(10)
-        api_server.patch(Lease, NAME, {"spec": {"holderIdentity": "somebody else"}}, namespace=NAMESPACE)
+        api_server.patch(Lease, NAME, {"spec": {"holderIdentity": "another"}}, namespace=NAMESPACE)
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(take_away)
+        nursery.start_soon(assign_to_another)
         with pytest.raises(ExceptionGroup) as caught:
-            await run_controllers(client, starting(worker), leader_election=election("a"))
+            await run_controllers(client, initializing(worker), leader_election=election("a"))
     (error,) = leaves(caught.value)
     assert isinstance(error, LeadershipLostError)
-    assert "the lease is held by 'somebody else'" in str(error)
-    assert [line.split()[1:] for line in diary] == [["a", "begins"], ["a", "is", "cancelled"]]
-    assert 10 <= trio.current_time() <= 12.5  # at the next renewal, and no 100 s later
+    assert "the lease is held by 'another'" in str(error)
+    assert [line.split()[1:] for line in log] == [["a", "starts"], ["a", "is", "cancelled"]]
+    assert 10 <= trio.current_time() <= 12.5  # at the next renewal, not 100 s later
 
 
 async def test_the_lease_is_released_when_a_controller_fails(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     with pytest.raises(ExceptionGroup):
-        await run_controllers(client, starting(Worker("a", [], fail_after=5)), leader_election=election("a"))
+        await run_controllers(client, initializing(Worker("a", [], fail_after=5)), leader_election=election("a"))
     assert trio.current_time() == 5
     assert not stored_lease(api_server).holder_identity
 
 
-async def test_cancelled_its_controllers_end_before_the_lease_is_released(
+async def test_after_cancellation_controllers_end_before_the_lease_is_released(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     seen: list[str | None] = []
     worker = Worker("a", [], on_end=lambda: seen.append(stored_lease(api_server).holder_identity))
     with trio.move_on_after(10):
-        await run_controllers(client, starting(worker), leader_election=election("a"))
+        await run_controllers(client, initializing(worker), leader_election=election("a"))
     assert trio.current_time() == 10
     assert seen == ["a"]
     assert not stored_lease(api_server).holder_identity
 
 
-async def test_a_standby_has_caches_that_were_asked_for_before(
+async def test_a_standby_syncs_informers_that_were_requested_before(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    create_lease(api_server, "somebody else")
+    create_lease(api_server, "another")
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod)
     await nursery.start(partial(run_controllers, client, {}, leader_election=election("a"), factory=factory))
@@ -127,32 +127,34 @@ async def test_a_standby_has_caches_that_were_asked_for_before(
     nursery.cancel_scope.cancel()
 
 
-async def test_a_starter_is_given_the_term_that_its_controller_is_for(
+async def test_an_initializer_receives_the_current_leadership(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     create_lease(api_server, "", lease_transitions=3)
-    terms: list[tuple[str, int, bool]] = []
+    leaderships: list[tuple[str, int, bool]] = []
 
     async def note(context: ManagerContext) -> None:
         assert context.leadership is not None
-        terms.append((context.leadership.identity, context.leadership.transitions, context.leadership.is_held))
+        leaderships.append((context.leadership.identity, context.leadership.transitions, context.leadership.is_held))
 
     with trio.move_on_after(30):
         await run_controllers(client, {"note": note}, leader_election=election("a"))
-    assert terms == [("a", 4, True)]
+    assert leaderships == [("a", 4, True)]
 
 
-async def test_the_times_of_the_election_are_those_that_were_given(
+async def test_the_election_uses_the_given_options(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     options = LeaderElectionOptions(lease_duration=30, renew_deadline=20)
     seconds: list[int | None] = []
     worker = Worker("a", [], on_end=lambda: seconds.append(stored_lease(api_server).lease_duration_seconds))
     with trio.move_on_after(1):
-        await run_controllers(client, starting(worker), leader_election=LeaderElection(NAME, NAMESPACE, "a", options))
+        await run_controllers(
+            client, initializing(worker), leader_election=LeaderElection(NAME, NAMESPACE, "a", options)
+        )
     assert seconds == [30]
 
 
-async def test_a_lease_that_cannot_be_is_refused_before_anything_begins(client: Client) -> None:
+async def test_an_invalid_lease_name_raises_before_anything_starts(client: Client) -> None:
     with pytest.raises(ValueError, match="the name of the lease must not be empty"):
         await run_controllers(client, {}, leader_election=LeaderElection("", NAMESPACE))

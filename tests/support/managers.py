@@ -1,4 +1,4 @@
-"""What the tests of the manager have in common: runnables and starters that do as they are told."""
+"""Runnables and controller initializers for tests of the manager."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from trioformer.manager import ControllerInitializer, ManagerContext
 
 @attrs.define(eq=False)
 class Worker:
-    """Works until it is told to stop, and writes down what becomes of it."""
+    """A runnable that runs until it is stopped, and records what happens to it in a log."""
 
     name: str
-    diary: list[str]
-    begin_after: float = 0.0
+    log: list[str]
+    start_after: float = 0.0
     end_after: float = 0.0
     """Seconds from ``stop()`` to the end."""
     fail_after: float = math.inf
@@ -26,13 +26,13 @@ class Worker:
     _stopping: trio.Event = attrs.field(factory=trio.Event)
     _ended: trio.Event = attrs.field(factory=trio.Event)
 
-    def note(self, what: str) -> None:
-        self.diary.append(f"{trio.current_time():g} {self.name} {what}")
+    def record(self, what: str) -> None:
+        self.log.append(f"{trio.current_time():g} {self.name} {what}")
 
     async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
         try:
-            await trio.sleep(self.begin_after)
-            self.note("begins")
+            await trio.sleep(self.start_after)
+            self.record("starts")
             task_status.started()
             with trio.move_on_after(min(self.fail_after, self.work_for)) as scope:
                 await self._stopping.wait()
@@ -40,23 +40,23 @@ class Worker:
                 raise KeyError("a bug")
             if not scope.cancelled_caught:
                 await trio.sleep(self.end_after)
-            self.note("ends")
+            self.record("ends")
         except trio.Cancelled:
-            self.note("is cancelled")
+            self.record("is cancelled")
             raise
         finally:
             self.on_end()
             self._ended.set()
 
     async def stop(self) -> None:
-        self.note("is stopped")
+        self.record("is stopped")
         self._stopping.set()
         await self._ended.wait()
 
-    async def start(self, context: ManagerContext) -> Worker:
-        """A starter that makes this one."""
+    async def initialize(self, context: ManagerContext) -> Worker:
+        """An initializer that returns this worker."""
         return self
 
 
-def starting(*workers: Worker) -> dict[str, ControllerInitializer]:
-    return {worker.name: worker.start for worker in workers}
+def initializing(*workers: Worker) -> dict[str, ControllerInitializer]:
+    return {worker.name: worker.initialize for worker in workers}

@@ -1,4 +1,4 @@
-"""What type checkers must find out of the manager; checked by mypy and pyright, never run."""
+"""What type checkers infer for the manager; checked by mypy and pyright, never run."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ async def start(context: ManagerContext) -> Controller:
 async def skip(context: ManagerContext) -> None: ...
 
 
-def start_at_once(context: ManagerContext) -> Controller:
+def start_sync(context: ManagerContext) -> Controller:
     return Controller(context.name, reconcile)
 
 
 async def managing(client: Client, nursery: trio.Nursery) -> None:
-    starters: dict[str, ControllerInitializer] = {"start": start, "skip": skip}
-    await nursery.start(partial(run_controllers, client, starters, enabled="*,-skip"))
+    initializers: dict[str, ControllerInitializer] = {"start": start, "skip": skip}
+    await nursery.start(partial(run_controllers, client, initializers, enabled="*,-skip"))
     await run_controllers(client, {"start": start})
-    await run_controllers(client, {"start": start_at_once})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]  # not async
+    await run_controllers(client, {"start": start_sync})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]  # not async
     runnable: Runnable = Controller("a", reconcile)
     del runnable
 

@@ -1,16 +1,20 @@
-"""Many controllers in one process: which of them run, in what order they begin and end, and how they are asked.
+"""Several controllers in one process: which of them run, startup and shutdown order, health over HTTP.
 
 ::
 
-    HTTP ─▶ caches ─▶ leadership ─▶ controllers        begins from left to right, ends from right to left
+    HTTP ─▶ caches ─▶ leadership ─▶ controllers        starts from left to right, stops from right to left
 
-:func:`run_controllers` is all of it, and needs no extra; its ``http=`` and :func:`follow_file` need
+:func:`run_controllers` is the entry point.  It needs no extra; its ``http=`` and :func:`follow_file` need
 ``trioformer[manager]``.
 
-- ``_run_controllers.py``: the function; ``_enabled.py``: the list; ``_starters.py``: what it is given
-- ``_run.py``: the order; ``_members.py``: what becomes of each controller
-- ``_health.py``, ``_http.py``: how it is asked
-- ``_follow_file.py``: a configuration file that is read again
+- ``_run_controllers.py``: :func:`run_controllers`
+- ``_initializers.py``: :data:`ControllerInitializer`, :class:`ManagerContext`, :class:`Runnable`,
+  :class:`LeaderElection`
+- ``_enabled.py``: :func:`enabled_controllers`
+- ``_follow_file.py``: :func:`follow_file`, :class:`FollowedFile`
+- ``_run.py``: one run of the manager: its order, and its health checks
+- ``_managed.py``: one controller of a run and its phase
+- ``_health.py``: responses of health checks; ``_http.py``: the HTTP server
 """
 
 from __future__ import annotations
@@ -23,3 +27,14 @@ from ._initializers import LeaderElection as LeaderElection
 from ._initializers import ManagerContext as ManagerContext
 from ._initializers import Runnable as Runnable
 from ._run_controllers import run_controllers as run_controllers
+
+__all__ = [
+    "ControllerInitializer",
+    "FollowedFile",
+    "LeaderElection",
+    "ManagerContext",
+    "Runnable",
+    "enabled_controllers",
+    "follow_file",
+    "run_controllers",
+]

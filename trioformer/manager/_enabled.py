@@ -4,44 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-FORBIDDEN = (",", "/", "*")
-"""What no name may contain: the list is written with two of them, and a health check's path with the third."""
-RESERVED = ("ping", "informer-sync", "leaderElection", "shutdown")
-"""What no controller may be named: health checks that are there anyway."""
+FORBIDDEN_CHARACTERS = (",", "/", "*")
+"""Not allowed in names: two of them have a meaning in the list, the third one in the path of a health check."""
+RESERVED_NAMES = ("ping", "informer-sync", "leaderElection", "shutdown")
+"""Names of the manager's own health checks."""
 
 
 def enabled_controllers(
     names: Collection[str], enabled: str = "*", *, disabled_by_default: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Choose from the controllers that there are.
+    """Return the names of the controllers that a list enables.
 
-    The list's items are looked through in turn, and the first that speaks of a controller decides: ``foo`` turns it on,
-    ``-foo`` off.  If none does, ``*`` turns on all but those that are off by default.
+    The first item of the list that names a controller decides: ``foo`` enables it, ``-foo`` disables it.  If no item
+    names it, ``*`` enables it unless it is disabled by default.
 
     Source: ``IsControllerEnabled`` of kube-controller-manager (``controller-manager/app/helper.go``).
 
     Args:
-        names: The names of all.
-        enabled: The list, with commas.
-        disabled_by_default: Names of those that ``*`` leaves off.
+        names: The names of all controllers.
+        enabled: The list, separated by commas.
+        disabled_by_default: Names of controllers that ``*`` does not enable.
 
     Returns:
-        The names of those that are on, in the order of ``names``.
+        The names of the enabled controllers, in the order of ``names``.
 
     Raises:
-        ValueError: The list, or ``disabled_by_default``, has a name that there is none of; or a name cannot be one.
+        ValueError: ``enabled`` or ``disabled_by_default`` contains an unknown name, or a name is not valid.
     """
     for name in names:
-        if not name or name != name.strip() or name.startswith("-") or any(part in name for part in FORBIDDEN):
+        is_malformed = not name or name != name.strip() or name.startswith("-")
+        if is_malformed or any(character in name for character in FORBIDDEN_CHARACTERS):
             raise ValueError(
-                f"{name!r} cannot be the name of a controller: it must not be empty, begin with '-', begin or end with "
-                f"a space, or contain one of {' '.join(FORBIDDEN)}"
+                f"{name!r} is not a valid controller name: it must not be empty, begin with '-', begin or end with a "
+                f"space, or contain one of {' '.join(FORBIDDEN_CHARACTERS)}"
             )
-        if name in RESERVED:
-            raise ValueError(f"a controller cannot be named {name!r}: a health check of the manager's own is")
+        if name in RESERVED_NAMES:
+            raise ValueError(f"{name!r} is not a valid controller name: it is reserved for a health check")
     items = [item for item in map(str.strip, enabled.split(",")) if item]
-    _refuse_unknown((item.removeprefix("-") for item in items if item != "*"), names, f"in the list {enabled!r}")
-    _refuse_unknown(disabled_by_default, names, "among those that are off by default")
+    _check_known((item.removeprefix("-") for item in items if item != "*"), names, f"the list {enabled!r}")
+    _check_known(disabled_by_default, names, "disabled_by_default")
     return tuple(name for name in names if _is_enabled(name, items, disabled_by_default))
 
 
@@ -56,8 +57,8 @@ def _is_enabled(name: str, items: Iterable[str], disabled_by_default: Collection
     return has_star and name not in disabled_by_default
 
 
-def _refuse_unknown(asked: Iterable[str], names: Collection[str], where: str) -> None:
-    unknown = sorted({name for name in asked if name not in names})
+def _check_known(requested: Iterable[str], names: Collection[str], where: str) -> None:
+    unknown = sorted({name for name in requested if name not in names})
     if unknown:
         known = ", ".join(sorted(names)) or "none"
-        raise ValueError(f"no controller named {', '.join(map(repr, unknown))}, {where}; there are: {known}")
+        raise ValueError(f"unknown controller {', '.join(map(repr, unknown))} in {where}; known controllers: {known}")

@@ -1,11 +1,11 @@
-"""A configuration file that is read again when it changes.
+"""A configuration file that is reloaded when it changes.
 
-The problem: what changes is seldom the file.  Editors write another and rename it; in a pod, a ConfigMap's file is a
-link through ``..data``, a link that is swapped for another, to a new directory.  So the directory is watched, and every
-event in it is a reason to look at the file, nothing else.
+The problem: the file itself seldom changes.  Editors write a new file and rename it.  In a pod, a ConfigMap's file is a
+link through ``..data``, a link to a directory, which is replaced by a link to a new one.  So the directory is watched,
+and every event in it, of whatever kind, causes a reload.
 
-Nothing is missed: watching begins before the first look, and each look is at all there is, so an event that comes too
-often, or while the file is only half written, costs a look.
+No change is missed: watching starts before the first reload, and each reload reads the whole file, so a superfluous
+event, or one while the file is only half written, costs one reload.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def follow_file(path: str | PathLike[str], parse: Callable[[str], T]) -> Followe
 
     Args:
         path: The file.
-        parse: From the text to a value, such as ``yaml.safe_load``; raises when the text is no good.
+        parse: Converts the text to a value, such as ``yaml.safe_load``; raises if the text is not valid.
     """
     return FollowedFile(trio.Path(path), parse)
 
@@ -37,7 +37,7 @@ def follow_file(path: str | PathLike[str], parse: Callable[[str], T]) -> Followe
 @final
 @attrs.define(eq=False, repr=False)
 class FollowedFile(Generic[T]):
-    """A file's value, which is a new one whenever the file has changed.
+    """A file whose value is replaced when the file changes.
 
     ::
 
@@ -48,13 +48,13 @@ class FollowedFile(Generic[T]):
             ...
             value = await config.changed(value)
 
-    A file that cannot be read or parsed any more leaves the last good value in place, and one line in the log for each
-    new reason: the error's type and its first line, or for YAML the problem and where it is.
-    So what ``parse`` raises must not quote a secret in its first line.
+    If the file cannot be read or parsed after a change, the last valid value stays, and each new reason is logged in
+    one line: the error's type and the first line of its text, or for YAML the problem and its position.
+    So the first line of what ``parse`` raises must not quote a secret.
 
-    The directory must stay where it is.  A file that is a link into another directory is followed when the link
-    changes, and ``..data`` does, as in a ConfigMap that is mounted (``pkg/volume/util/atomic_writer.go`` of
-    Kubernetes); a ``subPath`` mount never changes.
+    The directory must stay in place.  A file that is a link into another directory is followed when the link is
+    replaced, or ``..data`` is, as in a mounted ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes);
+    a ``subPath`` mount never changes.
     """
 
     path: trio.Path
@@ -62,30 +62,30 @@ class FollowedFile(Generic[T]):
     _parse: Callable[[str], T]
     _text: str | None = attrs.field(default=None, init=False)
     _value: T = attrs.field(init=False)
-    _trouble: str = attrs.field(default="", init=False)
-    _news: trio.Event = attrs.field(factory=trio.Event, init=False)
-    _stirred: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _problem: str = attrs.field(default="", init=False)
+    _value_changed: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _reload_requested: trio.Event = attrs.field(factory=trio.Event, init=False)
     _is_running: bool = attrs.field(default=False, init=False)
 
     def __repr__(self) -> str:
-        return f"<FollowedFile {str(self.path)!r}{f': {self._trouble}' if self._trouble else ''}>"
+        return f"<FollowedFile {str(self.path)!r}{f': {self._problem}' if self._problem else ''}>"
 
     @property
     def value(self) -> T:
-        """The last good value.
+        """The last valid value.
 
         Raises:
-            RuntimeError: The file was not read yet.
+            RuntimeError: The file has not been read yet.
         """
         if self._text is None:
-            raise RuntimeError(f"{self.path} was not read yet; `await nursery.start(file.run)` reads it")
+            raise RuntimeError(f"{self.path} has not been read yet; read it with `await nursery.start(file.run)`")
         return self._value
 
     async def changed(self, seen: T) -> T:
-        """Wait until the value is another one than ``seen``, and return it; at once, if it is already.
+        """Wait until the value is not ``seen``, and return it; immediately if it is another one already.
 
-        So whoever was busy misses none but those that another has followed meanwhile.
-        It is the same one that is meant, by ``is``; a file that was written again with the same text changes nothing.
+        So a caller that was busy receives the latest value; values in between are skipped.
+        Values are compared by identity, and writing the same text again does not replace the value.
 
         Args:
             seen: The value that the caller has.
@@ -94,84 +94,84 @@ class FollowedFile(Generic[T]):
         """
         await trio.lowlevel.checkpoint()
         while self.value is seen:
-            await self._news.wait()
+            await self._value_changed.wait()
         return self.value
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the file until cancelled; with ``nursery.start`` it has started when there is a first value.
+        """Follow the file until cancelled; ``nursery.start`` returns when the first value is available.
 
         Raises:
             ModuleNotFoundError: watchfiles is not installed.
-            RuntimeError: It runs already.
-            OSError: The first time, the file cannot be read.
-            Exception: What ``parse`` raised then, with a note that names the file.
+            RuntimeError: It is running already.
+            OSError: The file cannot be read the first time.
+            Exception: What ``parse`` raised the first time, with a note that names the file.
             ExceptionGroup: Of an ``OSError``: the directory cannot be watched.
 
-        Cancellation: a thread has to notice, which takes 50 ms at most.
+        Cancellation: takes up to 50 ms, until a thread notices it.
 
-        Ownership: one of trio's worker threads, for as long as this runs.
+        Ownership: it uses one of trio's worker threads while it runs.
         """
         if self._is_running:
             raise RuntimeError(f"{self.path} is followed already")
         awatch = _import_awatch()
         self._is_running = True
         try:
-            await self._look_first()
+            await self._load()
             task_status.started()
             async with trio.open_nursery() as nursery:
-                flag = _StopFlag(self._wake)
-                nursery.start_soon(flag.set_when_cancelled)
-                nursery.start_soon(self._watch, awatch, flag)
+                stop = _StopEvent(self._request_reload)
+                nursery.start_soon(stop.set_when_cancelled)
+                nursery.start_soon(self._watch, awatch, stop)
                 while True:
-                    await self._stirred.wait()
-                    self._stirred = trio.Event()
-                    await self._look()
+                    await self._reload_requested.wait()
+                    self._reload_requested = trio.Event()
+                    await self._reload()
         finally:
             self._is_running = False
 
-    def _wake(self) -> None:
-        self._stirred.set()
+    def _request_reload(self) -> None:
+        self._reload_requested.set()
 
-    async def _watch(self, awatch: _Awatch, flag: _StopFlag) -> None:
-        changes = awatch(self.path.parent, watch_filter=None, recursive=False, stop_event=flag, rust_timeout=0)
+    async def _watch(self, awatch: _Awatch, stop: _StopEvent) -> None:
+        changes = awatch(self.path.parent, watch_filter=None, recursive=False, stop_event=stop, rust_timeout=0)
         async with aclosing(changes):
             async for _ in changes:
-                self._wake()
+                self._request_reload()
 
-    async def _look_first(self) -> None:
+    async def _load(self) -> None:
         text = await self.path.read_text(encoding="utf-8")
         try:
-            self._take(text, self._parse(text))
+            self._set_value(text, self._parse(text))
         except Exception as error:
             error.add_note(f"in {self.path}")
             raise
 
-    async def _look(self) -> None:
+    async def _reload(self) -> None:
         try:
             text = await self.path.read_text(encoding="utf-8")
             if text != self._text:
-                self._take(text, self._parse(text))
-                logger.info("%s: read again", self.path)
-            self._trouble = ""
-        except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, the last good value stays
-            trouble = f"{type(error).__name__}: {_reason_of(error)}"
-            if trouble != self._trouble:
-                logger.error("%s: the last good value is kept: %s", self.path, trouble)  # one line
-            self._trouble = trouble
+                self._set_value(text, self._parse(text))
+                logger.info("%s: reloaded", self.path)
+            self._problem = ""
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, the last valid value stays
+            problem = f"{type(error).__name__}: {_reason_of(error)}"
+            if problem != self._problem:
+                logger.error("%s: not reloaded, keeping the last valid value: %s", self.path, problem)  # one line
+            self._problem = problem
 
-    def _take(self, text: str, value: T) -> None:
+    def _set_value(self, text: str, value: T) -> None:
         self._text = text
         self._value = value
-        self._news.set()
-        self._news = trio.Event()
+        self._value_changed.set()
+        self._value_changed = trio.Event()
 
 
 @final
 @attrs.define(eq=False)
-class _StopFlag:
-    """What watchfiles asks from its thread, every 50 ms: first when it watches, and whether to stop.
+class _StopEvent:
+    """The ``stop_event`` of watchfiles, whose thread calls :meth:`is_set` every 50 ms.
 
-    It is the first that makes the look possible which finds what has changed before it watched.
+    The first call shows that watching has started.  It causes a reload, which finds changes from before that.
     """
 
     _on_watching: Callable[[], None]
@@ -189,7 +189,7 @@ class _StopFlag:
         self._is_set = True
 
     async def set_when_cancelled(self) -> None:
-        # Nothing else ends the thread, and awatch() waits for it.
+        # awatch() waits for its thread, which only this ends.
         try:
             await trio.sleep_forever()
         finally:
@@ -197,9 +197,9 @@ class _StopFlag:
 
 
 def _reason_of(error: Exception) -> str:
-    """Say in one line what is wrong with a file, and quote nothing of it: there may be secrets in there.
+    """Describe an error in one line that quotes nothing of the file, which may contain secrets.
 
-    PyYAML's errors quote the line, after the first one of their words, in what they call a mark.
+    PyYAML's errors quote the line of the file after the first line of their text, which is in their ``problem_mark``.
     """
     for each in (error, error.__cause__):
         mark = getattr(each, "problem_mark", None)

@@ -1,6 +1,6 @@
-"""Named health checks, and how they are told: as kube-apiserver tells its own.
+"""Named health checks and their HTTP responses, as kube-apiserver has them.
 
-Source: ``InstallHandler`` and its neighbours in ``k8s.io/apiserver/pkg/server/healthz/healthz.go``.
+Source: ``InstallHandler`` and the functions it calls in ``k8s.io/apiserver/pkg/server/healthz/healthz.go``.
 """
 
 from __future__ import annotations
@@ -13,43 +13,47 @@ import attrs
 
 logger: Final = logging.getLogger("trioformer.manager")
 
-Check: TypeAlias = Callable[[], str]
-"""Returns what is wrong, in words; nothing when all is well."""
+HealthCheck: TypeAlias = Callable[[], str]
+"""Returns the reason of a failure; empty if the check passes."""
 
 
-def passes() -> str:
-    """Pass, since whoever can be asked is alive."""
+def ping() -> str:
+    """Pass always: a process that can run the check is alive."""
     return ""
 
 
 @final
 @attrs.frozen
-class Page:
-    """An answer to a request."""
+class Response:
+    """An HTTP response."""
 
     code: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
 
 
-NOT_FOUND: Final = Page(404, b"404 page not found\n")
+NOT_FOUND: Final = Response(404, b"404 page not found\n")
 
 
-def page_of(path: str, checks: Mapping[str, Check], *, is_verbose: bool, excluded: Collection[str]) -> Page:
-    """Answer a request for all checks together, as ``/healthz``, or for one of them, as ``/healthz/ping``.
+def health_response(
+    path: str, checks: Mapping[str, HealthCheck], *, is_verbose: bool, excluded: Collection[str]
+) -> Response:
+    """Respond to a request for all checks, as ``/healthz``, or for one of them, as ``/healthz/ping``.
 
-    The page of all withholds reasons, as anyone may ask for it; the log has them.
+    The response for all checks withholds the reasons, because anyone may request it; they are logged.
     """
     root, slash, name = path.removeprefix("/").partition("/")
     if not slash:
-        return _page_of_all(root, checks, is_verbose, excluded)
+        return _respond_to_all(root, checks, is_verbose, excluded)
     if name not in checks:
         return NOT_FOUND
     reason = checks[name]()
-    return Page(500, f"internal server error: {reason}\n".encode()) if reason else Page(200, b"ok")
+    return Response(500, f"internal server error: {reason}\n".encode()) if reason else Response(200, b"ok")
 
 
-def _page_of_all(root: str, checks: Mapping[str, Check], is_verbose: bool, excluded: Collection[str]) -> Page:
+def _respond_to_all(
+    root: str, checks: Mapping[str, HealthCheck], is_verbose: bool, excluded: Collection[str]
+) -> Response:
     lines: list[str] = []
     reasons: list[str] = []
     for name, check in checks.items():
@@ -66,7 +70,7 @@ def _page_of_all(root: str, checks: Mapping[str, Check], is_verbose: bool, exclu
         lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
     if reasons:
         logger.info("%s check failed: %s", root, "; ".join(reasons))
-        return Page(500, "\n".join([*lines, f"{root} check failed", ""]).encode())
+        return Response(500, "\n".join([*lines, f"{root} check failed", ""]).encode())
     if is_verbose:
-        return Page(200, "\n".join([*lines, f"{root} check passed", ""]).encode())
-    return Page(200, b"ok")
+        return Response(200, "\n".join([*lines, f"{root} check passed", ""]).encode())
+    return Response(200, b"ok")

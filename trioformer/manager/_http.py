@@ -1,4 +1,4 @@
-"""What a manager tells over HTTP: ``/healthz``, ``/readyz`` and ``/metrics``."""
+"""HTTP endpoints of a manager: ``/healthz``, ``/readyz`` and ``/metrics``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import attrs
 import trio
 
-from ._health import NOT_FOUND, Check, Page, page_of
+from ._health import NOT_FOUND, HealthCheck, Response, health_response
 
 try:
     from .. import _serving
@@ -26,50 +26,50 @@ if TYPE_CHECKING:
 Message: TypeAlias = MutableMapping[str, Any]
 
 STALLED_AFTER: Final = 5.0
-"""Seconds that whoever asks may leave an answer unread; more would hold up the end."""
+"""Seconds that a client may leave a response unread; a longer time would delay the shutdown."""
 
 
 @final
 @attrs.frozen(eq=False)
-class Pages:
-    """Speaks ASGI 3: ``http`` and ``lifespan``."""
+class Endpoints:
+    """An ASGI 3 application for the scopes ``http`` and ``lifespan``."""
 
-    health: Mapping[str, Callable[[], Mapping[str, Check]]]
-    """The checks that there are at the moment, by path."""
+    health: Mapping[str, Callable[[], Mapping[str, HealthCheck]]]
+    """Functions that return the current checks, by path."""
     metrics: Metrics | None
 
     async def __call__(
         self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
     ) -> None:
-        """Answer one request, or the server that starts and ends."""
+        """Respond to one request, or to the startup and shutdown of the server."""
         if scope["type"] == "lifespan":
             for phase in ("startup", "shutdown"):
                 await receive()
                 await send({"type": f"lifespan.{phase}.complete"})
         elif scope["type"] == "http":
-            page = self._page(scope)
+            response = self._respond(scope)
             headers = [
-                (b"content-type", page.content_type.encode()),
-                (b"content-length", str(len(page.body)).encode()),
+                (b"content-type", response.content_type.encode()),
+                (b"content-length", str(len(response.body)).encode()),
                 (b"x-content-type-options", b"nosniff"),
             ]
-            await send({"type": "http.response.start", "status": page.code, "headers": headers})
-            await send({"type": "http.response.body", "body": page.body, "more_body": False})
+            await send({"type": "http.response.start", "status": response.code, "headers": headers})
+            await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
-    def _page(self, scope: Message) -> Page:
+    def _respond(self, scope: Message) -> Response:
         path: str = scope["path"]
         if scope["method"] not in ("GET", "HEAD"):
-            return Page(405, b"405 method not allowed\n")
+            return Response(405, b"405 method not allowed\n")
         if path == "/metrics" and self.metrics is not None:
             accept = [value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"]
             body, content_type = self.metrics.render(",".join(accept))
-            return Page(200, body, content_type)
-        root, slash, rest = path.partition("/")  # a target such as "*" has no slash, or something before it
+            return Response(200, body, content_type)
+        root, slash, rest = path.partition("/")  # a request target such as "*" does not begin with a slash
         checks = self.health.get(slash + rest.partition("/")[0]) if not root else None
         if checks is None:
             return NOT_FOUND
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        return page_of(path, checks(), is_verbose="verbose" in query, excluded=query.get("exclude", ()))
+        return health_response(path, checks(), is_verbose="verbose" in query, excluded=query.get("exclude", ()))
 
 
 async def listen(bind: str) -> socket.socket:
@@ -86,7 +86,7 @@ async def listen(bind: str) -> socket.socket:
 
 
 async def serve(
-    pages: Pages, listener: socket.socket, *, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
+    endpoints: Endpoints, listener: socket.socket, *, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Answer requests until cancelled, and close the socket."""
-    await _serving.serve_app(pages, listener, task_status=task_status)
+    """Serve until cancelled, and close the socket."""
+    await _serving.serve_app(endpoints, listener, task_status=task_status)

@@ -1,4 +1,4 @@
-"""What the manager is given: starters, and what they make."""
+"""Arguments and results of controller initializers, and the options of an election."""
 
 from __future__ import annotations
 
@@ -19,75 +19,75 @@ if TYPE_CHECKING:
 
 
 class Runnable(Protocol):
-    """What runs under the manager; a :class:`~trioformer.controller.Controller` is one."""
+    """What the manager runs; :class:`~trioformer.controller.Controller` implements it."""
 
     @property
     def name(self) -> str:
-        """For logs, health checks and metrics; unique in a manager."""
+        """Name in logs, health checks and metrics; unique within a manager."""
         ...
 
     async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Work until cancelled or stopped, and say when the work has begun.
+        """Run until cancelled or stopped; call ``task_status.started()`` when the work has started.
 
-        It may end by itself; the manager goes on.  What it raises ends the manager.
+        If it returns early, the manager continues.  An exception ends the manager.
         """
         ...
 
     async def stop(self) -> None:
-        """End the run in good order, and return when it has ended; cancelled at the deadline."""
+        """Shut down gracefully, and return when :meth:`run` has returned; cancelled at the deadline."""
         ...
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ManagerContext:
-    """What a starter makes its controller from (the ``ControllerContext`` of kube-controller-manager)."""
+    """Argument of a controller initializer (``ControllerContext`` of kube-controller-manager)."""
 
     client: Client
-    """The connection, which all share."""
+    """The shared client."""
     factory: SharedInformerFactory
-    """The informers, which all share; it runs already, and what is asked of it starts at once."""
+    """The shared informers.  The factory is running, so informers that are requested from it start immediately."""
     name: str
     """The controller's name in the manager."""
     leadership: Leadership | None = None
-    """The term that the controller is made for, if there is an election; ``leadership.is_held`` is to be asked before
-    what must not be done twice, and ``leadership.transitions`` is a fencing token."""
+    """The leadership under which the controller runs, if there is an election.  Check ``leadership.is_held`` before
+    writes that only one process may make; ``leadership.transitions`` is a fencing token."""
     metrics: Metrics | None = None
-    """Where figures go, if the manager has them."""
+    """The manager's metrics, if it has them."""
 
     def controller_observer(self, workers: int = 1) -> ControllerObserver | None:
-        """Return what a controller's argument ``observer`` is to be; None without metrics.
+        """Return the argument ``observer`` of a controller; None without metrics.
 
         Args:
-            workers: How many the controller has.
+            workers: The controller's number of workers.
         """
         return None if self.metrics is None else self.metrics.controller_observer(self.name, workers)
 
     def queue_observer(self) -> QueueObserver[Request] | None:
-        """Return what a controller's argument ``queue_observer`` is to be; None without metrics."""
+        """Return the argument ``queue_observer`` of a controller; None without metrics."""
         return None if self.metrics is None else self.metrics.queue_observer(self.name)
 
 
 ControllerInitializer: TypeAlias = Callable[[ManagerContext], Awaitable[Runnable | None]]
-"""Makes a controller, and does not run it.
+"""Creates a controller without running it.
 
-None means that it is not to run here, which the log says.
-An exception means that it cannot be made; it ends the manager.
+It returns None if the controller is not to run in this process; the manager logs that it is skipped.
+An exception ends the manager.
 """
 
 
 @final
 @attrs.frozen
 class LeaderElection:
-    """Which Lease the controllers run under; the arguments of :func:`~trioformer.controller.run_as_leader`."""
+    """The election that the controllers run under; arguments of :func:`~trioformer.leaderelection.run_as_leader`."""
 
     name: str
     """The Lease's name."""
     namespace: str
     """The Lease's namespace."""
     identity: str | None = None
-    """Who this is; unique to the process.  None makes one of the host's name and a random part."""
+    """Identity of this process, unique to it.  None generates one from the host name and a random part."""
     options: LeaderElectionOptions | None = None
-    """The times, and whom to tell what."""
+    """Durations and callbacks."""
     client: Client | None = None
-    """A connection of its own, so that renewals never wait behind the controllers' requests; None for the manager's."""
+    """A separate client, so that renewals do not wait behind the controllers' requests; None for the manager's."""

@@ -1,4 +1,4 @@
-"""What becomes of each controller: the manager writes it down, logs and health checks read it."""
+"""One controller of a manager: runs it and records its phase, which logs and health checks read."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from ..controller import Controller
 from ._health import logger
 from ._initializers import ControllerInitializer, Runnable
 
-MemberPhase: TypeAlias = Literal[
-    "not started", "starting", "skipped", "failed", "waiting to begin", "running", "stopping", "ended"
+ControllerPhase: TypeAlias = Literal[
+    "not started", "starting", "skipped", "failed", "waiting to start", "running", "stopping", "ended"
 ]
 
 
 @final
 @attrs.define(eq=False)
 class ManagedController:
-    """One controller that is enabled; also what its ``run`` is given as ``task_status``."""
+    """One enabled controller; it is also the ``task_status`` that its ``run`` receives."""
 
     name: str
-    starter: ControllerInitializer
-    phase: MemberPhase = "not started"
+    initializer: ControllerInitializer
+    phase: ControllerPhase = "not started"
     runnable: Runnable | None = None
     settled: trio.Event = attrs.field(factory=trio.Event)
-    """It has begun its work, or never will."""
+    """Set when the controller has started its work, or will not."""
 
     @property
-    def is_working(self) -> bool:
-        """Whether it has been made, and not ended."""
-        return self.phase in ("waiting to begin", "running", "stopping")
+    def is_active(self) -> bool:
+        """Whether it was created and has not ended."""
+        return self.phase in ("waiting to start", "running", "stopping")
 
-    def what_it_waits_for(self) -> str:
-        """Say why it has not begun its work; nothing when it has."""
-        if self.phase != "waiting to begin":
+    def not_ready_reason(self) -> str:
+        """Return why it has not started its work; empty if it has."""
+        if self.phase != "waiting to start":
             return ""
         missing = self.runnable.statistics().waiting_for if isinstance(self.runnable, Controller) else ()
-        return "; ".join(missing) or "it has not begun"
+        return "; ".join(missing) or "it has not started"
 
     def started(self, value: None = None) -> None:
-        """Note that the work has begun, as ``trio.TaskStatus`` has it."""
-        if self.phase == "waiting to begin":
+        """Record that the work has started; a method of ``trio.TaskStatus``."""
+        if self.phase == "waiting to start":
             self.phase = "running"
             logger.info("controller %s: started", self.name)
         self.settled.set()
 
     async def run(self) -> None:
-        """Run what the starter has made."""
-        assert self.runnable is not None  # it is run when the starter has made it
+        """Run the controller."""
+        assert self.runnable is not None  # the initializer has returned it
         try:
             await self.runnable.run(task_status=self)
         except Exception as error:
@@ -59,17 +59,17 @@ class ManagedController:
             raise
         else:
             if self.phase != "stopping":
-                logger.info("controller %s: ended by itself", self.name)
+                logger.info("controller %s: ended without being stopped", self.name)
         finally:
             if self.phase != "failed":
                 self.phase = "ended"
             self.settled.set()
 
     async def stop(self) -> None:
-        """End it in good order."""
+        """Stop the controller gracefully."""
         assert self.runnable is not None  # as above
-        if not self.is_working:
-            return  # it has ended meanwhile, and must not look as if it still worked
+        if not self.is_active:
+            return  # it has ended, and its phase must stay so
         self.phase = "stopping"
         try:
             await self.runnable.stop()

@@ -1,17 +1,16 @@
-"""One run of a manager: the order in which caches, leadership and controllers begin and end.
+"""One run of a manager: the order in which caches, leadership and controllers start and stop.
 
 ::
 
-    caches ─┬─ begin ───────────────────────────────────────────────────────────────────────────── end
+    caches ─┬─ start ───────────────────────────────────────────────────────────────────────────── stop
             └─ leadership ─┬─ acquire ───────────────────────────────────────────── release ─┘
                            └─ controllers ── start one by one ── stop is set ── drained, or cancelled ─┘
 
-Each lies inside of the one above, so none can end before those that build on it: that order is the nesting of the
-blocks, and nothing else.  It is controller-runtime's (``pkg/manager/internal.go``); HTTP is around all of it, in
-``_run_controllers.py``.
+Each block is nested in the one above, so none ends before the blocks that depend on it: the nesting alone defines the
+order.  It is controller-runtime's (``pkg/manager/internal.go``); ``_run_controllers.py`` adds HTTP around all of it.
 
-``stop`` breaks off what only waits: for the first lists, for the lease, for a starter or the time between two.  What
-works is drained instead, so the block that ``stop`` breaks off never is around controllers.
+``stop`` cancels only what waits: for the first lists, for the lease, for an initializer or the interval between two.
+Controllers are drained instead, so the block that ``stop`` cancels never contains a running controller.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ..cache import SharedInformerFactory
 from ..client import Client
 from ..controller import Controller
 from ..leaderelection import LeaderElector, Leadership
-from ._health import Check, logger, passes
+from ._health import HealthCheck, logger, ping
 from ._initializers import ManagerContext, Runnable
 from ._managed import ManagedController
 
@@ -40,52 +39,52 @@ if TYPE_CHECKING:
 @final
 @attrs.define(eq=False, kw_only=True)
 class ManagerRun:
-    """What :func:`run_controllers` owns; the arguments are its own."""
+    """State of one call of :func:`run_controllers`, whose arguments it has."""
 
     client: Client
     factory: SharedInformerFactory
-    members: Sequence[ManagedController]
+    controllers: Sequence[ManagedController]
     start_interval: float = attrs.field(validator=validators.ge(0))
     lease: str
-    """The name of the elector's Lease; empty without one."""
+    """Name of the elector's Lease; empty without an election."""
     elector: LeaderElector | None
     metrics: Metrics | None
     stop: trio.Event
     shutdown_grace: float = attrs.field(validator=validators.ge(0))
     on_started: Callable[[], None]
-    """Called when all is up that does not depend on being the leader."""
-    _measured: ExitStack = attrs.field(factory=ExitStack, init=False)
-    """Lets metrics forget what they were to ask, when the run has ended."""
+    """Called when everything that does not depend on the leadership has started."""
+    _registrations: ExitStack = attrs.field(factory=ExitStack, init=False)
+    """Unregisters from the metrics what this run has registered."""
     _waiting: trio.CancelScope | None = attrs.field(default=None, init=False)
 
     async def run(self) -> None:
         """Run until cancelled, stopped, or failed."""
-        with self._measured:
+        with self._registrations:
             if self.metrics is not None:
                 if not self.metrics.is_registered(self.factory):
                     self.metrics.register_factory(self.factory)
-                    self._measured.callback(self.metrics.unregister, self.factory)
+                    self._registrations.callback(self.metrics.unregister, self.factory)
                 if self.elector is not None:
                     self.metrics.register_elector(self.elector, name=self.lease)
-                    self._measured.callback(self.metrics.unregister, self.elector)
+                    self._registrations.callback(self.metrics.unregister, self.elector)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_stop)
                 with self._until_stopped():
                     await nursery.start(self.factory.run)
                 if self.elector is None:
-                    await self._work()
+                    await self._run_all()
                 else:
-                    await self._lead(self.elector)
+                    await self._run_elector(self.elector)
                 nursery.cancel_scope.cancel()
 
-    # --- what stop breaks off -----------------------------------------------------------------------------------------
+    # --- what stop cancels --------------------------------------------------------------------------------------------
 
     @contextmanager
     def _until_stopped(self) -> Iterator[None]:
-        """A block that is left when ``stop`` is set; at its first checkpoint, if it is already.
+        """Cancel the block when ``stop`` is set; at its first checkpoint if it is set already.
 
-        Of two, one inside of the other, only the inner one is left, and after its end none.  So the election, which has
-        all the work inside, is left only as long as there is none.
+        Of two nested blocks only the inner one is cancelled, and after its end neither.  So the election, which
+        contains the controllers, is cancelled only while there are none.
         """
         with trio.CancelScope() as scope:
             if self.stop.is_set():
@@ -104,101 +103,103 @@ class ManagerRun:
 
     # --- leading ------------------------------------------------------------------------------------------------------
 
-    async def _lead(self, elector: LeaderElector) -> None:
+    async def _run_elector(self, elector: LeaderElector) -> None:
         self.on_started()
         with self._until_stopped():
-            await elector.run(self._work)
+            await elector.run(self._run_all)
 
     # --- controllers --------------------------------------------------------------------------------------------------
 
-    async def _work(self, leadership: Leadership | None = None) -> None:
+    async def _run_all(self, leadership: Leadership | None = None) -> None:
         async with trio.open_nursery() as nursery:
             with self._until_stopped():
-                for member in self.members:
-                    await self._start(member, leadership, nursery)
-                for member in self.members:
-                    await member.settled.wait()
+                for each in self.controllers:
+                    await self._start(each, leadership, nursery)
+                for each in self.controllers:
+                    await each.settled.wait()
                 self.on_started()
                 await self.stop.wait()
             await self._drain()
             nursery.cancel_scope.cancel()
 
-    async def _start(self, member: ManagedController, leadership: Leadership | None, nursery: trio.Nursery) -> None:
+    async def _start(self, managed: ManagedController, leadership: Leadership | None, nursery: trio.Nursery) -> None:
         await trio.sleep(self.start_interval * (1 + random.random()))
-        member.phase = "starting"
-        logger.info("controller %s: starting", member.name)
+        managed.phase = "starting"
+        logger.info("controller %s: starting", managed.name)
         try:
             context = ManagerContext(
                 client=self.client,
                 factory=self.factory,
-                name=member.name,
+                name=managed.name,
                 leadership=leadership,
                 metrics=self.metrics,
             )
-            runnable = await member.starter(context)
+            runnable = await managed.initializer(context)
             if runnable is not None:
-                self._take_in(runnable, member)
+                self._register(runnable, managed)
         except Exception as error:
-            member.phase = "failed"
-            error.add_note(f"in the starter of controller {member.name}")
-            logger.error("controller %s: failed to start: %r", member.name, error)
+            managed.phase = "failed"
+            error.add_note(f"in the initializer of controller {managed.name}")
+            logger.error("controller %s: failed to start: %r", managed.name, error)
             raise
-        member.runnable = runnable
+        managed.runnable = runnable
         if runnable is None:
-            member.phase = "skipped"
-            member.settled.set()
-            logger.info("controller %s: skipped", member.name)
+            managed.phase = "skipped"
+            managed.settled.set()
+            logger.info("controller %s: skipped", managed.name)
         else:
-            member.phase = "waiting to begin"
-            nursery.start_soon(member.run, name=f"controller {member.name}")
+            managed.phase = "waiting to start"
+            nursery.start_soon(managed.run, name=f"controller {managed.name}")
 
-    def _take_in(self, runnable: Runnable, maker: ManagedController) -> None:
-        for other in self.members:
+    def _register(self, runnable: Runnable, managed: ManagedController) -> None:
+        for other in self.controllers:
             if other.runnable is not None and other.runnable.name == runnable.name:
                 raise ValueError(
-                    f"the starters of {other.name} and {maker.name} have both made a controller named "
-                    f"{runnable.name!r}; give them different names, since logs and metrics go by them"
+                    f"the initializers of {other.name} and {managed.name} both returned a controller named "
+                    f"{runnable.name!r}; use different names, because logs and metrics identify controllers by name"
                 )
         if self.metrics is None or not isinstance(runnable, Controller):
             return
         if not self.metrics.is_registered(runnable):
             self.metrics.register_controller(runnable)
-            self._measured.callback(self.metrics.unregister, runnable)
+            self._registrations.callback(self.metrics.unregister, runnable)
 
     async def _drain(self) -> None:
-        """End the controllers in good order, or at the deadline."""
-        begun = [member for member in self.members if member.is_working]
-        late = {member.name for member in begun}
+        """Stop the controllers gracefully, or return at the deadline."""
+        active = [each for each in self.controllers if each.is_active]
+        unfinished = {each.name for each in active}
 
-        async def stop(member: ManagedController) -> None:
-            await member.stop()
-            late.discard(member.name)
+        async def stop(managed: ManagedController) -> None:
+            await managed.stop()
+            unfinished.discard(managed.name)
 
         with trio.move_on_after(self.shutdown_grace):
             async with trio.open_nursery() as nursery:
-                for member in begun:
-                    nursery.start_soon(stop, member)
-        if late:
-            names = ", ".join(sorted(late))
-            logger.warning("not ended within %g s, so they are cancelled: %s", self.shutdown_grace, names)
+                for each in active:
+                    nursery.start_soon(stop, each)
+        if unfinished:
+            names = ", ".join(sorted(unfinished))
+            logger.warning("controllers not stopped within %g s are cancelled: %s", self.shutdown_grace, names)
 
-    # --- what can be asked of it --------------------------------------------------------------------------------------
+    # --- health -------------------------------------------------------------------------------------------------------
 
-    def healthz(self) -> Mapping[str, Check]:
-        """Return what is to be so while the process is to live.
+    def healthz(self) -> Mapping[str, HealthCheck]:
+        """Return the checks of ``/healthz``, for a liveness probe.
 
-        A controller passes while it works: that is all that kube-controller-manager asks of most of its own.
+        A controller passes while it is active, which is all that kube-controller-manager checks of most controllers.
         """
-        checks: dict[str, Check] = {"ping": passes}
+        checks: dict[str, HealthCheck] = {"ping": ping}
         elector = self.elector
         if elector is not None:
-            checks["leaderElection"] = lambda: "" if elector.is_healthy() else "the lease ran out, and work goes on"
-        return checks | {member.name: passes for member in self.members if member.is_working}
+            checks["leaderElection"] = lambda: (
+                "" if elector.is_healthy() else "the lease expired, and the controllers still run"
+            )
+        return checks | {each.name: ping for each in self.controllers if each.is_active}
 
-    def readyz(self) -> Mapping[str, Check]:
-        """Return what is to be so when others may count on it; a replica that waits for the lease is ready, too."""
-        checks: dict[str, Check] = {"ping": passes, "informer-sync": self._caches, "shutdown": self._shutdown}
-        return checks | {member.name: member.what_it_waits_for for member in self.members if member.is_working}
+    def readyz(self) -> Mapping[str, HealthCheck]:
+        """Return the checks of ``/readyz``; a replica that waits for the lease passes them."""
+        checks: dict[str, HealthCheck] = {"ping": ping, "informer-sync": self._caches, "shutdown": self._shutdown}
+        return checks | {each.name: each.not_ready_reason for each in self.controllers if each.is_active}
 
     def _caches(self) -> str:
         return "; ".join(f"{key}: {words}" for key, words in self.factory.problems().items())

@@ -1,4 +1,4 @@
-"""Many controllers in one process, behind one door: :func:`run_controllers`."""
+"""The entry point of the manager: :func:`run_controllers`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 async def run_controllers(
     client: Client,
-    starters: Mapping[str, ControllerInitializer],
+    initializers: Mapping[str, ControllerInitializer],
     *,
     enabled: str = "*",
     disabled_by_default: Collection[str] = (),
@@ -35,10 +35,9 @@ async def run_controllers(
     shutdown_grace: float = 30.0,
     task_status: trio.TaskStatus[str | None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run named controllers until told to stop.
+    """Run named controllers until stopped.
 
-    What begins, in this order: HTTP, the factory, leadership, the controllers one by one.
-    Each ends before what stands before it in this list.
+    It starts, in this order: HTTP, the factory, the election, the controllers one by one; it stops them in reverse.
 
     ::
 
@@ -50,48 +49,50 @@ async def run_controllers(
         await run_controllers(client, {"pods": start_pods}, http="127.0.0.1:8080", stop=stop)
 
     Each controller is logged as started, skipped, disabled, or failed.
-    One that takes long to begin its work, such as one whose caches are not filled, does not keep the next from
-    starting; one that cannot be made, or fails, ends all, and so does one of the factory's informers.
-    One that ends by itself leaves the others alone.
+    A controller that has not started its work, for example because its caches are not synced, does not delay the next
+    one.  An error of an initializer, a controller or one of the factory's informers ends the manager.
+    When a controller returns without being stopped, the others continue.
 
     Source: controller-runtime ``pkg/manager/internal.go`` for the order; kube-controller-manager
-    (``app/controllermanager.go``) for the starters, the list, the interval and the health of each.
+    (``app/controllermanager.go``) for the initializers, the list, the interval and the health checks.
 
     Args:
-        client: The connection; it must stay open until this has returned.
-        starters: What makes the controllers, by their names, in the order in which they start.
-        enabled: Which of them, such as ``"*,-foo"``; see :func:`enabled_controllers`.
-        disabled_by_default: Names of those that ``*`` leaves off.
-        start_interval: Seconds before each start, and at random up to as many again, so that not all list at once.
-        http: ``host:port`` to serve ``/healthz``, ``/readyz`` and, with metrics, ``/metrics`` on; port 0 is any free
-            one; None serves nothing.
-        leader_election: Run the controllers only while a Lease is held.
-        metrics: What measures the factory, the election and each :class:`~trioformer.controller.Controller`, until the
-            end; a factory or controller that it measures already is left to whoever began that.
-        factory: The informers of all, which is run here; None makes one.  A replica that waits for the lease has filled
-            the caches of those that were asked for before.
-        stop: Set it to end in good order: waiting, as for a lease or a cache, ends at once; controllers end what they
-            have begun.
-        shutdown_grace: Seconds that they may take for that; then they are cancelled.
-        task_status: Is given the URL of ``http``, or None, when all controllers have begun their work; with leader
-            election, when this is a candidate.  Stopped before that, it has started all the same.
+        client: The client; it must stay open until this has returned.
+        initializers: Functions that create the controllers, by controller name, in the order in which they start.
+        enabled: Which controllers to run, such as ``"*,-foo"``; see :func:`enabled_controllers`.
+        disabled_by_default: Names of controllers that ``*`` does not enable.
+        start_interval: Seconds to wait before each start, multiplied by a random factor between 1 and 2, so that not
+            all controllers list at the same time.
+        http: ``host:port`` on which to serve ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; port 0 selects
+            a free one.  None serves nothing.
+        leader_election: Run the controllers only while this process holds the Lease.
+        metrics: Measures the factory, the election and each :class:`~trioformer.controller.Controller` until this
+            returns; a factory or controller that is registered before stays registered.
+        factory: The shared informers, which are run here; None makes a factory.  The informers that were requested
+            before are synced also while a replica waits for the lease.
+        stop: Set it to shut down gracefully: waiting for a lease or a cache ends immediately, and controllers finish
+            the reconciles that are running.
+        shutdown_grace: Seconds after which controllers that are still running are cancelled.
+        task_status: Receives the URL of ``http``, or None, when all controllers have started their work; with leader
+            election, when this process is a candidate; or when it was stopped before that.
 
     Raises:
-        ValueError: A name is not that of a controller; ``http`` is not ``host:port``; a number is below 0; the election
-            cannot be; ``metrics`` measures another factory, or election, of the same name.
+        ValueError: A controller name is unknown or not valid; ``http`` is not ``host:port``; a number is negative; the
+            election is not valid; ``metrics`` has another factory or election of the same name.
         OSError: The address cannot be listened on.
         ModuleNotFoundError: hypercorn is not installed, and ``http`` is given.
-        ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: controllers were cancelled at once,
-            and have ended; of what a starter, a controller or an informer raised, with a note that names it; of
-            ``ValueError``, when two controllers have one name; of ``RuntimeError``, when the factory runs already.
+        ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: the controllers were cancelled
+            immediately, and have ended; of what an initializer, a controller or an informer raised, with a note that
+            names it; of ``ValueError``, when two controllers have the same name; of ``RuntimeError``, when the factory
+            is running already.
 
     Cancellation:
-        Cancels everything at once.  Only the lease is kept until the controllers have ended, and then released.
+        Cancels everything immediately.  Only the lease is kept until the controllers have ended, and then released.
 
     Ownership:
-        All tasks are its own, and have ended when it returns.
+        It owns all tasks, which have ended when it returns.
     """
-    names = enabled_controllers(starters, enabled, disabled_by_default=disabled_by_default)
+    names = enabled_controllers(initializers, enabled, disabled_by_default=disabled_by_default)
     url: str | None = None
     has_started = False
 
@@ -104,7 +105,7 @@ async def run_controllers(
     run = ManagerRun(
         client=client,
         factory=SharedInformerFactory(client) if factory is None else factory,
-        members=[ManagedController(name, starters[name]) for name in names],
+        controllers=[ManagedController(name, initializers[name]) for name in names],
         start_interval=start_interval,
         lease="" if leader_election is None else leader_election.name,
         elector=None if leader_election is None else _elector(client, leader_election),
@@ -113,7 +114,7 @@ async def run_controllers(
         shutdown_grace=shutdown_grace,
         on_started=started,
     )
-    for name in starters:
+    for name in initializers:
         if name not in names:
             logger.info("controller %s: disabled", name)
     if http is None:
@@ -122,9 +123,9 @@ async def run_controllers(
         from . import _http  # noqa: PLC0415  # needs an extra
 
         listener = await _http.listen(http)
-        pages = _http.Pages({"/healthz": run.healthz, "/readyz": run.readyz}, metrics)
+        endpoints = _http.Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics)
         async with trio.open_nursery() as nursery:
-            url = await nursery.start(_http.serve, pages, listener)
+            url = await nursery.start(_http.serve, endpoints, listener)
             logger.info("serving %s", url)
             await run.run()
             nursery.cancel_scope.cancel()
