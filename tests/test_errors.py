@@ -1,4 +1,4 @@
-"""The exceptions: their texts, their classes, and that they can be copied."""
+"""The exceptions: texts, classes, copies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STATUS = {
 }
 
 
-def test_a_status_becomes_an_error_with_all_that_it_says() -> None:
+def test_a_status_becomes_an_error_with_its_message_and_details() -> None:
     error = StatusError.from_status(STATUS, where="create pods/a")
     assert type(error) is InvalidError
     assert str(error) == 'create pods/a: Pod "a" is invalid: spec.containers: Required value (HTTP 422, Invalid)'
@@ -73,7 +73,7 @@ def test_the_class_is_chosen_by_reason_and_then_by_code(
     assert error.details == StatusDetails()
 
 
-def test_an_error_that_somebody_can_mend_says_how() -> None:
+def test_an_error_with_a_hint_shows_it() -> None:
     assert str(UnauthorizedError("", code=401)).endswith("; check the token or client certificate in the kubeconfig")
 
 
@@ -96,6 +96,6 @@ def test_an_error_survives_copying_and_pickling(error: TrioformerError) -> None:
 
 
 def test_every_error_is_in_the_tree_of_the_module_and_in_its_exports() -> None:
-    named = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-    assert named - set((errors.__doc__ or "").split()) == set()
-    assert named <= set(errors.__all__)
+    names = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert names - set((errors.__doc__ or "").split()) == set()
+    assert names <= set(errors.__all__)

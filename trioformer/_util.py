@@ -1,4 +1,4 @@
-"""Small helpers that every room may use; nothing here knows of Kubernetes."""
+"""Helpers for all packages; nothing here knows Kubernetes."""
 
 from __future__ import annotations
 
@@ -11,23 +11,19 @@ import trio
 T = TypeVar("T")
 
 SLICE = 0.001
-"""Seconds that a loop over ready work runs before it lets the other tasks run."""
+"""Seconds that a loop over ready items runs before it checkpoints."""
 SLICE_ITEMS = 1_000
-"""Items after which it does so in any case."""
+"""Items after which it checkpoints in any case."""
 
 
 class NoPublicConstructor(ABCMeta):
-    """Metaclass of classes that only the library itself makes; callers use ``open_*`` functions or factories.
+    """Metaclass of classes whose instances only the library makes; callers use ``open_*`` functions or factories.
 
-    The same device as trio's own ``NoPublicConstructor``.
+    Source: trio's class of the same name.
     """
 
     def __call__(cls, *args: object, **kwargs: object) -> None:
-        """Refuse.
-
-        Raises:
-            TypeError: Always.
-        """
+        """Raise TypeError, always."""
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} has no public constructor")
 
     def _create(cls: type[T], *args: Any, **kwargs: Any) -> T:
@@ -35,9 +31,10 @@ class NoPublicConstructor(ABCMeta):
 
 
 def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
-    """The current task and those whose nurseries it is in, the nearest first: all that would wait for it to end.
+    """Yield the current task and the tasks whose nurseries it runs in, innermost first: those that wait for it to end.
 
-    A context variable would be inherited by tasks that are started in somebody else's nursery, for which nobody waits.
+    A context variable is not the same: a task that is started in another task's nursery inherits the variable, and
+    nothing waits for that task.
     """
     task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
     while task is not None:
@@ -46,18 +43,18 @@ def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
 
 
 def first_leaf(error: Exception | None) -> Exception | None:
-    """The exception to speak of in one line: of a group of groups the first, as "2 sub-exceptions" says nothing."""
+    """Return the first exception in nested groups, for a message of one line; any other exception as it is."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 class Slices:
-    """Tell a busy loop when its slice is over, so that it checkpoints about once a millisecond.
+    """Divides a loop over ready items into slices of about a millisecond, with a checkpoint after each.
 
-    A checkpoint for each item would cost more than handling it, and a reader that yields after every event is
-    overrun by a writer that brings many at a time.
-    A count ends the slice too: under a mock clock no time passes between two checkpoints.
+    A checkpoint for each item costs more than the item, and a reader that checkpoints after each item falls behind a
+    writer that delivers many at a time.
+    A number of items ends a slice too: under a mock clock no time passes between two checkpoints.
     """
 
     __slots__ = ("_ends", "_left")
@@ -70,11 +67,11 @@ class Slices:
         self._left = SLICE_ITEMS
 
     def is_over(self) -> bool:
-        """Whether the loop should checkpoint now; to be asked once per item."""
+        """Whether the loop should checkpoint now; call it once for each item."""
         self._left -= 1
         return self._left <= 0 or trio.current_time() >= self._ends
 
     async def checkpoint(self) -> None:
-        """Let the other tasks run, then begin a new slice."""
+        """Checkpoint, then begin a new slice."""
         await trio.lowlevel.checkpoint()
         self._begin()

@@ -1,4 +1,4 @@
-"""Every exception that trioformer raises of its own.
+"""The exceptions that trioformer defines.
 
 ::
 
@@ -6,16 +6,16 @@
     ├── ConfigError                     a kubeconfig or in-cluster file is wrong: names file and key
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── DecodeError                     bytes are not the JSON that the type promises (also a ValueError)
-    ├── ConnectionFailedError           no answer: refused, reset, TLS, timeout, end of stream
-    ├── UnexpectedResponseError           an answer, but not a Kubernetes one: HTML, half a JSON object
-    ├── StatusError                     the API server answered with a Status: code, reason, message, details
+    ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
+    ├── UnexpectedResponseError         not a response of an API server: HTML, half a JSON object
+    ├── StatusError                     the API server responded with a Status: code, reason, message, details
     │   ├── BadRequestError             400
     │   ├── UnauthorizedError           401
     │   ├── ForbiddenError              403
     │   ├── NotFoundError               404 (also a KeyError-like miss in a lister)
     │   ├── MethodNotAllowedError       405
     │   ├── NotAcceptableError          406
-    │   ├── ConflictError               409: somebody else wrote first
+    │   ├── ConflictError               409: the object has changed since it was read
     │   │   └── AlreadyExistsError      409 on create
     │   ├── ExpiredError                410: the resourceVersion or continue token is too old
     │   ├── RequestTooLargeError        413
@@ -26,16 +26,16 @@
     │       ├── InternalServerError     500
     │       ├── ServiceUnavailableError 503
     │       └── ServerTimeoutError      504
-    ├── CacheNotSyncedError             a lister was asked before its cache was filled
-    ├── CacheSyncError                  caches were not filled in time: names each, and why
-    ├── IndexerError                    an index is unknown, doubled, or its function failed
-    ├── TransformError                  an informer's transform failed, or changed what an object is
+    ├── CacheNotSyncedError             a lister was used before its cache had synced
+    ├── CacheSyncError                  caches have not synced in time: names each, and why
+    ├── IndexerError                    an index is unknown or exists already, or its function failed
+    ├── TransformError                  an informer's transform failed, or changed the identity of an object
     └── HandlerOverflowError            a handler with overflow="raise" or "block" fell behind
 
-Misuse of lifetimes raises trio's own errors (``trio.ClosedResourceError``,
-``trio.BusyResourceError``, …) and ``RuntimeError``.
-Each error's text is one line that names the object, and says what to do where that is known.
-No secret is ever part of it.
+An object that is used after it is closed, or by two tasks at a time, raises trio's own errors
+(``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or ``RuntimeError``.
+The text of an error is one line that names the object, and says what to do where that is known.
+It never contains a secret.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ __all__ = [
 
 
 class TrioformerError(Exception):
-    """The root of trioformer's own errors; its text is always a single line."""
+    """The base of trioformer's exceptions; the text is always a single line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
@@ -100,7 +100,7 @@ class TrioformerError(Exception):
 
 
 def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object]) -> TrioformerError:
-    """Copy or unpickle an error without its constructor, whose arguments are gone."""
+    """Copy or unpickle an error; its constructor's arguments are not known."""
     error = cls.__new__(cls)
     error.args = (message,)
     error.__dict__.update(state)
@@ -108,11 +108,11 @@ def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object])
 
 
 class ConfigError(TrioformerError):
-    """A configuration file, or the lack of one, keeps a client from being built.
+    """The configuration is missing, invalid or not supported.
 
     Attributes:
-        file: The file at fault, or None when no single file is.
-        key: The key inside it, such as ``users[dev].user.token``, or None.
+        file: The file with the problem; None when it is not in a single file.
+        key: The key in it, such as ``users[dev].user.token``, or None.
     """
 
     def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:
@@ -126,19 +126,19 @@ class SelectorError(TrioformerError, ValueError):
 
 
 class DecodeError(TrioformerError, ValueError):
-    """Bytes do not hold the JSON that a type promises.
+    """Bytes are not the JSON that a type requires.
 
-    Objects are decoded when an attribute is first read, so this can leave an attribute access.
-    It is never an ``AttributeError``, which ``hasattr`` would swallow.
+    Objects are decoded when an attribute is first read, so reading an attribute may raise this.
+    It is not an ``AttributeError``, which ``hasattr`` would hide.
     """
 
 
 class ConnectionFailedError(TrioformerError):
-    """No complete answer came: refused, reset, timed out, TLS failed, or the stream ended early.
+    """No complete response arrived: connection refused or reset, timeout, failure of TLS, or a stream that ended early.
 
     Attributes:
-        refused: Whether nothing listened at the address; the server has then seen no request.
-        permanent: Whether trying again cannot help (a certificate that does not verify).
+        refused: Whether nothing listens at the address; the server has not received the request.
+        permanent: Whether a retry cannot succeed, as with a certificate that does not verify.
     """
 
     def __init__(self, message: str, *, refused: bool = False, permanent: bool = False) -> None:
@@ -148,10 +148,10 @@ class ConnectionFailedError(TrioformerError):
 
 
 class UnexpectedResponseError(TrioformerError):
-    """The server answered, but not as a Kubernetes API server does.
+    """The response is not one that a Kubernetes API server sends.
 
     Attributes:
-        code: The HTTP status code of the answer.
+        code: The HTTP status code of the response.
     """
 
     def __init__(self, message: str, *, code: int) -> None:
@@ -166,14 +166,14 @@ class StatusCause:
     reason: str = ""
     """Machine-readable, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
     message: str = ""
-    """For people."""
+    """A description for people."""
     field: str = ""
     """The field's path, such as ``spec.containers[0].name``."""
 
 
 @attrs.frozen
 class StatusDetails:
-    """What a Status says beyond its message (API conventions, "Response Status Kind")."""
+    """The details of a Status (API conventions, "Response Status Kind")."""
 
     name: str = ""
     """The object's name."""
@@ -184,9 +184,9 @@ class StatusDetails:
     uid: str = ""
     """The object's uid."""
     causes: tuple[StatusCause, ...] = ()
-    """The single causes."""
+    """The causes."""
     retry_after_seconds: int = 0
-    """How long to wait before the next try; 0 when the server did not say."""
+    """How long to wait before a retry; 0 when the server does not say."""
 
 
 def _text(value: object) -> str:
@@ -218,25 +218,24 @@ def _details(status: Mapping[str, object]) -> StatusDetails:
 
 
 class StatusError(TrioformerError):
-    """The API server refused: a ``Status`` with its code, reason, message and details.
+    """The API server rejected the request: a ``Status`` with its code, reason, message and details.
 
-    The class is chosen by reason first and by code where the reason is unknown
-    (apimachinery ``pkg/api/errors``).
+    The reason determines the class, and the code where the reason is unknown (apimachinery ``pkg/api/errors``).
 
     Attributes:
         code: The HTTP code, such as 404.
         reason: The machine-readable reason, such as ``NotFound``; may be empty.
-        status_message: The server's own sentence.
-        details: The parsed details; all empty when the server sent none.
+        status_message: The server's message.
+        details: The details; all empty when the server sent none.
     """
 
     hint: str = ""
-    """What a person can do about it; appended to the text."""
+    """What to do; appended to the text."""
 
     def __init__(
         self, message: str, *, code: int, reason: str = "", details: StatusDetails | None = None, where: str = ""
     ) -> None:
-        text = message or reason or f"the server answered {code}"
+        text = message or reason or "the server gave no reason"
         text = f"{where}: {text}" if where else text
         super().__init__(
             f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + self.hint if self.hint else ''}"
@@ -248,12 +247,12 @@ class StatusError(TrioformerError):
 
     @classmethod
     def from_status(cls, status: Mapping[str, object], *, code: int = 0, where: str = "") -> StatusError:
-        """Build the fitting subclass from a decoded ``Status`` object.
+        """Make an error of the matching subclass from a decoded ``Status`` object.
 
         Args:
-            status: The object; missing or odd fields read as empty.
-            code: Used when the object carries no code of its own.
-            where: What was being done, such as ``list pods``; begins the text.
+            status: The object; fields that are missing or of a wrong type read as empty.
+            code: The code of an object that has none.
+            where: The operation, such as ``list pods``; the text begins with it.
         """
         own = status.get("code")
         code = own if isinstance(own, int) and own else code or 500
@@ -265,7 +264,8 @@ class StatusError(TrioformerError):
     def is_too_large_resource_version(self) -> bool:
         """Whether the server's watch cache has not reached the requested resourceVersion yet.
 
-        Three encodings exist: a cause (since 1.19), a cause's message (1.17 and 1.18), and the message alone (before).
+        Servers say so in one of three ways: by the reason of a cause (since 1.19), by the message of a cause (1.17 and
+        1.18), or by the message of the Status (before).
         """
         causes = self.details.causes
         if any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
@@ -280,13 +280,13 @@ class BadRequestError(StatusError):
 
 
 class UnauthorizedError(StatusError):
-    """401: the server does not know who asks."""
+    """401: the request is not authenticated."""
 
     hint = "check the token or client certificate in the kubeconfig"
 
 
 class ForbiddenError(StatusError):
-    """403: the user is known but may not do this."""
+    """403: the user is authenticated but not allowed to do this."""
 
     hint = "give the user a role that allows it"
 
@@ -300,11 +300,11 @@ class MethodNotAllowedError(StatusError):
 
 
 class NotAcceptableError(StatusError):
-    """406: the server cannot answer in the requested format."""
+    """406: the server cannot respond in the requested format."""
 
 
 class ConflictError(StatusError):
-    """409: the object changed since it was read; read it again and repeat the change."""
+    """409: the object has changed since it was read; read it again and repeat the change."""
 
 
 class AlreadyExistsError(ConflictError):
@@ -316,19 +316,19 @@ class ExpiredError(StatusError):
 
 
 class RequestTooLargeError(StatusError):
-    """413: the request's body is over the server's limit."""
+    """413: the request's body is larger than the server's limit."""
 
 
 class UnsupportedMediaTypeError(StatusError):
-    """415: the server does not take this content type."""
+    """415: the server does not accept this content type."""
 
 
 class InvalidError(StatusError):
-    """422: the object is well-formed and wrong; ``details.causes`` name the fields."""
+    """422: the object is not valid; ``details.causes`` name the fields."""
 
 
 class TooManyRequestsError(StatusError):
-    """429: the server sheds load; ``details.retry_after_seconds`` says how long to wait."""
+    """429: the server limits requests; ``details.retry_after_seconds`` says how long to wait."""
 
 
 class ServerError(StatusError):
@@ -336,7 +336,7 @@ class ServerError(StatusError):
 
 
 class InternalServerError(ServerError):
-    """500: something went wrong inside the server."""
+    """500: an internal error of the server."""
 
 
 class ServiceUnavailableError(ServerError):
@@ -344,7 +344,7 @@ class ServiceUnavailableError(ServerError):
 
 
 class ServerTimeoutError(ServerError):
-    """504 or reason Timeout: the server could not finish in its own time."""
+    """504 or reason Timeout: the server did not finish in time."""
 
 
 _BY_REASON: dict[str, type[StatusError]] = {
@@ -388,31 +388,31 @@ _BY_CODE: dict[int, type[StatusError]] = {
 
 
 class CacheNotSyncedError(TrioformerError):
-    """A lister was asked before its cache was filled.
+    """A lister was used before its cache had synced.
 
-    An empty answer instead would tell a controller that everything is gone.
+    With an empty result instead, a controller would take all objects for deleted.
     """
 
 
 @attrs.frozen
 class NotSynced:
-    """An informer or a handler that was waited for in vain."""
+    """An informer or a handler that has not synced."""
 
     name: str
     """Which, such as ``Pod in namespace default``."""
     phase: str
-    """What it was doing, such as ``listing`` or ``failed``."""
+    """Its phase, such as ``listing`` or ``failed``."""
     error: Exception | None
-    """Why it did not get on, where that is known."""
+    """Why it has not synced, if known."""
     since: float
-    """When it was started, on trio's clock; infinity if it was not."""
+    """When it was started, on trio's clock; infinity if it was not started."""
 
 
 class CacheSyncError(TrioformerError):
-    """Caches were not filled when they had to be, or never will be.
+    """Caches have not synced in time, or cannot sync any more.
 
     Attributes:
-        not_synced: What was waited for in vain.
+        not_synced: The informers and handlers that have not synced.
     """
 
     def __init__(self, message: str, *, not_synced: tuple[NotSynced, ...]) -> None:
@@ -421,11 +421,11 @@ class CacheSyncError(TrioformerError):
 
 
 class IndexerError(TrioformerError):
-    """An index is unknown, already there, or its function failed; the store is unchanged."""
+    """An index is unknown or exists already, or its function failed; the store is unchanged."""
 
 
 class TransformError(TrioformerError):
-    """An informer's transform failed on an object, or returned something that is not this object any more.
+    """An informer's transform failed on an object, or returned another object than it was given.
 
     Attributes:
         key: The object's key.
@@ -437,4 +437,4 @@ class TransformError(TrioformerError):
 
 
 class HandlerOverflowError(TrioformerError):
-    """A handler whose policy forbids merging fell further behind than its buffer holds."""
+    """A handler without coalescing fell behind by more notifications than its buffer holds."""

@@ -83,7 +83,7 @@ async def in_the_middle_of_a_page(exchange: Exchange, point: Point) -> None:
 async def between_two_pages(exchange: Exchange, point: Point) -> None:
     if "continue=" in exchange.target:
         await point.wait_here()
-    await exchange.answer(LIST_HEAD.replace(b'"7"', b'"7","continue":"more"') + POD + b"]}")
+    await exchange.respond(LIST_HEAD.replace(b'"7"', b'"7","continue":"more"') + POD + b"]}")
 
 
 async def in_a_watch_list(exchange: Exchange, point: Point) -> None:
@@ -95,7 +95,7 @@ async def in_a_watch_list(exchange: Exchange, point: Point) -> None:
 
 async def in_a_watch(exchange: Exchange, point: Point) -> None:
     if not exchange.is_watch:
-        await exchange.answer(LIST_HEAD + POD + b"]}")
+        await exchange.respond(LIST_HEAD + POD + b"]}")
         return
     await exchange.begin()
     await exchange.chunk(EVENT)
@@ -104,19 +104,19 @@ async def in_a_watch(exchange: Exchange, point: Point) -> None:
 
 
 async def in_backoff_of_a_list(exchange: Exchange, point: Point) -> None:
-    await exchange.answer(b"{}", 500)
+    await exchange.respond(b"{}", 500)
 
 
 async def in_backoff_of_a_watch(exchange: Exchange, point: Point) -> None:
     if exchange.is_watch:
-        await exchange.answer(b"{}", 500)
+        await exchange.respond(b"{}", 500)
     else:
-        await exchange.answer(LIST_HEAD + POD + b"]}")
+        await exchange.respond(LIST_HEAD + POD + b"]}")
 
 
 async def in_a_handler(exchange: Exchange, point: Point) -> None:
     if not exchange.is_watch:
-        await exchange.answer(LIST_HEAD + POD + b"]}")
+        await exchange.respond(LIST_HEAD + POD + b"]}")
         return
     await exchange.begin()
     await exchange.chunk(EVENT)
@@ -148,7 +148,7 @@ def test_nothing_is_left_after_a_cancellation(script: Callable[[Exchange, Point]
 
         async def respond(exchange: Exchange) -> None:
             if "sendInitialEvents=" in exchange.target and script not in WITH_WATCH_LIST:
-                await exchange.answer(b"{}", 400)
+                await exchange.respond(b"{}", 400)
             else:
                 await script(exchange, point)
 

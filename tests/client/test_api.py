@@ -1,4 +1,4 @@
-"""Reading and writing single objects: what is sent, and what comes of the answer."""
+"""Reading and writing single objects: requests, responses and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trio
 
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from trioformer.client import Client, VersionInfo, open_client
 from trioformer.errors import (
     AlreadyExistsError,
@@ -34,18 +34,18 @@ SUCCESS = '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","
 
 @asynccontextmanager
 async def client_of(*replies: httpx.Response | str | Exception) -> AsyncIterator[tuple[Client, InMemory]]:
-    carrier = InMemory([answer(200, reply) if isinstance(reply, str) else reply for reply in replies])
-    async with open_client(CONFIG, http_transport=carrier) as client:
-        yield client, carrier
+    transport = InMemory([response(200, reply) if isinstance(reply, str) else reply for reply in replies])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        yield client, transport
 
 
-def sent(carrier: InMemory, number: int = 0) -> tuple[str, str | None, Any]:
-    request = carrier.requests[number]
+def sent(transport: InMemory, number: int = 0) -> tuple[str, str | None, Any]:
+    request = transport.requests[number]
     body = json.loads(request.content) if request.content else None
-    return carrier.asked[number], request.headers.get("content-type"), body
+    return transport.targets[number], request.headers.get("content-type"), body
 
 
-# --- addresses ---
+# --- URLs ---
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,19 @@ def sent(carrier: InMemory, number: int = 0) -> tuple[str, str | None, Any]:
         (Node, None, "a?b#c", "/api/v1/nodes/a%3Fb%23c"),
     ],
 )
-async def test_every_object_has_its_address(kind: type[Any], namespace: str | None, name: str, target: str) -> None:
+async def test_every_object_has_its_url(kind: type[Any], namespace: str | None, name: str, target: str) -> None:
     kind_name = kind.__resource__.kind
     body = json.dumps({"kind": kind_name, "metadata": {"name": name}})
-    async with client_of(body) as (client, carrier):
+    async with client_of(body) as (client, transport):
         found = await client.api(kind, namespace).get(name)
     assert type(found) is kind
     assert found.name == name
-    assert carrier.asked == [f"GET {target}"]
+    assert transport.targets == [f"GET {target}"]
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../../secrets", "a%2Fb"])
-async def test_a_name_that_cannot_be_one_is_not_sent(name: str) -> None:
-    async with client_of() as (client, carrier):
+async def test_an_invalid_name_is_not_sent(name: str) -> None:
+    async with client_of() as (client, transport):
         pods = client.api(Pod, "shop")
         with pytest.raises(ValueError, match="a name must not"):
             await pods.get(name)
@@ -83,77 +83,77 @@ async def test_a_name_that_cannot_be_one_is_not_sent(name: str) -> None:
             await pods.replace(Pod(metadata=ObjectMeta(name=name)))
         with pytest.raises(ValueError, match="a subresource must not"):
             await pods.patch("web-0", {}, subresource="a/b")
-    assert carrier.requests == []
+    assert transport.requests == []
 
 
 @pytest.mark.parametrize("namespace", ["shop", None])
-async def test_a_name_that_is_missing_never_means_all_objects(namespace: str | None) -> None:
-    async with client_of() as (client, carrier):
+async def test_a_missing_name_never_means_all_objects(namespace: str | None) -> None:
+    async with client_of() as (client, transport):
         api = client.api(Pod, namespace) if namespace else client.api(Node)
         for call in (api.get, api.delete):
             with pytest.raises(TypeError, match="must be a string, not NoneType"):
-                await call(None)  # type: ignore[arg-type]  # the mistake of the test
+                await call(None)  # type: ignore[arg-type]  # the mistake that the test makes
         with pytest.raises(TypeError, match="must be a string, not NoneType"):
-            await api.patch(None, {})  # type: ignore[arg-type]  # the mistake of the test
-    assert carrier.requests == []
+            await api.patch(None, {})  # type: ignore[arg-type]  # the mistake that the test makes
+    assert transport.requests == []
 
 
-async def test_a_namespace_that_cannot_be_one_is_refused() -> None:
-    async with client_of() as (client, carrier):
-        with pytest.raises(ValueError, match="None stands for all"):
+async def test_an_invalid_namespace_raises() -> None:
+    async with client_of() as (client, transport):
+        with pytest.raises(ValueError, match="pass None for all namespaces"):
             client.api(Pod, "")
         with pytest.raises(ValueError, match="a namespace must not"):
             client.api(Pod, "a/b")
-        with pytest.raises(ValueError, match="nodes belong to no namespace"):
+        with pytest.raises(ValueError, match="nodes are not namespaced; omit the namespace 'shop'"):
             client.api(Node, "shop")
         with pytest.raises(TypeError, match="is not a kind"):
-            client.api(ObjectMeta)  # type: ignore[type-var]  # the mistake of the test
-        with pytest.raises(ValueError, match="belong to a namespace"):
+            client.api(ObjectMeta)  # type: ignore[type-var]  # the mistake that the test makes
+        with pytest.raises(ValueError, match="pods are namespaced, but this API has no namespace"):
             await client.api(Pod).get("web-0")
-        with pytest.raises(ValueError, match="belong to a namespace"):
+        with pytest.raises(ValueError, match="pods are namespaced, but this API has no namespace"):
             await client.api(Pod).delete("web-0")
         with pytest.raises(ValueError, match="a namespace must not"):
             await client.api(Pod).create(Pod(metadata=ObjectMeta(name="web-0", namespace="a/b")))
-    assert carrier.requests == []
+    assert transport.requests == []
 
 
 # --- writing ---
 
 
-async def test_a_created_object_is_sent_whole_and_comes_back_as_it_was_stored() -> None:
-    async with client_of(answer(201, POD)) as (client, carrier):
+async def test_create_sends_the_object_and_returns_it_as_stored() -> None:
+    async with client_of(response(201, POD)) as (client, transport):
         new = Pod(metadata=ObjectMeta(name="web-0"))
         made = await client.api(Pod, "shop").create(new)
     assert made is not new
     assert made.resource_version == "7"
     expected = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"}}
-    assert sent(carrier) == ("POST /api/v1/namespaces/shop/pods", "application/json", expected)
+    assert sent(transport) == ("POST /api/v1/namespaces/shop/pods", "application/json", expected)
 
 
-async def test_the_namespace_of_an_object_is_its_own_when_the_api_has_none() -> None:
-    async with client_of(POD, POD) as (client, carrier):
+async def test_an_api_of_all_namespaces_uses_the_namespace_of_the_object() -> None:
+    async with client_of(POD, POD) as (client, transport):
         pod = Pod(metadata=ObjectMeta(name="web-0", namespace="shop"))
         await client.api(Pod).create(pod)
         await client.api(Pod).replace(pod)
-        with pytest.raises(ValueError, match="has no namespace"):
+        with pytest.raises(ValueError, match="neither <Pod web-0> nor this API has a namespace"):
             await client.api(Pod).create(Pod(metadata=ObjectMeta(name="web-0")))
         with pytest.raises(ValueError, match="'other'"):
             await client.api(Pod, "other").create(pod)
-        with pytest.raises(TypeError, match="the API of Node"):
-            await client.api(Node).create(pod)  # type: ignore[arg-type]  # the mistake of the test
-        with pytest.raises(ValueError, match="nodes belong to no namespace"):
+        with pytest.raises(TypeError, match="is not a Node, which is the kind of this API"):
+            await client.api(Node).create(pod)  # type: ignore[arg-type]  # the mistake that the test makes
+        with pytest.raises(ValueError, match="nodes are not namespaced"):
             await client.api(Node).create(Node(metadata=ObjectMeta(name="x", namespace="shop")))
-    assert carrier.asked == ["POST /api/v1/namespaces/shop/pods", "PUT /api/v1/namespaces/shop/pods/web-0"]
+    assert transport.targets == ["POST /api/v1/namespaces/shop/pods", "PUT /api/v1/namespaces/shop/pods/web-0"]
 
 
-async def test_an_object_of_the_cluster_has_no_namespace_in_its_address() -> None:
-    async with client_of('{"kind":"Node","metadata":{"name":"x"}}') as (client, carrier):
+async def test_the_url_of_a_cluster_scoped_object_has_no_namespace() -> None:
+    async with client_of('{"kind":"Node","metadata":{"name":"x"}}') as (client, transport):
         await client.api(Node).create(Node(metadata=ObjectMeta(name="x")))
-    assert carrier.asked == ["POST /api/v1/nodes"]
+    assert transport.targets == ["POST /api/v1/nodes"]
 
 
-async def test_replacing_sends_the_object_and_its_status_goes_to_the_subresource() -> None:
-    async with client_of(POD, POD, POD) as (client, carrier):
+async def test_replace_sends_the_object_and_replace_status_uses_the_subresource() -> None:
+    async with client_of(POD, POD, POD) as (client, transport):
         pods = client.api(Pod, "shop")
         pod = await pods.get("web-0")
         changed = attrs.evolve(pod, metadata=attrs.evolve(pod.metadata, labels={"seen": "yes"}))
@@ -161,40 +161,40 @@ async def test_replacing_sends_the_object_and_its_status_goes_to_the_subresource
         await pods.replace_status(changed)
     body = json.loads(POD)
     body["metadata"]["labels"] = {"seen": "yes"}
-    assert sent(carrier, 1) == ("PUT /api/v1/namespaces/shop/pods/web-0", "application/json", body)
-    assert sent(carrier, 2) == ("PUT /api/v1/namespaces/shop/pods/web-0/status", "application/json", body)
+    assert sent(transport, 1) == ("PUT /api/v1/namespaces/shop/pods/web-0", "application/json", body)
+    assert sent(transport, 2) == ("PUT /api/v1/namespaces/shop/pods/web-0/status", "application/json", body)
 
 
-async def test_a_patch_is_a_merge_patch() -> None:
-    async with client_of(POD, POD) as (client, carrier):
+async def test_a_patch_is_a_merge_patch_by_default() -> None:
+    async with client_of(POD, POD) as (client, transport):
         pods = client.api(Pod, "shop")
         patch = {"metadata": {"labels": {"seen": "yes", "old": None}}}
         patched = await pods.patch("web-0", patch)
         await pods.patch("web-0", {}, subresource="status")
     assert patched.resource_version == "7"
-    assert sent(carrier) == ("PATCH /api/v1/namespaces/shop/pods/web-0", "application/merge-patch+json", patch)
-    assert sent(carrier, 1) == ("PATCH /api/v1/namespaces/shop/pods/web-0/status", "application/merge-patch+json", {})
+    assert sent(transport) == ("PATCH /api/v1/namespaces/shop/pods/web-0", "application/merge-patch+json", patch)
+    assert sent(transport, 1) == ("PATCH /api/v1/namespaces/shop/pods/web-0/status", "application/merge-patch+json", {})
 
 
-async def test_deleting_gives_the_object_or_nothing() -> None:
-    async with client_of(POD, answer(202, POD), SUCCESS) as (client, carrier):
+async def test_delete_returns_the_object_or_none() -> None:
+    async with client_of(POD, response(202, POD), SUCCESS) as (client, transport):
         pods = client.api(Pod, "shop")
         first, second, third = [await pods.delete("web-0") for _ in range(3)]
     assert first is not None
     assert second is not None
     assert first.uid == second.uid == "u"
     assert third is None
-    assert sent(carrier) == ("DELETE /api/v1/namespaces/shop/pods/web-0", None, None)
+    assert sent(transport) == ("DELETE /api/v1/namespaces/shop/pods/web-0", None, None)
 
 
-async def test_what_deleting_may_be_asked_for_is_sent_as_options() -> None:
-    async with client_of(SUCCESS, SUCCESS) as (client, carrier):
+async def test_delete_sends_its_arguments_as_delete_options() -> None:
+    async with client_of(SUCCESS, SUCCESS) as (client, transport):
         pods = client.api(Pod, "shop")
         await pods.delete(
             "web-0", grace_period_seconds=0, propagation_policy="Foreground", uid="u", resource_version="7"
         )
         await pods.delete("web-0", uid="u")
-    assert sent(carrier)[1:] == (
+    assert sent(transport)[1:] == (
         "application/json",
         {
             "kind": "DeleteOptions",
@@ -204,18 +204,18 @@ async def test_what_deleting_may_be_asked_for_is_sent_as_options() -> None:
             "preconditions": {"uid": "u", "resourceVersion": "7"},
         },
     )
-    assert sent(carrier, 1)[2] == {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "u"}}
+    assert sent(transport, 1)[2] == {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "u"}}
 
 
-# --- refusals ---
+# --- errors ---
 
 
 def status(code: int, reason: str, message: str = "no") -> httpx.Response:
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code}
-    return answer(code, json.dumps({**body, "reason": reason, "message": message}))
+    return response(code, json.dumps({**body, "reason": reason, "message": message}))
 
 
-async def test_a_refusal_says_what_was_being_done() -> None:
+async def test_a_status_error_names_the_operation() -> None:
     message = 'pods "web-0" not found'
     async with client_of(
         status(404, "NotFound", message), status(409, "AlreadyExists"), status(409, "Conflict"), status(404, "NotFound")
@@ -235,19 +235,20 @@ async def test_a_refusal_says_what_was_being_done() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ("", "holds no Pod: nothing"),
-        ("<html><title>Sign in</title>", "holds no Pod: <html><title>Sign in"),
-        ('{"kind":"Pod","metadata":{"na', "holds no Pod"),
-        ('{"kind":"Pod"}', "holds no Pod"),
-        ("[" * 100_000, "holds no Pod"),
-        ('{"kind":"Table","metadata":{},"rows":[]}', "holds a Table, not a Pod"),
-        (SUCCESS, "holds a Status, not a Pod"),
+        ("", "not a Pod: nothing"),
+        ("<html><title>Sign in</title>", "not a Pod: <html><title>Sign in"),
+        ('{"kind":"Pod","metadata":{"na', "not a Pod"),
+        ('{"kind":"Pod"}', "not a Pod"),
+        ("[" * 100_000, "not a Pod"),
+        ('{"kind":"Table","metadata":{},"rows":[]}', "a Table, not a Pod"),
+        (SUCCESS, "a Status, not a Pod"),
     ],
 )
-async def test_a_success_without_the_object_is_an_unexpected_answer(body: str, text: str) -> None:
+async def test_a_success_without_the_object_is_an_unexpected_response(body: str, text: str) -> None:
     async with client_of(body, body) as (client, _):
         pods = client.api(Pod, "shop")
-        with pytest.raises(UnexpectedResponseError, match=text) as caught:
+        where = r"unexpected response \(HTTP 200\) to get pods/web-0 in namespace shop: "
+        with pytest.raises(UnexpectedResponseError, match=f"^{where}{text}") as caught:
             await pods.get("web-0")
         assert caught.value.code == 200
         assert "check that the configured address is an API server's" in str(caught.value)
@@ -256,39 +257,40 @@ async def test_a_success_without_the_object_is_an_unexpected_answer(body: str, t
                 await pods.delete("web-0")
 
 
-async def test_an_object_without_a_kind_is_taken_for_what_was_asked() -> None:
+async def test_an_object_without_a_kind_is_accepted() -> None:
     async with client_of('{"metadata":{"name":"web-0"}}', '{"kind":null,"metadata":{"name":"web-0"}}') as (client, _):
         pods = client.api(Pod, "shop")
         assert (await pods.get("web-0")).name == "web-0"
         assert (await pods.get("web-0")).name == "web-0"
 
 
-async def test_nothing_is_sent_twice() -> None:
-    async with client_of(httpx.ReadError("reset"), POD) as (client, carrier):
+async def test_a_failed_request_is_not_sent_again() -> None:
+    async with client_of(httpx.ReadError("reset"), POD) as (client, transport):
         with pytest.raises(ConnectionFailedError):
             await client.api(Pod, "shop").get("web-0")
-        assert len(carrier.requests) == 1
+        assert len(transport.requests) == 1
 
 
 # --- the client itself ---
 
 
-async def test_the_servers_version() -> None:
+async def test_version_returns_the_servers_version() -> None:
     body = '{"major":"1","minor":"36+","gitVersion":"v1.36.3-gke","platform":"linux/amd64","goVersion":"go1.26"}'
-    async with client_of(body) as (client, carrier):
+    async with client_of(body) as (client, transport):
         found = await client.version()
     assert found == VersionInfo(git_version="v1.36.3-gke", major="1", minor="36+", platform="linux/amd64")
-    assert carrier.asked == ["GET /version"]
+    assert transport.targets == ["GET /version"]
 
 
 @pytest.mark.parametrize("body", ["<html>", "{}", "[]", ""])
-async def test_an_answer_that_is_no_version_is_unexpected(body: str) -> None:
+async def test_a_response_that_is_not_a_version_is_unexpected(body: str) -> None:
     async with client_of(body) as (client, _):
-        with pytest.raises(UnexpectedResponseError, match="get the server's version"):
+        text = r"^unexpected response \(HTTP 200\) to GET /version: not a version object: "
+        with pytest.raises(UnexpectedResponseError, match=text):
             await client.version()
 
 
-async def test_reprs_tell_the_server_and_no_secret() -> None:
+async def test_reprs_show_the_server_and_no_secret() -> None:
     async with client_of() as (client, _):
         assert repr(client) == "<Client of https://api.test>"
         assert repr(client.api(Pod, "shop")) == "<Api of pods in namespace shop at https://api.test>"
@@ -297,7 +299,7 @@ async def test_reprs_tell_the_server_and_no_secret() -> None:
         assert "s3cret" not in repr(client.config)
 
 
-async def test_an_api_tells_what_it_is_for() -> None:
+async def test_an_api_has_kind_namespace_and_resource() -> None:
     async with client_of() as (client, _):
         api = client.api(Pod, namespace="shop")
         assert (api.kind, api.namespace, api.resource) == (Pod, "shop", Pod.__resource__)
@@ -305,7 +307,7 @@ async def test_an_api_tells_what_it_is_for() -> None:
 
 async def test_clients_and_apis_have_no_public_constructor() -> None:
     with pytest.raises(TypeError, match="no public constructor"):
-        Client(CONFIG, None)  # type: ignore[call-arg,arg-type]  # the mistake of the test
+        Client(CONFIG, None)  # type: ignore[call-arg,arg-type]  # the mistake that the test makes
 
 
 async def test_a_client_cannot_be_used_after_its_block() -> None:
@@ -322,7 +324,7 @@ async def test_a_client_cannot_be_used_after_its_block() -> None:
         await client.version()
 
 
-async def test_what_the_block_of_a_client_raises_leaves_it_as_it_is() -> None:
+async def test_an_exception_of_the_block_of_a_client_is_not_wrapped() -> None:
     error = KeyError("mine")
 
     async def fail() -> None:
@@ -341,14 +343,14 @@ clusters: [{name: c, cluster: {server: "https://c.test"}}, {name: d, cluster: {s
 """
 
 
-async def test_a_client_finds_its_configuration(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_open_client_finds_its_configuration(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "config"
     file.write_text(KUBECONFIG)
-    carrier = InMemory([])
-    async with open_client(kubeconfig=file, context="two", http_transport=carrier) as client:
+    transport = InMemory([])
+    async with open_client(kubeconfig=file, context="two", http_transport=transport) as client:
         assert (client.config.server, client.config.namespace) == ("https://d.test", "shop")
     monkeypatch.setenv("KUBECONFIG", str(file))
-    async with open_client(http_transport=carrier) as client:
+    async with open_client(http_transport=transport) as client:
         assert client.config.server == "https://c.test"
     with pytest.raises(ConfigError):
         async with open_client(kubeconfig=tmp_path / "missing"):
@@ -356,7 +358,7 @@ async def test_a_client_finds_its_configuration(tmp_path: Any, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("given", [{"kubeconfig": "x"}, {"context": "x"}])
-async def test_a_config_and_where_to_find_one_exclude_each_other(given: dict[str, str]) -> None:
+async def test_a_config_excludes_kubeconfig_and_context(given: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="not both"):
-        async with open_client(CONFIG, **given):  # type: ignore[arg-type]  # they fit
+        async with open_client(CONFIG, **given):  # type: ignore[arg-type]  # mypy checks against every parameter
             pass

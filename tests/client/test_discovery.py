@@ -1,4 +1,4 @@
-"""Kinds without a class of their own, and objects without anything but their metadata."""
+"""Discovery, unstructured kinds, and metadata kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import trio
 import trio.testing
 
 from tests.support.raw_requests import PODS, WIDGET, pod, refused, running, watching
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from trioformer import Added, SharedInformerFactory, Updated
 from trioformer.client import Client, Undecodable, open_client
 from trioformer.errors import (
@@ -59,15 +59,15 @@ def widget(name: str = "w", **spec: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def client_of(*replies: httpx.Response) -> AsyncIterator[tuple[Client, InMemory]]:
-    carrier = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
-        yield client, carrier
+    transport = InMemory(list(replies))
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
+        yield client, transport
 
 
 # --- Unstructured: reading --------------------------------------------------------------------------------------------
 
 
-def test_members_are_read_in_the_spelling_of_the_json() -> None:
+def test_members_have_the_names_of_the_json() -> None:
     found = from_dict(Widget, widget(size=3, parts=[{"color": "red"}], ratio=0.5, on=True, none=None))
     assert found["spec"]["size"] == 3
     assert found["spec"]["parts"][0]["color"] == "red"
@@ -77,7 +77,7 @@ def test_members_are_read_in_the_spelling_of_the_json() -> None:
     assert found["spec"] is found["spec"]
 
 
-def test_an_object_is_like_a_mapping_of_its_top_level() -> None:
+def test_an_object_is_a_mapping_of_its_top_level() -> None:
     found = from_dict(Widget, widget(size=3))
     assert list(found) == list(found.keys()) == ["apiVersion", "kind", "metadata", "spec"]
     assert len(found) == 4
@@ -92,14 +92,14 @@ def test_an_object_is_like_a_mapping_of_its_top_level() -> None:
         found["status"]
 
 
-def test_a_member_that_is_null_is_there() -> None:
+def test_a_null_member_is_present() -> None:
     found = from_json(Widget, b'{"metadata":{"name":"w"},"spec":null}')
     assert "spec" in found
     assert found["spec"] is None
     assert found.get("spec", 1) is None
 
 
-def test_an_item_of_a_list_says_of_what_kind_it_is_even_when_the_server_does_not() -> None:
+def test_an_item_without_kind_and_api_version_has_those_of_its_class() -> None:
     found = from_json(unstructured_kind(resource_of(Pod)), b'{"metadata":{"name":"a"}}')
     assert (found["kind"], found["apiVersion"], found.kind) == ("Pod", "v1", "Pod")
     assert list(found) == ["apiVersion", "kind", "metadata"]
@@ -109,14 +109,14 @@ def test_an_item_of_a_list_says_of_what_kind_it_is_even_when_the_server_does_not
 
 
 @pytest.mark.parametrize("key", ["get", "a.b/c", "", "größe", 'say "hi"', "back\\slash", "spec.x", "_kept", "\n", "🦑"])
-def test_keys_may_be_odd(key: str) -> None:
+def test_keys_may_be_any_text(key: str) -> None:
     found = from_json(Widget, json.dumps({"metadata": {"name": "w"}, key: {key: [1]}}).encode())
     assert found[key] == {key: (1,)}
     assert key in found
     assert found.merge({key: {key: [2]}})[key][key] == (2,)
 
 
-def test_nothing_in_an_object_can_be_changed() -> None:
+def test_an_object_is_immutable() -> None:
     found: Any = from_dict(Widget, widget(parts=[{"color": "red"}]))
     with pytest.raises(TypeError):
         found["spec"] = {}
@@ -141,14 +141,14 @@ def test_nothing_in_an_object_can_be_changed() -> None:
         b'{"spec":{},"metadata":{"name":"w","labels":{}},"kind":"Widget","apiVersion":"example.com/v1"}',
     ],
 )
-def test_an_object_that_was_only_read_encodes_to_the_bytes_it_came_from(raw: bytes) -> None:
+def test_an_unchanged_object_encodes_to_its_bytes(raw: bytes) -> None:
     found = make_object(Widget, raw)
     assert found["spec"] is not None
     assert found.metadata.name == "w"
     assert encode(found) == raw
 
 
-def test_what_is_not_asked_for_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_that_is_not_read_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     found = make_object(Widget, b'{"metadata":{"name":"w"},"spec":{"size":3},"status":"\xff"}')
     assert found["spec"]["size"] == 3
     for _ in range(2):
@@ -168,7 +168,7 @@ def test_objects_are_equal_when_their_json_is() -> None:
     assert repr(one) == "<Widget w>"
 
 
-def test_an_object_travels_between_processes() -> None:
+def test_an_object_can_be_pickled_and_copied() -> None:
     found = from_dict(Widget, widget(size=3))
     again = pickle.loads(pickle.dumps(found))
     assert again == found
@@ -195,7 +195,7 @@ def test_an_object_is_built_from_a_mapping() -> None:
     }
     assert key_of(made) == "w"
     assert Widget.of(to_dict(made)) == made
-    assert Widget.of(made) == made  # type: ignore[arg-type]  # it has keys() and [], which is all that is needed
+    assert Widget.of(made) == made  # type: ignore[arg-type]  # keys() and [] are enough
     typed = Widget.of({"metadata": ObjectMeta(generate_name="w-"), "spec": {"template": Container(name="c")}})
     assert to_dict(typed)["spec"] == {"template": {"name": "c"}}
 
@@ -216,12 +216,12 @@ def test_an_object_is_built_from_a_mapping() -> None:
         ({"metadata": {"name": "w"}, "spec": object()}, "object"),
     ],
 )
-def test_a_mapping_that_is_no_such_object_is_refused(mapping: dict[str, object], text: str) -> None:
+def test_a_mapping_that_is_not_an_object_of_the_kind_raises(mapping: dict[str, object], text: str) -> None:
     with pytest.raises(DecodeError, match=text):
         Widget.of(mapping)
 
 
-def test_a_merge_patch_makes_a_changed_copy() -> None:
+def test_merge_returns_a_changed_copy() -> None:
     old = from_json(
         Widget,
         b'{"metadata":{"name":"w","labels":{"a":"b","c":"d"}},"spec":{"size":3,"deep":{"n":1.00,"m":2},"list":[1,2]}}',
@@ -251,19 +251,19 @@ def test_a_merge_patch_makes_a_changed_copy() -> None:
         ({}, {"a": "b"}),
     ],
 )
-def test_merging_follows_the_rfc(patch: object, expected: object) -> None:
+def test_merge_follows_rfc_7386(patch: object, expected: object) -> None:
     assert to_dict(from_dict(Widget, widget(a="b")).merge({"spec": patch}))["spec"] == expected
 
 
 @pytest.mark.parametrize(
     "patch", [{"kind": "Gadget"}, {"metadata": {"name": None}}, {"metadata": None}, {"metadata": {"labels": {"a": 1}}}]
 )
-def test_a_patch_that_would_make_no_such_object_is_refused(patch: Mapping[str, object]) -> None:
+def test_a_patch_whose_result_is_not_an_object_of_the_kind_raises(patch: Mapping[str, object]) -> None:
     with pytest.raises(DecodeError):
         from_dict(Widget, widget()).merge(patch)
 
 
-def test_metadata_is_changed_as_in_any_model() -> None:
+def test_metadata_is_changed_with_evolve() -> None:
     old = from_dict(Widget, widget(size=3))
     new = attrs.evolve(old, metadata=attrs.evolve(old.metadata, labels={"a": "b"}))
     assert to_dict(new)["metadata"] == {"name": "w", "labels": {"a": "b"}}
@@ -276,7 +276,7 @@ def test_metadata_is_changed_as_in_any_model() -> None:
 # --- kinds ------------------------------------------------------------------------------------------------------------
 
 
-def test_there_is_one_class_for_each_place() -> None:
+def test_there_is_one_class_for_each_resource() -> None:
     assert unstructured_kind(WIDGET) is Widget
     assert unstructured_kind("apps/v1", "Foo", plural="foos", namespaced=True) is unstructured_kind(
         "apps/v1", "Foo", plural="foos", namespaced=True
@@ -289,7 +289,7 @@ def test_there_is_one_class_for_each_place() -> None:
     assert (Widget.__name__, PodMetadata.__name__) == ("Widget", "PodMetadata")
 
 
-def test_a_kind_is_described_by_words() -> None:
+def test_unstructured_kind_accepts_the_parts_of_a_resource() -> None:
     nodes = unstructured_kind("v1", "Node", plural="nodes", namespaced=False)
     assert resource_of(nodes).path(name="a") == "/api/v1/nodes/a"
     foos = unstructured_kind("a.b/v1beta1", "Foo", plural="foos", namespaced=True)
@@ -304,7 +304,7 @@ def test_a_kind_is_described_by_words() -> None:
             unstructured_kind(api_version, kind, plural=plural, namespaced=True)
 
 
-async def test_the_classes_that_have_no_place_are_no_kinds(client: Client) -> None:
+async def test_the_base_classes_are_not_kinds(client: Client) -> None:
     for cls in (Unstructured, PartialObjectMetadata):
         with pytest.raises(TypeError, match="is not a kind"):
             client.api(cls)
@@ -317,9 +317,7 @@ async def test_the_classes_that_have_no_place_are_no_kinds(client: Client) -> No
 # --- Unstructured: through a client -----------------------------------------------------------------------------------
 
 
-async def test_objects_of_a_kind_without_class_are_written_read_and_watched(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_unstructured_objects_are_written_read_and_watched(api_server: APIServer, client: Client) -> None:
     api_server.register(WIDGET)
     widgets = client.api(Widget, namespace="default")
     made = await widgets.create(Widget.of(widget(size=3)))
@@ -329,8 +327,8 @@ async def test_objects_of_a_kind_without_class_are_written_read_and_watched(
     assert (await widgets.get("w"))["spec"] == changed["spec"] == {"size": 4}
     assert (await widgets.patch("w", {"spec": {"color": "red"}}))["spec"] == {"size": 4, "color": "red"}
     newest = await widgets.get("w")
-    told = await widgets.replace_status(newest.merge({"spec": {"size": 9}, "status": {"on": True}}))
-    assert (told["spec"]["size"], told["status"]) == (4, {"on": True})
+    replaced = await widgets.replace_status(newest.merge({"spec": {"size": 9}, "status": {"on": True}}))
+    assert (replaced["spec"]["size"], replaced["status"]) == (4, {"on": True})
     listing = await widgets.list()
     assert [one["spec"]["color"] for one in listing] == ["red"]
     async with widgets.watch(resource_version=listing.resource_version, timeout_seconds=1) as events:
@@ -339,14 +337,14 @@ async def test_objects_of_a_kind_without_class_are_written_read_and_watched(
     assert (event.type, event.object["status"], type(event.object)) == ("DELETED", {"on": True}, Widget)
 
 
-async def test_a_built_in_kind_can_be_read_without_its_class(api_server: APIServer, client: Client) -> None:
+async def test_a_built_in_kind_can_be_read_as_unstructured(api_server: APIServer, client: Client) -> None:
     api_server.create(pod())
     (found,) = await client.api(unstructured_kind(resource_of(Pod)), namespace="default").list()
     assert found["spec"]["containers"][0]["image"] == "nginx:1.27"
     assert found["kind"] == "Pod"
 
 
-async def test_an_informer_of_a_kind_without_class_follows_it(
+async def test_an_informer_of_unstructured_objects_follows_their_kind(
     api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.register(WIDGET)
@@ -377,7 +375,7 @@ async def test_a_kind_is_discovered_with_one_request(api_server: APIServer, clie
     assert (resource.short_names, resource.categories, resource.singular) == (("wd",), ("all",), "widget")
     assert [request.path for request in api_server.requests] == ["/apis/example.com/v1"]
     assert await client.discover("example.com/v1", "Widget") is found
-    assert len(api_server.requests) == 2  # nothing is remembered
+    assert len(api_server.requests) == 2  # the result is not cached
     nodes = resource_of(await client.discover("v1", "Node"))
     assert (nodes.path(), nodes.namespaced) == ("/api/v1/nodes", False)
 
@@ -385,8 +383,12 @@ async def test_a_kind_is_discovered_with_one_request(api_server: APIServer, clie
 @pytest.mark.parametrize(
     ("api_version", "kind", "text"),
     [
-        ("apps/v1", "Deploymnt", "discover Deploymnt of apps/v1: apps/v1 has no kind Deploymnt: is it Deployment"),
-        ("apps/v1", "deployment", "has no kind deployment: is it Deployment"),
+        (
+            "apps/v1",
+            "Deploymnt",
+            r"discover Deploymnt of apps/v1: apps/v1 has no kind Deploymnt: did you mean Deployment\?",
+        ),
+        ("apps/v1", "deployment", r"has no kind deployment: did you mean Deployment\?"),
         (
             "apps/v1",
             "Scale",
@@ -396,7 +398,7 @@ async def test_a_kind_is_discovered_with_one_request(api_server: APIServer, clie
         ("v9", "Pod", "the server does not serve v9"),
     ],
 )
-async def test_a_kind_that_is_not_there_names_those_that_are(
+async def test_discovery_of_an_unknown_kind_names_similar_ones(
     client: Client, api_version: str, kind: str, text: str
 ) -> None:
     with pytest.raises(NotFoundError, match=text):
@@ -407,12 +409,12 @@ async def test_a_kind_that_is_not_there_names_those_that_are(
     ("api_version", "kind"),
     [("", "Pod"), ("/v1", "Pod"), ("a/b/c", "Pod"), ("../v1", "Pod"), ("v1?x", "Pod"), ("v1", "")],
 )
-async def test_what_can_be_no_kind_is_not_asked_for(client: Client, api_version: str, kind: str) -> None:
+async def test_an_invalid_api_version_or_kind_is_not_sent(client: Client, api_version: str, kind: str) -> None:
     with pytest.raises(ValueError, match="a kind has an apiVersion such as"):
         await client.discover(api_version, kind)
 
 
-async def test_odd_resource_lists_are_read_as_far_as_they_can_be() -> None:
+async def test_invalid_entries_of_a_resource_list_are_ignored() -> None:
     entries = [
         7,
         {"name": "things/scale", "kind": "Thing"},
@@ -421,32 +423,33 @@ async def test_odd_resource_lists_are_read_as_far_as_they_can_be() -> None:
         {"name": "things", "kind": "Thing", "namespaced": True, "verbs": ["list", 7], "shortNames": "x"},
     ]
     listed = json.dumps({"kind": "APIResourceList", "resources": entries})
-    async with client_of(answer(200, listed)) as (client, _):
+    async with client_of(response(200, listed)) as (client, _):
         resource = resource_of(await client.discover("a/v1", "Thing"))
     assert (resource.plural, resource.namespaced, resource.verbs) == ("things", True, ("list",))
     assert (resource.short_names, resource.singular, resource.subresources) == ((), "thing", ("scale",))
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"resources":{}}'])
-async def test_an_answer_that_is_no_resource_list_is_unexpected(body: str) -> None:
-    async with client_of(answer(200, body)) as (client, _):
-        with pytest.raises(UnexpectedResponseError, match=r"discover Thing of a/v1: .* is no list of resources"):
+async def test_a_response_that_is_not_a_resource_list_is_unexpected(body: str) -> None:
+    async with client_of(response(200, body)) as (client, _):
+        text = r"^unexpected response \(HTTP 200\) to discover Thing of a/v1: not a resource list: "
+        with pytest.raises(UnexpectedResponseError, match=text):
             await client.discover("a/v1", "Thing")
 
 
-async def test_a_refusal_to_discover_is_told() -> None:
-    refusal = '{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}'
-    async with client_of(answer(403, refusal), answer(200, '{"resources":[]}')) as (client, _):
+async def test_discovery_raises_the_status_of_the_server() -> None:
+    status = '{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}'
+    async with client_of(response(403, status), response(200, '{"resources":[]}')) as (client, _):
         with pytest.raises(ForbiddenError, match="discover Thing of a/v1: no"):
             await client.discover("a/v1", "Thing")
-        with pytest.raises(NotFoundError, match="it has none at all"):
+        with pytest.raises(NotFoundError, match="it has no kinds"):
             await client.discover("a/v1", "Thing")
 
 
-# --- metadata alone ---------------------------------------------------------------------------------------------------
+# --- metadata kinds ---------------------------------------------------------------------------------------------------
 
 
-async def test_metadata_alone_is_got_listed_and_watched(api_server: APIServer, client: Client) -> None:
+async def test_metadata_is_read_listed_and_watched(api_server: APIServer, client: Client) -> None:
     api_server.create(pod("a", labels={"app": "web"}))
     pods = client.api(PodMetadata, namespace="default")
     one = await pods.get("a")
@@ -466,18 +469,18 @@ async def test_metadata_alone_is_got_listed_and_watched(api_server: APIServer, c
     assert [request.path for request in api_server.requests] == [f"{PODS}/a", PODS, PODS]
 
 
-async def test_the_server_is_asked_for_metadata() -> None:
+async def test_the_accept_header_requests_metadata() -> None:
     body = '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}'
     listed = '{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[]}'
     replies = (
-        answer(200, body),
-        answer(200, listed),
-        answer(200),
-        answer(200, body),
-        answer(200, body),
-        answer(200, body),
+        response(200, body),
+        response(200, listed),
+        response(200),
+        response(200, body),
+        response(200, body),
+        response(200, body),
     )
-    async with client_of(*replies) as (client, carrier):
+    async with client_of(*replies) as (client, transport):
         pods = client.api(PodMetadata, "shop")
         await pods.get("a")
         await pods.list()
@@ -486,10 +489,10 @@ async def test_the_server_is_asked_for_metadata() -> None:
         await pods.patch("a", {"metadata": {"labels": {"x": "y"}}})
         await pods.delete("a")
     one, many = f"{AS_METADATA},application/json", f"{AS_METADATA_LIST},application/json"
-    assert [request.headers["accept"] for request in carrier.requests] == [one, many, one, one, one]
+    assert [request.headers["accept"] for request in transport.requests] == [one, many, one, one, one]
 
 
-async def test_an_object_is_patched_and_deleted_by_its_metadata(api_server: APIServer, client: Client) -> None:
+async def test_an_object_is_patched_and_deleted_by_its_metadata_api(api_server: APIServer, client: Client) -> None:
     api_server.create(pod("a"))
     pods = client.api(PodMetadata, namespace="default")
     patched = await pods.patch("a", {"metadata": {"labels": {"seen": "yes"}}})
@@ -502,19 +505,19 @@ async def test_an_object_is_patched_and_deleted_by_its_metadata(api_server: APIS
         await pods.get("a")
 
 
-async def test_metadata_cannot_be_stored_as_an_object() -> None:
-    async with client_of() as (client, carrier):
+async def test_metadata_cannot_be_written_as_an_object() -> None:
+    async with client_of() as (client, transport):
         pods = client.api(PodMetadata, namespace="shop")
         obj = PodMetadata(metadata=ObjectMeta(name="a"))
         for write in (pods.create, pods.replace, pods.replace_status):
             with pytest.raises(
-                TypeError, match=r"metadata of Pod a.* cannot be written.*patch it, or use the API of Pod"
+                TypeError, match=r"metadata of Pod a> is only metadata .*patch it, or use the API of Pod"
             ):
                 await write(obj)
-    assert carrier.requests == []
+    assert transport.requests == []
 
 
-WHOLE = {
+COMPLETE = {
     "kind": "Pod",
     "apiVersion": "v1",
     "metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
@@ -523,13 +526,11 @@ WHOLE = {
 
 
 @pytest.mark.parametrize(("managed_fields", "drop_managed_fields"), [(False, False), (True, False), (True, True)])
-async def test_whole_objects_that_come_all_the_same_are_cut_down(
-    managed_fields: bool, drop_managed_fields: bool
-) -> None:
-    item = json.dumps({"metadata": WHOLE["metadata"], "spec": {"x": 1}})
+async def test_complete_objects_are_reduced_to_their_metadata(managed_fields: bool, drop_managed_fields: bool) -> None:
+    item = json.dumps({"metadata": COMPLETE["metadata"], "spec": {"x": 1}})
     listed = f'{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"7"}},"items":[{item}]}}'
-    event = json.dumps({"type": "ADDED", "object": WHOLE}) + "\n"
-    replies = answer(200, listed), answer(200, event), answer(200, json.dumps(WHOLE))
+    event = json.dumps({"type": "ADDED", "object": COMPLETE}) + "\n"
+    replies = response(200, listed), response(200, event), response(200, json.dumps(COMPLETE))
     async with client_of(*replies) as (client, _):
         pods = client.api(
             metadata_kind(Pod, managed_fields=managed_fields), "shop", drop_managed_fields=drop_managed_fields
@@ -543,33 +544,33 @@ async def test_whole_objects_that_come_all_the_same_are_cut_down(
         assert found.kind == "PartialObjectMetadata"
         assert found.name == "a"
     assert bool(got.metadata.managed_fields) == managed_fields
-    for found in (listed_one, watched):  # as for whole objects, dropping is for what is listed and watched
+    for found in (listed_one, watched):  # drop_managed_fields is for lists and watches, as for complete objects
         assert bool(found.metadata.managed_fields) == (managed_fields and not drop_managed_fields)
 
 
-async def test_what_is_no_metadata_is_told_and_the_rest_goes_on() -> None:
-    told: list[Undecodable] = []
+async def test_undecodable_metadata_is_reported_and_the_watch_continues() -> None:
+    reported: list[Undecodable] = []
     good = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
     table = {"kind": "Table", "metadata": {"name": "b"}}
     frames = [json.dumps({"type": "ADDED", "object": obj}) + "\n" for obj in (good, table, {}, good)]
     async with (
-        client_of(answer(200, "".join(frames))) as (client, _),
-        client.api(PodMetadata, "shop").watch(on_undecodable=told.append) as events,
+        client_of(response(200, "".join(frames))) as (client, _),
+        client.api(PodMetadata, "shop").watch(on_undecodable=reported.append) as events,
     ):
         assert [event.object.name async for event in events] == ["a", "a"]
-    assert [(one.kind, one.key) for one in told] == [("Pod", "b"), ("Pod", "")]
+    assert [(one.kind, one.key) for one in reported] == [("Pod", "b"), ("Pod", "")]
 
 
-async def test_a_server_that_has_no_metadata_alone_is_understood() -> None:
+async def test_a_server_without_partial_object_metadata_raises_an_explanation() -> None:
     def status() -> httpx.Response:
-        return answer(406, '{"kind":"Status","code":406,"reason":"NotAcceptable","message":"only protobuf here"}')
+        return response(406, '{"kind":"Status","code":406,"reason":"NotAcceptable","message":"only protobuf here"}')
 
-    text = "the server cannot send the metadata of pods alone; use the kind itself: only protobuf here"
+    text = "the server cannot send only the metadata of pods; use the kind itself: only protobuf here"
     async with client_of(*(status() for _ in range(5))) as (client, _):
         pods = client.api(PodMetadata, "shop")
-        for ask in (pods.list, lambda: pods.get("a"), lambda: pods.delete("a")):
+        for call in (pods.list, lambda: pods.get("a"), lambda: pods.delete("a")):
             with pytest.raises(NotAcceptableError, match=text):
-                await ask()
+                await call()
         with pytest.raises(NotAcceptableError, match=text):
             async with pods.watch():
                 pass
@@ -597,9 +598,7 @@ async def test_an_informer_of_metadata_follows_a_kind(
     assert list(to_dict(found)) == ["kind", "apiVersion", "metadata"]
 
 
-async def test_metadata_of_a_kind_without_class_and_of_a_cluster_scoped_one(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_metadata_of_unstructured_and_of_cluster_scoped_kinds(api_server: APIServer, client: Client) -> None:
     api_server.register(WIDGET)
     api_server.create(widget("w", size=3))
     api_server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
@@ -609,11 +608,11 @@ async def test_metadata_of_a_kind_without_class_and_of_a_cluster_scoped_one(
     assert "spec" not in to_dict(one)
 
 
-def test_bytes_are_cut_down_to_metadata() -> None:
-    opening = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
-    assert metadata_only(b'{"spec":{"metadata":1}, "metadata" : {"name": "a"} }') == opening + b'{"name": "a"}}'
-    assert metadata_only(metadata_only(b'{"metadata":{"name":"a"}}')) == opening + b'{"name":"a"}}'
-    assert metadata_only(b"{}") == opening + b"null}"
+def test_metadata_only_keeps_only_the_metadata() -> None:
+    prefix = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
+    assert metadata_only(b'{"spec":{"metadata":1}, "metadata" : {"name": "a"} }') == prefix + b'{"name": "a"}}'
+    assert metadata_only(metadata_only(b'{"metadata":{"name":"a"}}')) == prefix + b'{"name":"a"}}'
+    assert metadata_only(b"{}") == prefix + b"null}"
     for data in (b"", b"[]", b"{", b"[" * 5_000):
         with pytest.raises(DecodeError, match="cannot decode an object's metadata"):
             metadata_only(data)
@@ -640,7 +639,7 @@ async def test_the_embedded_server_sends_metadata_in_a_watch_and_its_bookmarks(
         assert obj.keys() == {"kind", "apiVersion", "metadata"}
 
 
-async def test_the_embedded_server_tells_lists_of_metadata_from_single_ones() -> None:
+async def test_the_embedded_server_rejects_the_wrong_metadata_media_type() -> None:
     server = APIServer()
     server.create(pod("a"))
     async with running(server) as http:
@@ -659,7 +658,7 @@ async def test_the_embedded_server_tells_lists_of_metadata_from_single_ones() ->
         assert deleted["kind"] == "PartialObjectMetadata"
 
 
-async def test_the_embedded_servers_own_hand_knows_both_flavours(api_server: APIServer) -> None:
+async def test_the_embedded_server_accepts_unstructured_and_metadata_kinds(api_server: APIServer) -> None:
     api_server.register(WIDGET)
     made = api_server.create(Widget.of(widget(size=3)))
     assert type(made) is Widget

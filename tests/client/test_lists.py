@@ -1,4 +1,4 @@
-"""Lists: pages, their joining, selectors, and answers that are no lists."""
+"""Lists: pages, selectors, and responses that are not lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from tests.support.scripted_http import InMemory, Reply, answer
+from tests.support.scripted_http import InMemory, Reply, response
 from trioformer.client import Client, ListOptions, ObjectList, open_client
 from trioformer.errors import (
     ConnectionFailedError,
@@ -25,27 +25,27 @@ from trioformer.models.core_v1 import Node, Pod
 
 
 def page(
-    *names: str, version: str = "7", token: str = "", left: int | None = None, kind: str = "Pod"
+    *names: str, version: str = "7", token: str = "", remaining: int | None = None, kind: str = "Pod"
 ) -> httpx.Response:
-    metadata = {"resourceVersion": version, "continue": token, "remainingItemCount": left}
+    metadata = {"resourceVersion": version, "continue": token, "remainingItemCount": remaining}
     items = [{"metadata": {"name": name, "namespace": "shop"}, "spec": {"nodeName": "n"}} for name in names]
     body = {"kind": f"{kind}List", "apiVersion": "v1", "metadata": metadata, "items": items}
-    return answer(200, json.dumps(body, separators=(",", ":")))
+    return response(200, json.dumps(body, separators=(",", ":")))
 
 
 def gone() -> httpx.Response:
-    return answer(410, '{"kind":"Status","code":410,"reason":"Expired","message":"too old","metadata":{}}')
+    return response(410, '{"kind":"Status","code":410,"reason":"Expired","message":"too old","metadata":{}}')
 
 
 @asynccontextmanager
 async def client_of(*replies: Reply) -> AsyncIterator[tuple[Client, InMemory]]:
-    carrier = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
-        yield client, carrier
+    transport = InMemory(list(replies))
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
+        yield client, transport
 
 
-def queries(carrier: InMemory) -> list[dict[str, str]]:
-    return [dict(request.url.params) for request in carrier.requests]
+def queries(transport: InMemory) -> list[dict[str, str]]:
+    return [dict(request.url.params) for request in transport.requests]
 
 
 def names(listing: ObjectList[Pod]) -> list[str]:
@@ -53,27 +53,27 @@ def names(listing: ObjectList[Pod]) -> list[str]:
 
 
 async def test_a_list_of_one_page() -> None:
-    async with client_of(page("a", "b", left=0)) as (client, carrier):
+    async with client_of(page("a", "b", remaining=0)) as (client, transport):
         listing = await client.api(Pod, "shop").list()
     assert names(listing) == ["a", "b"]
     assert len(listing) == 2
     assert listing == ObjectList(items=listing.items, resource_version="7")
     assert [(pod.kind, pod.api_version, pod.spec.node_name) for pod in listing] == [("Pod", "v1", "n")] * 2
     assert repr(listing).startswith("ObjectList(items=<2 objects>, resource_version='7'")
-    assert carrier.asked == ["GET /api/v1/namespaces/shop/pods?limit=500"]
+    assert transport.targets == ["GET /api/v1/namespaces/shop/pods?limit=500"]
 
 
-async def test_all_namespaces_and_cluster_scoped_kinds_are_listed_at_their_addresses() -> None:
-    async with client_of(page(), page(kind="Node")) as (client, carrier):
+async def test_all_namespaces_and_cluster_scoped_kinds_have_their_urls() -> None:
+    async with client_of(page(), page(kind="Node")) as (client, transport):
         await client.api(Pod).list(page_size=None)
         await client.api(Node).list(page_size=None)
-    assert carrier.asked == ["GET /api/v1/pods", "GET /api/v1/nodes"]
+    assert transport.targets == ["GET /api/v1/pods", "GET /api/v1/nodes"]
 
 
-async def test_pages_are_joined_at_the_version_of_the_first() -> None:
+async def test_pages_are_joined_at_the_version_of_the_first_page() -> None:
     """client-go: TestListPager_List"""
-    replies = page("a", token="x", left=2), page("b", token="y"), page("c", version="8")
-    async with client_of(*replies) as (client, carrier):
+    replies = page("a", token="x", remaining=2), page("b", token="y"), page("c", version="8")
+    async with client_of(*replies) as (client, transport):
         listing = await client.api(Pod, "shop").list(
             label_selector="app=web", resource_version="5", resource_version_match="NotOlderThan", page_size=1
         )
@@ -81,43 +81,43 @@ async def test_pages_are_joined_at_the_version_of_the_first() -> None:
     assert (listing.resource_version, listing.pages, listing.continue_token) == ("7", 3, "")
     assert listing.remaining_item_count is None
     constant = {"labelSelector": "app=web", "limit": "1"}
-    # The token stands for the version.
-    assert queries(carrier) == [
+    # The token implies the version.
+    assert queries(transport) == [
         {**constant, "resourceVersion": "5", "resourceVersionMatch": "NotOlderThan"},
         {**constant, "continue": "x"},
         {**constant, "continue": "y"},
     ]
 
 
-async def test_a_token_that_expires_leads_to_one_whole_list_at_the_version_that_was_asked_for() -> None:
+async def test_an_expired_token_leads_to_one_list_without_limit() -> None:
     """client-go: TestListPager_List"""
     replies = page("a", token="x"), page("b", token="y"), gone(), page("new", version="9")
-    async with client_of(*replies) as (client, carrier):
+    async with client_of(*replies) as (client, transport):
         listing = await client.api(Pod, "shop").list(resource_version="5", page_size=1)
     assert names(listing) == ["new"]
     assert (listing.resource_version, listing.pages) == ("9", 3)
-    assert queries(carrier)[3] == {"resourceVersion": "5"}
+    assert queries(transport)[3] == {"resourceVersion": "5"}
 
 
-async def test_a_version_that_has_expired_already_is_an_error() -> None:
+async def test_an_expired_version_raises() -> None:
     async with client_of(gone()) as (client, _):
         with pytest.raises(ExpiredError, match=r"^list pods in namespace shop: too old"):
             await client.api(Pod, "shop").list(resource_version="5")
 
 
-async def test_a_whole_list_that_expires_too_is_an_error() -> None:
+async def test_a_list_without_limit_that_expires_too_raises() -> None:
     async with client_of(page("a", token="x"), gone(), gone()) as (client, _):
         with pytest.raises(ExpiredError):
             await client.api(Pod, "shop").list()
 
 
-async def test_a_page_that_continues_with_itself_is_no_endless_list() -> None:
+async def test_two_pages_with_one_continue_token_raise() -> None:
     async with client_of(page("a", token="x"), page("a", token="x")) as (client, _):
-        with pytest.raises(UnexpectedResponseError, match="continues with itself"):
+        with pytest.raises(UnexpectedResponseError, match="the continue token of two pages is equal"):
             await client.api(Pod, "shop").list()
 
 
-async def test_one_page_is_what_its_options_describe() -> None:
+async def test_list_page_sends_its_options() -> None:
     options = ListOptions(
         label_selector="tier in (back,front),app=web",
         field_selector="spec.nodeName=n",
@@ -127,12 +127,12 @@ async def test_one_page_is_what_its_options_describe() -> None:
         continue_token="x",
         timeout_seconds=9,
     )
-    async with client_of(page("a", token="y", left=3), page()) as (client, carrier):
+    async with client_of(page("a", token="y", remaining=3), page()) as (client, transport):
         pods = client.api(Pod, "shop")
         found = await pods.list_page(options)
         await pods.list_page()
         assert (found.continue_token, found.remaining_item_count, found.pages) == ("y", 3, 1)
-    assert queries(carrier) == [
+    assert queries(transport) == [
         {
             "labelSelector": "app=web,tier in (back,front)",
             "fieldSelector": "spec.nodeName=n",
@@ -146,8 +146,8 @@ async def test_one_page_is_what_its_options_describe() -> None:
     ]
 
 
-async def test_selectors_may_be_text_mappings_or_parsed() -> None:
-    async with client_of(page(), page(), page(), page()) as (client, carrier):
+async def test_selectors_may_be_text_or_mappings_or_parsed() -> None:
+    async with client_of(page(), page(), page(), page()) as (client, transport):
         pods = client.api(Pod, "shop")
         await pods.list(label_selector={"app": "web", "tier": "front"}, field_selector={"spec.nodeName": "n"})
         await pods.list(label_selector="app=web,tier=front", field_selector="spec.nodeName=n")
@@ -157,11 +157,11 @@ async def test_selectors_may_be_text_mappings_or_parsed() -> None:
         )
         await pods.list(label_selector="", field_selector={}, resource_version="")
     asked = {"labelSelector": "app=web,tier=front", "fieldSelector": "spec.nodeName=n", "limit": "500"}
-    assert queries(carrier) == [asked, asked, asked, {"limit": "500"}]
+    assert queries(transport) == [asked, asked, asked, {"limit": "500"}]
 
 
-async def test_a_selector_that_is_wrong_is_not_sent() -> None:
-    async with client_of() as (client, carrier):
+async def test_an_invalid_selector_is_not_sent() -> None:
+    async with client_of() as (client, transport):
         pods = client.api(Pod, "shop")
         with pytest.raises(SelectorError):
             await pods.list(label_selector="app in")
@@ -172,7 +172,7 @@ async def test_a_selector_that_is_wrong_is_not_sent() -> None:
         with pytest.raises(SelectorError):
             async with pods.watch(label_selector={"app": "not valid"}):
                 pass
-    assert carrier.requests == []
+    assert transport.requests == []
 
 
 @pytest.mark.parametrize(
@@ -182,21 +182,21 @@ async def test_a_selector_that_is_wrong_is_not_sent() -> None:
         ("<html>Sign in</html>", "Sign in"),
         ('{"kind":"Table","rows":[]}', "a Table without items"),
         ('{"kind":"Status","status":"Success"}', "a Status without items"),
-        ('{"kind":"PodList","items":[{"metadata":{}},{"meta', "broke off"),
+        ('{"kind":"PodList","items":[{"metadata":{}},{"meta', "an incomplete list"),
         ('{"kind":"PodList","items":[1]}', "metadata"),
         ('{"kind":"PodList","items":[{"kind":"Pod"}]}', "metadata"),
     ],
 )
-async def test_a_success_that_is_no_list_is_an_unexpected_answer(body: str, text: str) -> None:
-    async with client_of(answer(200, body)) as (client, _):
+async def test_a_success_that_is_not_a_list_is_an_unexpected_response(body: str, text: str) -> None:
+    async with client_of(response(200, body)) as (client, _):
         with pytest.raises(UnexpectedResponseError, match=text) as caught:
             await client.api(Pod, "shop").list()
         assert caught.value.code == 200
 
 
-async def test_refusals_of_lists_and_watches_are_read() -> None:
-    refusal = '{"kind":"Status","code":403,"reason":"Forbidden","message":"no pods for you"}'
-    async with client_of(answer(403, refusal[:9], refusal[9:]), answer(403, refusal)) as (client, _):
+async def test_rejected_lists_and_watches_raise_the_status() -> None:
+    status = '{"kind":"Status","code":403,"reason":"Forbidden","message":"no pods for you"}'
+    async with client_of(response(403, status[:9], status[9:]), response(403, status)) as (client, _):
         pods = client.api(Pod, "shop")
         with pytest.raises(ForbiddenError, match=r"^list pods in namespace shop: no pods for you"):
             await pods.list()
@@ -205,8 +205,8 @@ async def test_refusals_of_lists_and_watches_are_read() -> None:
                 pass
 
 
-async def test_a_refusal_without_end_is_cut_short(autojump_clock) -> None:
-    async with client_of(answer(403, "no", None), answer(403, *[b"x" * 10_000] * 1_000)) as (client, _):
+async def test_an_endless_error_response_is_cut_off(autojump_clock) -> None:
+    async with client_of(response(403, "no", None), response(403, *[b"x" * 10_000] * 1_000)) as (client, _):
         pods = client.api(Pod, "shop")
         with pytest.raises(ForbiddenError, match="no"):
             await pods.list()
@@ -215,18 +215,18 @@ async def test_a_refusal_without_end_is_cut_short(autojump_clock) -> None:
             await pods.list()
 
 
-async def test_a_list_that_breaks_off_is_a_failed_connection() -> None:
-    async with client_of(answer(200, '{"items":[', httpx.ReadError("reset"))) as (client, _):
+async def test_a_list_that_ends_early_is_a_failed_connection() -> None:
+    async with client_of(response(200, '{"items":[', httpx.ReadError("reset"))) as (client, _):
         with pytest.raises(ConnectionFailedError):
             await client.api(Pod, "shop").list()
 
 
 @pytest.mark.parametrize("size", [None, 1_000, 1_000_000])
-async def test_a_long_list_lets_other_tasks_run_however_it_arrives(size: int | None) -> None:
+async def test_a_long_list_lets_other_tasks_run(size: int | None) -> None:
     item = json.dumps({"metadata": {"name": "x", "labels": {"a": "b" * 1_000}}}, separators=(",", ":"))
     body = f'{{"kind":"PodList","metadata":{{"resourceVersion":"7"}},"items":[{",".join([item] * 5_000)}]}}'.encode()
     size = size or len(body)
-    reply = answer(200, *(body[begin : begin + size] for begin in range(0, len(body), size)))
+    reply = response(200, *(body[begin : begin + size] for begin in range(0, len(body), size)))
     turns = 0
 
     async def count() -> None:
@@ -243,8 +243,8 @@ async def test_a_long_list_lets_other_tasks_run_however_it_arrives(size: int | N
     assert turns > 4
 
 
-async def test_a_cancelled_list_is_out_at_once(autojump_clock) -> None:
-    async with client_of(answer(200, '{"items":[', None)) as (client, _):
+async def test_a_cancelled_list_ends_immediately(autojump_clock) -> None:
+    async with client_of(response(200, '{"items":[', None)) as (client, _):
         with trio.move_on_after(1) as scope:
             await client.api(Pod, "shop").list()
         assert scope.cancelled_caught

@@ -1,4 +1,4 @@
-"""The three types of patch: what is sent, what the server makes of it, and what a mistake is told."""
+"""The three types of patch: requests, their effect on the server, and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from examples.custom_resource import CronTab
 from tests.client.test_api import CONFIG, POD
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from trioformer import Client, open_client
 from trioformer.errors import ConflictError, InvalidError, NotFoundError, UnsupportedMediaTypeError
 from trioformer.models import from_dict, metadata_kind
@@ -29,7 +29,7 @@ def images(patched: Deployment) -> dict[str, str | None]:
     return {container.name: container.image for container in patched.spec.template.spec.containers}
 
 
-# --- what is sent ---
+# --- requests ---
 
 
 @pytest.mark.parametrize(
@@ -42,43 +42,43 @@ def images(patched: Deployment) -> dict[str, str | None]:
     ],
 )
 async def test_each_type_has_its_media_type(patch_type: Any, patch: Any, media_type: str) -> None:
-    carrier = InMemory([answer(200, POD)])
-    async with open_client(CONFIG, http_transport=carrier) as client:
+    transport = InMemory([response(200, POD)])
+    async with open_client(CONFIG, http_transport=transport) as client:
         await client.api(Pod, "shop").patch("web-0", patch, patch_type=patch_type)
-    (request,) = carrier.requests
-    assert carrier.asked == ["PATCH /api/v1/namespaces/shop/pods/web-0"]
+    (request,) = transport.requests
+    assert transport.targets == ["PATCH /api/v1/namespaces/shop/pods/web-0"]
     assert request.headers["content-type"] == media_type
     assert json.loads(request.content) == (list(patch) if patch_type == "json" else patch)
 
 
 async def test_models_in_a_patch_are_sent_as_their_json() -> None:
-    carrier = InMemory([answer(200, POD), answer(200, POD)])
+    transport = InMemory([response(200, POD), response(200, POD)])
     added = Container(name="side", image_pull_policy="Always")
-    async with open_client(CONFIG, http_transport=carrier) as client:
+    async with open_client(CONFIG, http_transport=transport) as client:
         pods = client.api(Pod, "shop")
         await pods.patch("web-0", {"spec": {"containers": [added]}}, patch_type="strategic")
         await pods.patch("web-0", [{"op": "add", "path": "/spec/containers/-", "value": added}], patch_type="json")
     expected = {"name": "side", "imagePullPolicy": "Always"}
-    strategic, operations = [json.loads(request.content) for request in carrier.requests]
+    strategic, operations = [json.loads(request.content) for request in transport.requests]
     assert strategic == {"spec": {"containers": [expected]}}
     assert operations == [{"op": "add", "path": "/spec/containers/-", "value": expected}]
 
 
 async def test_the_field_manager_is_sent_when_it_is_given() -> None:
-    carrier = InMemory([answer(200, POD)] * 2)
-    async with open_client(CONFIG, http_transport=carrier) as client:
+    transport = InMemory([response(200, POD)] * 2)
+    async with open_client(CONFIG, http_transport=transport) as client:
         await client.api(Pod, "shop").patch("web-0", {}, field_manager="my tool")
         await client.api(Pod, "shop").patch("web-0", {}, subresource="status")
-    assert carrier.asked == [
+    assert transport.targets == [
         "PATCH /api/v1/namespaces/shop/pods/web-0?fieldManager=my+tool",
         "PATCH /api/v1/namespaces/shop/pods/web-0/status",
     ]
 
 
-# --- what the server makes of it ---
+# --- the effect on the server ---
 
 
-async def test_a_merge_replaces_lists_and_a_strategic_merge_merges_them_by_name(
+async def test_merge_replaces_lists_and_strategic_merge_merges_them_by_name(
     api_server: APIServer, client: Client
 ) -> None:
     api_server.create(deployment())
@@ -91,14 +91,14 @@ async def test_a_merge_replaces_lists_and_a_strategic_merge_merges_them_by_name(
     assert images(await deployments.patch("web", patch)) == {"main": "nginx:2"}
 
 
-async def test_a_strategic_merge_deletes_what_it_is_told_to(api_server: APIServer, client: Client) -> None:
+async def test_a_strategic_merge_can_delete_an_item(api_server: APIServer, client: Client) -> None:
     api_server.create(deployment())
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "side", "$patch": "delete"}]}}}}
     patched = await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
     assert images(patched) == {"main": "nginx:1"}
 
 
-async def test_a_json_patch_is_carried_out_whole_or_not_at_all(api_server: APIServer, client: Client) -> None:
+async def test_a_json_patch_is_applied_completely_or_not_at_all(api_server: APIServer, client: Client) -> None:
     api_server.create(deployment())
     deployments = client.api(Deployment, "default")
     scale = [
@@ -124,7 +124,7 @@ async def test_a_resource_version_in_a_patch_is_a_precondition(
     assert api_server.get(Deployment, "web").spec.replicas == 3
 
 
-async def test_a_missing_object_is_told_whatever_the_type(api_server: APIServer, client: Client) -> None:
+async def test_a_patch_of_a_missing_object_raises_not_found(api_server: APIServer, client: Client) -> None:
     deployments = client.api(Deployment, "default")
     with pytest.raises(NotFoundError, match="web"):
         await deployments.patch("web", {}, patch_type="strategic")
@@ -132,14 +132,14 @@ async def test_a_missing_object_is_told_whatever_the_type(api_server: APIServer,
         await deployments.patch("web", [], patch_type="json")
 
 
-async def test_metadata_alone_can_be_patched_strategically(api_server: APIServer, client: Client) -> None:
+async def test_metadata_can_be_patched_with_a_strategic_merge(api_server: APIServer, client: Client) -> None:
     api_server.create(deployment())
     headers = client.api(metadata_kind(Deployment), "default")
     patched = await headers.patch("web", {"metadata": {"labels": {"new": "yes"}}}, patch_type="strategic")
     assert patched.metadata.labels == {"old": "yes", "new": "yes"}
 
 
-async def test_a_custom_kind_takes_no_strategic_merge_and_says_what_to_use(
+async def test_strategic_merge_of_a_custom_kind_raises_with_the_alternatives(
     api_server: APIServer, client: Client
 ) -> None:
     api_server.register(CronTab)
@@ -150,7 +150,7 @@ async def test_a_custom_kind_takes_no_strategic_merge_and_says_what_to_use(
         await tabs.patch("nightly", {"spec": {"replicas": 2}}, patch_type="strategic")
     assert str(caught.value).startswith(
         "patch crontabs.stable.example.com/nightly in namespace default: "
-        "custom kinds know no strategic merge patch; use patch_type='merge' or 'json': "
+        "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json': "
     )
     assert caught.value.code == 415
     assert isinstance(caught.value.__cause__, UnsupportedMediaTypeError)
@@ -159,9 +159,7 @@ async def test_a_custom_kind_takes_no_strategic_merge_and_says_what_to_use(
     assert (await tabs.patch("nightly", operations, patch_type="json")).spec.replicas == 3
 
 
-async def test_another_refusal_of_a_media_type_is_left_as_the_server_said_it(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_an_unsupported_merge_patch_raises_the_servers_message(api_server: APIServer, client: Client) -> None:
     api_server.create(deployment())
     api_server.fail_next(verb="patch", status=415)
     with pytest.raises(UnsupportedMediaTypeError) as caught:
@@ -169,7 +167,7 @@ async def test_another_refusal_of_a_media_type_is_left_as_the_server_said_it(
     assert "custom kinds" not in str(caught.value)
 
 
-# --- mistakes, before anything is sent ---
+# --- errors before a request is sent ---
 
 
 @pytest.mark.parametrize(
@@ -184,7 +182,7 @@ async def test_another_refusal_of_a_media_type_is_left_as_the_server_said_it(
         (None, "merge", "a merge patch must be a mapping, not a NoneType"),
     ],
 )
-async def test_a_patch_that_is_none_of_its_type_is_not_sent(
+async def test_a_patch_that_is_not_of_its_type_is_not_sent(
     api_server: APIServer, client: Client, patch: Any, patch_type: Any, message: str
 ) -> None:
     with pytest.raises(TypeError, match=message):
@@ -192,9 +190,7 @@ async def test_a_patch_that_is_none_of_its_type_is_not_sent(
     assert not api_server.requests
 
 
-async def test_a_type_that_there_is_not_is_told_with_those_that_there_are(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_an_unknown_patch_type_raises_with_the_known_ones(api_server: APIServer, client: Client) -> None:
     unknown: Any = "apply"
     with pytest.raises(ValueError, match="one of 'merge', 'strategic', 'json', not 'apply'"):
         await client.api(Deployment, "default").patch("web", {}, patch_type=unknown)

@@ -1,4 +1,4 @@
-"""Answers that are no success: which error they become."""
+"""The errors of responses that are not a success."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trioformer.errors import StatusError, UnexpectedResponseError
 from trioformer.transport._internal import Response
 
 
-def refused(code: int, body: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Exception:
+def error_of(code: int, body: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Exception:
     return status_error(Response(code, headers or {}, body.encode()), method=method, where="get pods/web-0")
 
 
@@ -45,49 +45,49 @@ def a_status(**fields: object) -> str:
     ],
 )
 @pytest.mark.parametrize("body", ["", "404 page not found\n", '{"error":"plain"}', '"text"', "\x00"])
-def test_without_a_status_the_code_decides_as_in_client_go(
+def test_without_a_status_the_code_determines_the_error_as_in_client_go(
     code: int, method: str, kind: type[StatusError], reason: str, body: str
 ) -> None:
-    error = refused(code, body, method=method)
+    error = error_of(code, body, method=method)
     assert type(error) is kind
     assert isinstance(error, StatusError)
     assert (error.code, error.reason) == (code, reason)
     assert str(error).startswith("get pods/web-0: ")
-    shown = {"": "the server gave no reason", "\x00": "1 bytes that are no text"}.get(body, body.strip())
+    shown = {"": "the server gave no reason", "\x00": "1 bytes that are not text"}.get(body, body.strip())
     assert shown in str(error)
 
 
-def test_a_status_speaks_for_itself() -> None:
+def test_a_status_determines_the_error() -> None:
     body = a_status(code=410, reason="Expired", message="too old", details={"name": "web-0", "retryAfterSeconds": 3})
-    error = refused(410, body, headers={"retry-after": "9"})
+    error = error_of(410, body, headers={"retry-after": "9"})
     assert isinstance(error, errors.ExpiredError)
     assert (error.status_message, error.details.name, error.details.retry_after_seconds) == ("too old", "web-0", 3)
 
 
-def test_a_status_without_a_code_has_that_of_the_answer() -> None:
-    error = refused(403, a_status(message="no"))
+def test_a_status_without_a_code_has_the_code_of_the_response() -> None:
+    error = error_of(403, a_status(message="no"))
     assert isinstance(error, errors.ForbiddenError)
     assert error.code == 403
 
 
 @pytest.mark.parametrize("body", ["Too many requests, please try again later.", a_status(reason="TooManyRequests"), ""])
-def test_a_retry_after_header_is_kept(body: str) -> None:
-    error = refused(429, body, headers={"retry-after": "7"})
+def test_a_retry_after_header_is_in_the_details(body: str) -> None:
+    error = error_of(429, body, headers={"retry-after": "7"})
     assert isinstance(error, errors.TooManyRequestsError)
     assert error.details.retry_after_seconds == 7
 
 
 @pytest.mark.parametrize("after", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1.5", "", "²"])
-def test_a_retry_after_that_is_no_number_of_seconds_is_ignored_as_in_client_go(after: str) -> None:
-    error = refused(429, "slow down", headers={"retry-after": after})
+def test_a_retry_after_that_is_not_a_number_is_ignored_as_in_client_go(after: str) -> None:
+    error = error_of(429, "slow down", headers={"retry-after": after})
     assert isinstance(error, errors.TooManyRequestsError)
     assert error.details.retry_after_seconds == 0
 
 
 @pytest.mark.parametrize("code", [302, 401, 404, 500, 503])
 @pytest.mark.parametrize("body", ["<html>\n<body>Sign in</body>", ' {"kind":"Status","cod', "[1, 2", "[" * 100_000])
-def test_html_and_half_a_json_object_come_from_no_api_server(code: int, body: str) -> None:
-    error = refused(code, body)
+def test_html_and_half_a_json_object_are_unexpected_responses(code: int, body: str) -> None:
+    error = error_of(code, body)
     assert isinstance(error, UnexpectedResponseError)
     assert error.code == code
     assert f"(HTTP {code})" in str(error)
@@ -96,18 +96,18 @@ def test_html_and_half_a_json_object_come_from_no_api_server(code: int, body: st
     assert "\n" not in str(error)
 
 
-def test_a_redirect_tells_where_to_without_its_query() -> None:
-    error = refused(302, "", headers={"location": "https://login.test/x?token=s3cret"})
+def test_a_redirect_is_unexpected_and_shown_without_its_query() -> None:
+    error = error_of(302, "", headers={"location": "https://login.test/x?token=s3cret"})
     assert isinstance(error, UnexpectedResponseError)
-    assert "redirects to https://login.test/x" in str(error)
+    assert "a redirect to https://login.test/x" in str(error)
     assert "s3cret" not in str(error)
 
 
-def test_other_answers_below_400_are_unexpected() -> None:
-    assert "is no Kubernetes object" in str(refused(304, ""))
-    assert "is no Kubernetes object" in str(refused(207, "{}"))
+def test_other_responses_below_400_are_unexpected() -> None:
+    assert "not a Kubernetes object" in str(error_of(304, ""))
+    assert "not a Kubernetes object" in str(error_of(207, "{}"))
 
 
-def test_a_body_that_is_a_list_or_a_number_is_no_status() -> None:
-    assert isinstance(refused(404, "[]"), errors.NotFoundError)
-    assert isinstance(refused(404, "7"), errors.NotFoundError)
+def test_a_body_that_is_a_list_or_a_number_is_not_a_status() -> None:
+    assert isinstance(error_of(404, "[]"), errors.NotFoundError)
+    assert isinstance(error_of(404, "7"), errors.NotFoundError)

@@ -1,4 +1,4 @@
-"""Trying a change again after a conflict, and after nothing else."""
+"""Retries of a change after a conflict, and after no other error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from trioformer.testing import APIServer
 
 
 def conflict(number: int) -> ConflictError:
-    return ConflictError(f"write {number} came too late", code=409, reason="Conflict")
+    return ConflictError(f"write {number} conflicts", code=409, reason="Conflict")
 
 
-async def test_only_conflicts_are_tried_again_and_the_last_one_is_raised(
+async def test_only_conflicts_are_retried_and_the_last_one_is_raised(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """client-go: TestRetryOnConflict"""
@@ -30,14 +30,14 @@ async def test_only_conflicts_are_tried_again_and_the_last_one_is_raised(
         times.append(trio.current_time())
         raise conflict(len(times))
 
-    with pytest.raises(ConflictError, match="write 5 came too late"):
+    with pytest.raises(ConflictError, match="write 5 conflicts"):
         await retry_on_conflict(change)
     delays = [after - before for before, after in itertools.pairwise(times)]
     assert len(delays) == 4
     assert all(0.01 <= delay < 0.011 for delay in delays)
 
 
-async def test_another_error_is_raised_as_it_is(autojump_clock: trio.testing.MockClock) -> None:
+async def test_another_error_is_raised_unchanged(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestRetryOnConflict"""
     errors = [conflict(1), NotFoundError("gone", code=404)]
 
@@ -49,14 +49,14 @@ async def test_another_error_is_raised_as_it_is(autojump_clock: trio.testing.Moc
     assert errors == []
 
 
-async def test_a_cancellation_inside_the_change_is_one(autojump_clock: trio.testing.MockClock) -> None:
+async def test_cancellation_of_the_change_propagates(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestRetryOnConflictPreservesContextErrorWithoutLastError"""
     with trio.move_on_after(1) as scope:
         await retry_on_conflict(trio.sleep_forever)
     assert scope.cancelled_caught
 
 
-async def test_two_writers_both_get_their_change_in(api_server: APIServer, client: Client) -> None:
+async def test_concurrent_writers_all_succeed(api_server: APIServer, client: Client) -> None:
     api_server.create(ConfigMap(metadata=ObjectMeta(name="shared", namespace="default")))
     config_maps = client.api(ConfigMap, namespace="default")
     tries: list[str] = []
@@ -77,6 +77,6 @@ async def test_two_writers_both_get_their_change_in(api_server: APIServer, clien
     assert len(tries) > 4
 
 
-async def test_no_try_at_all_is_refused() -> None:
+async def test_tries_must_be_at_least_one() -> None:
     with pytest.raises(ValueError, match="tries must be at least 1, not 0"):
         await retry_on_conflict(trio.sleep_forever, tries=0)

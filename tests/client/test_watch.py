@@ -1,4 +1,4 @@
-"""Watches: their events, their ends, and how they are left."""
+"""Watches: events, errors, and the end of a watch."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.scripted_http import (
     Loopback,
     Reply,
     Step,
-    answer,
     chunk,
+    response,
     suspended_generators,
 )
 from trioformer.client import Client, WatchEvent, WatchStream, open_client
@@ -51,18 +51,18 @@ def words(events: list[WatchEvent[Pod]]) -> list[str]:
 
 @asynccontextmanager
 async def client_of(*replies: Reply) -> AsyncIterator[tuple[Client, InMemory]]:
-    carrier = InMemory(list(replies))
-    async with open_client(ClusterConfig(server="https://api.test"), http_transport=carrier) as client:
-        yield client, carrier
+    transport = InMemory(list(replies))
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
+        yield client, transport
 
 
 @asynccontextmanager
 async def watching(*steps: Step) -> AsyncIterator[WatchStream[Pod]]:
-    async with client_of(answer(200, *steps)) as (client, _), client.api(Pod, "shop").watch() as events:
+    async with client_of(response(200, *steps)) as (client, _), client.api(Pod, "shop").watch() as events:
         yield events
 
 
-async def test_events_come_one_by_one_until_the_server_ends_the_watch() -> None:
+async def test_events_arrive_one_by_one_until_the_server_ends_the_watch() -> None:
     both = event("ADDED") + event("MODIFIED", version=2)
     async with watching(both[:30], both[30:], event("DELETED", version=3) + event("BOOKMARK", "", 9)) as events:
         seen = [found async for found in events]
@@ -70,7 +70,7 @@ async def test_events_come_one_by_one_until_the_server_ends_the_watch() -> None:
     assert all(type(found.object) is Pod for found in seen)
 
 
-async def test_a_batch_is_everything_that_has_been_completed() -> None:
+async def test_a_batch_has_all_complete_events() -> None:
     third = event("ADDED", "c")
     async with watching(event("ADDED", "a") + event("ADDED", "b") + third[:9], third[9:-1], third[-1:]) as events:
         assert words(await events.receive_batch()) == ["ADDED a@1", "ADDED b@1"]
@@ -89,8 +89,8 @@ async def test_batches_and_single_events_can_be_mixed() -> None:
             await anext(events)
 
 
-async def test_what_is_asked_of_a_watch() -> None:
-    async with client_of(answer(200), answer(200), answer(200)) as (client, carrier):
+async def test_a_watch_sends_its_options() -> None:
+    async with client_of(response(200), response(200), response(200)) as (client, transport):
         pods = client.api(Pod, "shop")
         async with pods.watch(
             resource_version="5",
@@ -105,7 +105,7 @@ async def test_what_is_asked_of_a_watch() -> None:
             pass
         async with client.api(Pod).watch() as events:
             assert repr(events) == "<WatchStream: watch pods>"
-    assert [dict(request.url.params) for request in carrier.requests] == [
+    assert [dict(request.url.params) for request in transport.requests] == [
         {
             "watch": "true",
             "labelSelector": "app=web",
@@ -119,11 +119,11 @@ async def test_what_is_asked_of_a_watch() -> None:
         {"watch": "true", "resourceVersionMatch": "NotOlderThan", "sendInitialEvents": "false"},
         {"watch": "true"},
     ]
-    assert carrier.requests[0].extensions["timeout"]["read"] is None
-    assert carrier.requests[0].headers["accept-encoding"] == "identity"
+    assert transport.requests[0].extensions["timeout"]["read"] is None
+    assert transport.requests[0].headers["accept-encoding"] == "identity"
 
 
-async def test_an_error_event_is_raised_after_the_events_before_it_and_again() -> None:
+async def test_an_error_event_is_raised_after_earlier_events_and_again() -> None:
     body = event("ADDED", "a") + error(410, "Expired") + event("ADDED", "b")
     async with watching(body, None) as events:
         assert words(await events.receive_batch()) == ["ADDED a@1"]
@@ -141,14 +141,14 @@ async def test_an_error_event_keeps_its_details() -> None:
         assert caught.value.details.retry_after_seconds == 4
 
 
-async def test_an_error_event_that_is_no_status_is_an_error_all_the_same() -> None:
+async def test_an_error_event_without_a_status_raises() -> None:
     async with watching(b'{"type":"ERROR","object":{}}\n', None) as events:
         with pytest.raises(StatusError):
             await anext(events)
 
 
 @pytest.mark.parametrize("line", [b"<html>\n", b'{"type":"RENAMED","object":{}}\n', b'{"type":"ADDED","object":{}}\n'])
-async def test_what_is_no_event_is_a_decode_error_after_the_events_before_it(line: bytes) -> None:
+async def test_an_invalid_event_raises_decode_error_after_earlier_events(line: bytes) -> None:
     async with watching(event("ADDED", "a") + line + event("ADDED", "b"), None) as events:
         assert words(await events.receive_batch()) == ["ADDED a@1"]
         for _ in range(2):
@@ -157,14 +157,14 @@ async def test_what_is_no_event_is_a_decode_error_after_the_events_before_it(lin
             assert isinstance(caught.value.__cause__, DecodeError)
 
 
-async def test_half_an_event_at_the_end_is_a_broken_connection() -> None:
+async def test_half_an_event_at_the_end_is_a_failed_connection() -> None:
     async with watching(event("ADDED", "a") + b'{"type":"ADD') as events:
         assert words(await events.receive_batch()) == ["ADDED a@1"]
-        with pytest.raises(ConnectionFailedError, match="inside of an event"):
+        with pytest.raises(ConnectionFailedError, match="inside an event"):
             await events.receive_batch()
 
 
-async def test_a_connection_that_breaks_is_told_after_the_events_before_it() -> None:
+async def test_a_lost_connection_raises_after_earlier_events() -> None:
     async with watching(event("ADDED", "a"), httpx.ReadError("reset")) as events:
         assert (await anext(events)).object.name == "a"
         for _ in range(2):
@@ -173,49 +173,53 @@ async def test_a_connection_that_breaks_is_told_after_the_events_before_it() -> 
 
 
 @pytest.mark.parametrize("code", [201, 204, 302])
-async def test_a_watch_needs_a_200(code: int) -> None:
-    async with client_of(answer(code, "x")) as (client, _):
-        with pytest.raises(UnexpectedResponseError, match=r"^watch pods in namespace shop: "):
+async def test_another_success_code_of_a_watch_is_unexpected(code: int) -> None:
+    async with client_of(response(code, "x")) as (client, _):
+        text = rf"^unexpected response \(HTTP {code}\) to watch pods in namespace shop: "
+        with pytest.raises(UnexpectedResponseError, match=text):
             async with client.api(Pod, "shop").watch():
                 pass
 
 
-async def test_a_watch_that_expired_says_so() -> None:
-    async with client_of(answer(410, '{"kind":"Status","code":410,"reason":"Expired","message":"old"}')) as (client, _):
+async def test_a_watch_of_an_expired_version_raises() -> None:
+    async with client_of(response(410, '{"kind":"Status","code":410,"reason":"Expired","message":"old"}')) as (
+        client,
+        _,
+    ):
         with pytest.raises(ExpiredError):
             async with client.api(Pod, "shop").watch(resource_version="1"):
                 pass
 
 
-async def test_a_watch_is_silent_for_as_long_as_nothing_happens(autojump_clock) -> None:
+async def test_a_watch_may_be_silent_for_hours(autojump_clock) -> None:
     async with watching(event("ADDED", "a"), 7_200.0, event("ADDED", "b"), None) as events:
         assert words(await events.receive_batch()) == ["ADDED a@1"]
         assert words(await events.receive_batch()) == ["ADDED b@1"]
         assert trio.current_time() == pytest.approx(7_200.0)
 
 
-async def test_a_server_that_does_not_even_begin_to_answer_is_given_up(autojump_clock) -> None:
-    async with client_of(86_400.0, answer(200)) as (client, _):
-        with pytest.raises(ConnectionFailedError, match=r"https://api\.test: no answer to the watch came within 330 s"):
+async def test_a_watch_without_a_response_fails_after_its_timeout(autojump_clock) -> None:
+    async with client_of(86_400.0, response(200)) as (client, _):
+        with pytest.raises(ConnectionFailedError, match=r"https://api\.test: no response to the watch within 330 s"):
             async with client.api(Pod, "shop").watch(timeout_seconds=300):
                 pass
         assert trio.current_time() == pytest.approx(330.0)
 
 
-async def test_without_a_timeout_an_answer_is_waited_for(autojump_clock) -> None:
-    async with client_of(86_400.0, answer(200)) as (client, _), client.api(Pod, "shop").watch():
+async def test_a_watch_without_a_timeout_waits_for_its_response(autojump_clock) -> None:
+    async with client_of(86_400.0, response(200)) as (client, _), client.api(Pod, "shop").watch():
         assert trio.current_time() == pytest.approx(86_400.0)
 
 
-async def test_a_closed_watch_says_so() -> None:
+async def test_a_closed_watch_raises_after_its_received_events() -> None:
     async with watching(event("ADDED", "a") + event("ADDED", "b"), None) as events:
         await anext(events)
-    assert words(await events.receive_batch()) == ["ADDED b@1"]  # what was taken from the connection is not lost
+    assert words(await events.receive_batch()) == ["ADDED b@1"]  # an event that has arrived is not lost
     with pytest.raises(trio.ClosedResourceError):
         await events.receive_batch()
 
 
-async def test_two_tasks_cannot_receive_at_once(nursery: trio.Nursery) -> None:
+async def test_two_tasks_cannot_receive_at_the_same_time(nursery: trio.Nursery) -> None:
     async with watching(None) as events:
         nursery.start_soon(events.receive_batch)
         await wait_all_tasks_blocked()
@@ -224,7 +228,7 @@ async def test_two_tasks_cannot_receive_at_once(nursery: trio.Nursery) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_receiving_is_a_checkpoint_for_cancellation_and_loses_nothing() -> None:
+async def test_receiving_can_be_cancelled_and_loses_no_event() -> None:
     async with watching(event("ADDED", "a") + event("ADDED", "b"), event("ADDED", "c"), None) as events:
         assert (await anext(events)).object.name == "a"
         for receive in (events.__anext__, events.receive_batch):
@@ -256,14 +260,14 @@ async def test_a_reader_of_many_events_lets_other_tasks_run(mock_clock: trio.tes
     assert turns >= 1
 
 
-async def test_leaving_a_watch_by_any_way_closes_its_connection_and_wraps_nothing() -> None:
+async def test_each_end_of_a_watch_block_closes_the_connection() -> None:
     server = Loopback(lambda _: [CHUNKED, chunk(event("ADDED", "a")), None])
-    mine = KeyError("mine")
+    error_of_block = KeyError("mine")
 
     async def leave_by_error(client: Client) -> None:
         async with client.api(Pod, "shop").watch() as events:
             async for _ in events:
-                raise mine
+                raise error_of_block
 
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
@@ -273,7 +277,7 @@ async def test_leaving_a_watch_by_any_way_closes_its_connection_and_wraps_nothin
                     break
             with pytest.raises(KeyError) as caught:
                 await leave_by_error(client)
-            assert caught.value is mine
+            assert caught.value is error_of_block
             with trio.CancelScope() as scope:
                 async with client.api(Pod, "shop").watch() as events:
                     async for _ in events:
@@ -285,7 +289,7 @@ async def test_leaving_a_watch_by_any_way_closes_its_connection_and_wraps_nothin
     assert server.connections == 3
 
 
-async def test_a_watch_over_a_socket_ends_cleanly_and_its_connection_is_used_again() -> None:
+async def test_the_connection_of_a_finished_watch_is_used_again() -> None:
     server = Loopback(lambda _: [CHUNKED, chunk(event("ADDED", "a")), chunk(event("ADDED", "b")), END], keep_alive=True)
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)

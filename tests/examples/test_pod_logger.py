@@ -146,17 +146,17 @@ STATUS = b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"%b",
 
 def status(code: int, reason: str, message: str) -> Callable[[Exchange], Awaitable[None]]:
     async def answer(exchange: Exchange) -> None:
-        await exchange.answer(STATUS % (message.encode(), reason.encode(), code), code)
+        await exchange.respond(STATUS % (message.encode(), reason.encode(), code), code)
 
     return answer
 
 
 async def html(exchange: Exchange) -> None:
-    await exchange.answer(b"<html><body>Welcome to the hotel's network</body></html>", content_type="text/html")
+    await exchange.respond(b"<html><body>Welcome to the hotel's network</body></html>", content_type="text/html")
 
 
 async def half_an_object(exchange: Exchange) -> None:
-    await exchange.answer(
+    await exchange.respond(
         b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"na'
     )
 
@@ -184,7 +184,7 @@ async def no_http(exchange: Exchange) -> None:
         (status(404, "NotFound", "the server could not find the requested resource"), "HTTP 404"),
         (status(500, "InternalError", "etcd is away"), "etcd is away (HTTP 500"),
         (html, "html"),
-        (half_an_object, "broke off"),
+        (half_an_object, "an incomplete list"),
         (broken_off, "127.0.0.1"),
         (closed_at_once, "127.0.0.1"),
         (no_http, "127.0.0.1"),
@@ -205,7 +205,9 @@ def test_a_server_that_fails_after_the_first_answer_is_told_too(tmp_path: Path, 
 
     async def script(exchange: Exchange) -> None:
         if "limit=1&" in exchange.target + "&":
-            await exchange.answer(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}')
+            await exchange.respond(
+                b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}'
+            )
         else:
             await status(403, "Forbidden", "no longer")(exchange)
 

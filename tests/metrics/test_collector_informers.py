@@ -16,7 +16,7 @@ from tests.cache.reflector.test_reflector_undecodable import BROKEN_UID, item, p
 from tests.support.controllers import Reconcile
 from tests.support.metric_samples import by_label, samples, value
 from tests.support.raw_requests import pod
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from trioformer import Notification, ResourceEventHandler, SharedInformerFactory
 from trioformer.cache import ReflectorOptions
 from trioformer.client import Client, open_client
@@ -134,8 +134,8 @@ async def test_an_informer_that_waits_for_its_first_list_is_healthy_and_not_sync
 
 async def test_undecodable_objects_are_counted(nursery: trio.Nursery) -> None:
     metrics = Metrics()
-    broken = answer(200, page(item("a", 1), item("b", 2, BROKEN_UID), item("c", 3, BROKEN_UID), version=5))
-    server = InMemory([broken, answer(200, None)])
+    broken = response(200, page(item("a", 1), item("b", 2, BROKEN_UID), item("c", 3, BROKEN_UID), version=5))
+    server = InMemory([broken, response(200, None)])
     async with open_client(ClusterConfig(server="http://api.test"), http_transport=server) as client:
         factory = SharedInformerFactory(client, options=ReflectorOptions(watch_list=False))
         factory.informer(Pod)

@@ -65,7 +65,7 @@ def observe_everything(metrics: Metrics) -> None:
     metrics.controller_observer("web", 1)
     metrics.queue_observer("web")
     observer = metrics.request_observer()
-    observer.ended(method="GET", host="api", code=200, lasted=0, throttled=0, for_watch=False)
+    observer.ended(method="GET", host="api", code=200, duration=0, throttled=0, for_watch=False)
 
 
 async def test_the_names_types_and_labels_are_those_of_controller_runtime() -> None:

@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from tests.support.metric_samples import by_label, samples, value
-from tests.support.scripted_http import InMemory, Reply, answer
+from tests.support.scripted_http import InMemory, Reply, response
 from trioformer.client import open_client
 from trioformer.errors import ConnectionFailedError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
@@ -35,10 +35,10 @@ class RecordingObserver:
     requests: list[str] = attrs.field(factory=list)
 
     def ended(
-        self, *, method: str, host: str, code: int | None, lasted: float, throttled: float | None, for_watch: bool
+        self, *, method: str, host: str, code: int | None, duration: float, throttled: float | None, for_watch: bool
     ) -> None:
         delay = "" if throttled is None else f" delayed {throttled:g}"
-        self.requests.append(f"{method} {host} {code} {lasted:g}{delay}{' watch' * for_watch}")
+        self.requests.append(f"{method} {host} {code} {duration:g}{delay}{' watch' * for_watch}")
 
 
 def check_type(observer: RequestObserver) -> RequestObserver:
@@ -54,7 +54,7 @@ async def transport(observer: RecordingObserver, *replies: Reply, qps: float | N
 
 async def test_a_request_is_reported_when_its_response_is_complete(autojump_clock: Clock) -> None:
     observer = RecordingObserver()
-    async with transport(observer, 2.0, answer(201, "he", 3.0, "llo"), answer(404)) as opened:
+    async with transport(observer, 2.0, response(201, "he", 3.0, "llo"), response(404)) as opened:
         await opened.request("POST", "/x", content=b"{}")
         assert observer.requests == ["POST api.test:6443 201 5"]
         await opened.request("DELETE", "/x")
@@ -63,7 +63,7 @@ async def test_a_request_is_reported_when_its_response_is_complete(autojump_cloc
 
 async def test_a_streamed_request_is_reported_when_its_response_starts(autojump_clock: Clock) -> None:
     observer = RecordingObserver()
-    async with transport(observer, 1.0, answer(200, 5.0, "x"), 2.0, answer(200, None)) as opened:
+    async with transport(observer, 1.0, response(200, 5.0, "x"), 2.0, response(200, None)) as opened:
         async with opened.stream("/list", for_watch=False) as body:
             assert observer.requests == ["GET api.test:6443 200 1"]
             await body.receive_some()
@@ -74,7 +74,7 @@ async def test_a_streamed_request_is_reported_when_its_response_starts(autojump_
 
 async def test_a_request_without_a_response_is_reported(autojump_clock: Clock) -> None:
     observer = RecordingObserver()
-    refused, broken = httpx.ConnectError("refused"), answer(200, "he", httpx.ReadError("reset"))
+    refused, broken = httpx.ConnectError("refused"), response(200, "he", httpx.ReadError("reset"))
     async with transport(observer, 1.0, refused, 1.0, broken, 100.0) as opened:
         for _ in range(2):
             with pytest.raises(ConnectionFailedError):
@@ -86,7 +86,7 @@ async def test_a_request_without_a_response_is_reported(autojump_clock: Clock) -
 
 async def test_the_delay_of_the_rate_limiter_is_reported_separately(autojump_clock: Clock) -> None:
     observer = RecordingObserver()
-    async with transport(observer, 1.0, answer(200), 1.0, answer(200), answer(200, None), qps=0.25) as opened:
+    async with transport(observer, 1.0, response(200), 1.0, response(200), response(200, None), qps=0.25) as opened:
         await opened.request("GET", "/x")
         await opened.request("GET", "/x")
         async with opened.stream("/watch", for_watch=True):
@@ -111,8 +111,10 @@ async def test_requests_have_counters_and_durations_except_for_watches(
     autojump_clock: Clock,
 ) -> None:
     metrics = Metrics()
-    ok, missing = answer(200, 0.3, POD), answer(404, b'{"kind":"Status","code":404,"reason":"NotFound"}')
-    carrier = InMemory([ok, 3.0, missing, httpx.ConnectError("refused"), answer(200, LIST), 70.0, answer(200, None)])
+    ok, missing = response(200, 0.3, POD), response(404, b'{"kind":"Status","code":404,"reason":"NotFound"}')
+    carrier = InMemory(
+        [ok, 3.0, missing, httpx.ConnectError("refused"), response(200, LIST), 70.0, response(200, None)]
+    )
     async with open_client(CONFIG, http_transport=carrier, observer=metrics.request_observer()) as client:
         pods = client.api(Pod, namespace="default")
         await pods.get("a")
@@ -136,7 +138,7 @@ async def test_requests_have_counters_and_durations_except_for_watches(
 
 async def test_a_client_with_a_rate_limit_has_the_delays_of_its_requests(autojump_clock: Clock) -> None:
     metrics = Metrics()
-    carrier = InMemory([answer(200, POD) for _ in range(3)])
+    carrier = InMemory([response(200, POD) for _ in range(3)])
     async with open_client(
         CONFIG, http_transport=carrier, qps=0.5, burst=1, observer=metrics.request_observer()
     ) as client:

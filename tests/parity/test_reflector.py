@@ -15,7 +15,7 @@ import trio
 import trio.testing
 
 from tests.cache.reflector.test_reflector import Sink, play
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, Step, added, deleted, listing, modified, pod
 from trioformer.cache import (
     ApiListWatch,
@@ -219,8 +219,8 @@ class Served:
 
 async def served(*answers: str | tuple[int, str]) -> Served:
     """Run a reflector of pods for less than a virtual second; after the script the server sends nothing."""
-    replies = [answer(*(each if isinstance(each, tuple) else (200, each))) for each in answers]
-    carrier = InMemory([*replies, answer(200, None)])
+    replies = [response(*(each if isinstance(each, tuple) else (200, each))) for each in answers]
+    carrier = InMemory([*replies, response(200, None)])
     sink, outcome = Sink(), Served([], [], [], [])
     options = ReflectorOptions(
         watch_list=False, watch_error_handler=outcome.errors.append, undecodable_handler=outcome.undecodable.append

@@ -1,4 +1,4 @@
-"""A scripted HTTP/1.1 server on loopback, for what only real sockets show."""
+"""A scripted HTTP/1.1 server on loopback, for tests that need real sockets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVENT = (
 
 @attrs.define(eq=False)
 class Exchange:
-    """One request, and the means to answer it piece by piece."""
+    """One request, to which a script responds chunk by chunk."""
 
     stream: trio.SocketStream
     target: str
@@ -28,16 +28,16 @@ class Exchange:
         return "watch=" in self.target
 
     async def begin(self, code: int = 200, *, content_type: str = "application/json") -> None:
-        """Send the head of a chunked answer."""
+        """Send the head of a chunked response."""
         head = f"HTTP/1.1 {code} X\r\nContent-Type: {content_type}\r\nTransfer-Encoding: chunked\r\n\r\n"
         await self.stream.send_all(head.encode())
 
     async def chunk(self, data: bytes) -> None:
-        """Send one chunk; an empty one ends the answer."""
+        """Send one chunk; an empty one ends the response."""
         await self.stream.send_all(b"%x\r\n%b\r\n" % (len(data), data))
 
-    async def answer(self, data: bytes, code: int = 200, *, content_type: str = "application/json") -> None:
-        """Send a whole answer."""
+    async def respond(self, data: bytes, code: int = 200, *, content_type: str = "application/json") -> None:
+        """Send a complete response."""
         await self.begin(code, content_type=content_type)
         if data:
             await self.chunk(data)
@@ -49,7 +49,7 @@ Script: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 @attrs.define(eq=False)
 class LoopbackServer:
-    """Answers each request by a script, and knows how many connections are open."""
+    """A server that calls a script for each request, and counts its open connections."""
 
     script: Script
     url: str = ""
@@ -87,7 +87,7 @@ class LoopbackServer:
 
     @staticmethod
     async def _read(stream: trio.SocketStream, requests: trio.MemorySendChannel[str], scope: trio.CancelScope) -> None:
-        """Pass requests on, and end the connection's tasks when the client hangs up."""
+        """Send requests to the channel, and cancel the tasks of the connection when the client closes it."""
         buffer = b""
         try:
             async for data in stream:

@@ -1,4 +1,4 @@
-"""HTTP servers that play a script, in memory and on a loopback socket, for tests of the transport and the client."""
+"""Scripted HTTP servers, in memory and on a loopback socket, for tests of the transport and the client."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import trio
 import trio.testing
 
 Step: TypeAlias = bytes | float | Exception | None
-"""Bytes to send, seconds to sleep, an error to raise, or None to send nothing more for ever."""
+"""Bytes to send, seconds to sleep, an error to raise, or None to sleep forever."""
 
 
 @attrs.define(eq=False)
 class Body(httpx.AsyncByteStream):
-    """A body in memory that comes step by step; as in httpcore, a generator around another one."""
+    """A body in memory that is sent step by step; like httpcore's, a generator around another one."""
 
     steps: Iterable[Step]
     state: str = "new"
@@ -57,7 +57,7 @@ Reply: TypeAlias = httpx.Response | Exception | float
 
 @attrs.define(eq=False)
 class InMemory(httpx.AsyncBaseTransport):
-    """Answers requests from a script: responses, errors to raise, seconds to wait before going on; records requests."""
+    """A transport with a script of responses, errors to raise, and seconds to sleep; records the requests."""
 
     replies: list[Reply]
     requests: list[httpx.Request] = attrs.field(factory=list)
@@ -80,23 +80,23 @@ class InMemory(httpx.AsyncBaseTransport):
         self.is_closed = True
 
     @property
-    def asked(self) -> list[str]:
-        """Method and target of the requests so far."""
+    def targets(self) -> list[str]:
+        """The methods and targets of the requests."""
         return [f"{request.method} {request.url.raw_path.decode()}" for request in self.requests]
 
 
-def answer(code: int, *steps: Step | str, **headers: str) -> httpx.Response:
-    """Make a response whose body comes in these steps; ``retry_after`` names the header ``Retry-After``."""
+def response(code: int, *steps: Step | str, **headers: str) -> httpx.Response:
+    """Make a response with the steps of its body; ``retry_after`` is the header ``Retry-After``."""
     body = Body([step.encode() if isinstance(step, str) else step for step in steps])
     return httpx.Response(code, stream=body, headers={name.replace("_", "-"): text for name, text in headers.items()})
 
 
 @attrs.define(eq=False)
 class Loopback:
-    """An HTTP/1.1 server on a loopback port that plays the same script to each request.
+    """An HTTP/1.1 server on a loopback port with one script for each request.
 
-    A step of bytes is sent as it is: the script writes the status line and the chunks itself.
-    After the script the connection is closed, or kept when ``keep_alive``.
+    A step of bytes is sent unchanged: the script contains the status line and the chunk headers.
+    After the script the connection is closed, unless ``keep_alive``.
     """
 
     script: Callable[[bytes], Iterable[Step]]
@@ -124,12 +124,12 @@ class Loopback:
             stream = trio.SSLStream(connection, self.tls, server_side=True, https_compatible=True)
         try:
             async with stream:
-                while await self._answer_one(stream) and self.keep_alive:
+                while await self._respond(stream) and self.keep_alive:
                     pass
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.closed_by_peer += 1
 
-    async def _answer_one(self, stream: trio.abc.Stream) -> bool:
+    async def _respond(self, stream: trio.abc.Stream) -> bool:
         head = b""
         while b"\r\n\r\n" not in head:
             more = await stream.receive_some()
@@ -159,18 +159,18 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def whole(data: bytes, code: str = "200 OK") -> bytes:
-    """A whole HTTP/1.1 response."""
+def complete(data: bytes, code: str = "200 OK") -> bytes:
+    """A complete HTTP/1.1 response."""
     return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (code.encode(), len(data), data)
 
 
-CHATTY = CHUNKED + chunk(b"one")
+ONE_CHUNK = CHUNKED + chunk(b"one")
 
 
 @asynccontextmanager
 async def serving(*steps: Step, tls: ssl.SSLContext | None = None, keep_alive: bool = False) -> AsyncIterator[Loopback]:
-    """Run such a server; by default it greets."""
-    server = Loopback(lambda _: steps or [whole(b"hello")], tls=tls, keep_alive=keep_alive)
+    """Run such a server; without steps it responds with "hello"."""
+    server = Loopback(lambda _: steps or [complete(b"hello")], tls=tls, keep_alive=keep_alive)
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         yield server
@@ -208,14 +208,14 @@ async def cancelled_at_step(number: int) -> AsyncIterator[trio.Nursery]:
 
 
 def suspended_generators() -> list[str]:
-    """Name the generators of httpx, httpcore and this module that were begun and neither finished nor closed."""
+    """Return the names of suspended generators of httpx, httpcore and this module."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gc.collect()
     found = [str(warning.message) for warning in caught if issubclass(warning.category, ResourceWarning)]
-    for thing in gc.get_objects():
-        if isinstance(thing, types.AsyncGeneratorType) and thing.ag_frame is not None:
-            place = thing.ag_code.co_filename
-            if any(part in place for part in ("httpx", "httpcore", "scripted_http")):
-                found.append(thing.ag_code.co_qualname)
+    for obj in gc.get_objects():
+        if isinstance(obj, types.AsyncGeneratorType) and obj.ag_frame is not None:
+            file = obj.ag_code.co_filename
+            if any(part in file for part in ("httpx", "httpcore", "scripted_http")):
+                found.append(obj.ag_code.co_qualname)
     return found

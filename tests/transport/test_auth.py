@@ -1,6 +1,6 @@
 """Credentials: tokens, token files, users and passwords."""
 
-# ruff: noqa: ASYNC240  # small files of the test's own
+# ruff: noqa: ASYNC240  # small local files
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ import trio
 
 from tests.support.scripted_http import (
     InMemory,
-    answer,
+    response,
 )
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig
@@ -21,11 +21,11 @@ from trioformer.transport._internal import Transport, open_transport
 
 
 async def sent_authorization(config: ClusterConfig) -> str | None:
-    carrier = InMemory([answer(200)])
-    async with open_transport(config, http_transport=carrier) as transport:
+    http_transport = InMemory([response(200)])
+    async with open_transport(config, http_transport=http_transport) as transport:
         await transport.request("GET", "/x")
         assert "s3cret" not in repr(transport._authorization)
-    found: str | None = carrier.requests[0].headers.get("authorization")
+    found: str | None = http_transport.requests[0].headers.get("authorization")
     return found
 
 
@@ -43,11 +43,9 @@ async def test_user_and_password_are_sent() -> None:
     ("fields", "key"),
     [({"token": "s3cret\n"}, "token"), ({"token": "s3crét"}, "token"), ({"username": "a:b"}, "username")],
 )
-async def test_credentials_that_cannot_be_sent_are_config_errors_that_do_not_tell_them(
-    fields: dict[str, str], key: str
-) -> None:
+async def test_invalid_credentials_raise_config_errors_that_do_not_show_them(fields: dict[str, str], key: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        await sent_authorization(ClusterConfig(server="https://x", **fields))  # type: ignore[arg-type]  # they fit
+        await sent_authorization(ClusterConfig(server="https://x", **fields))  # type: ignore[arg-type]  # mypy checks against every parameter
     assert caught.value.key == key
     assert "s3cr" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -57,7 +55,7 @@ async def test_credentials_that_cannot_be_sent_are_config_errors_that_do_not_tel
 @pytest.mark.parametrize("fields", [{"token": "s3cret"}, {"token_file": "/x"}, {"username": "jo", "password": "x"}])
 async def test_credentials_are_not_sent_without_tls(fields: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="https:// only"):
-        async with open_transport(ClusterConfig(server="http://x", **fields)):  # type: ignore[arg-type]  # they fit
+        async with open_transport(ClusterConfig(server="http://x", **fields)):  # type: ignore[arg-type]  # mypy checks against every parameter
             pass
 
 
@@ -69,21 +67,21 @@ def token_file(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def asking(
+async def transport_with(
     file: Path, *replies: httpx.Response, token: str | None = None
 ) -> AsyncIterator[tuple[Transport, InMemory]]:
-    carrier = InMemory(list(replies) or [answer(200) for _ in range(20)])
+    http_transport = InMemory(list(replies) or [response(200) for _ in range(20)])
     config = ClusterConfig(server="https://x", token_file=str(file), token=token)
-    async with open_transport(config, http_transport=carrier) as transport:
-        yield transport, carrier
+    async with open_transport(config, http_transport=http_transport) as transport:
+        yield transport, http_transport
 
 
-def tokens(carrier: InMemory) -> list[str]:
-    return [request.headers["authorization"].removeprefix("Bearer ") for request in carrier.requests]
+def tokens(http_transport: InMemory) -> list[str]:
+    return [request.headers["authorization"].removeprefix("Bearer ") for request in http_transport.requests]
 
 
 async def test_a_token_file_is_read_again_after_a_minute(token_file: Path, autojump_clock) -> None:
-    async with asking(token_file) as (transport, carrier):
+    async with transport_with(token_file) as (transport, http_transport):
         await transport.request("GET", "/x")
         token_file.write_text("  two  ")
         await trio.sleep(59)
@@ -92,69 +90,69 @@ async def test_a_token_file_is_read_again_after_a_minute(token_file: Path, autoj
         await transport.request("GET", "/x")
         async with transport.stream("/x", for_watch=True):
             pass
-        assert tokens(carrier) == ["one", "one", "two", "two"]
+        assert tokens(http_transport) == ["one", "one", "two", "two"]
         assert repr(transport._authorization) == f"<Authorization: token file {token_file}>"
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"s3cret with space", b"s3cr\xc3\xa9t", None])
-async def test_a_token_file_without_a_token_leaves_the_old_one_in_use(
+async def test_a_token_file_without_a_valid_token_keeps_the_old_one_in_use(
     content: bytes | None, token_file: Path, autojump_clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with asking(token_file) as (transport, carrier):
+    async with transport_with(token_file) as (transport, http_transport):
         if content is None:
             token_file.unlink()
         else:
             token_file.write_bytes(content)
         await trio.sleep(60)
         await transport.request("GET", "/x")
-        assert tokens(carrier) == ["one"]
-        assert "keeping the token of before" in caplog.text
+        assert tokens(http_transport) == ["one"]
+        assert "keeping the previous token" in caplog.text
         assert "s3cr" not in caplog.text
         token_file.write_text("two")
         await trio.sleep(60)
         await transport.request("GET", "/x")
-        assert tokens(carrier) == ["one", "two"]
+        assert tokens(http_transport) == ["one", "two"]
 
 
-async def test_a_token_serves_until_its_file_can_be_read(token_file: Path, autojump_clock) -> None:
+async def test_a_token_is_used_until_its_file_can_be_read(token_file: Path, autojump_clock) -> None:
     token_file.unlink()
-    async with asking(token_file, token="first") as (transport, carrier):
+    async with transport_with(token_file, token="first") as (transport, http_transport):
         await transport.request("GET", "/x")
         token_file.write_text("second")
         await trio.sleep(60)
         await transport.request("GET", "/x")
-        assert tokens(carrier) == ["first", "second"]
+        assert tokens(http_transport) == ["first", "second"]
 
 
 @pytest.mark.parametrize("content", [b"", b"s3cret token", None])
-async def test_no_token_at_all_is_a_config_error_that_names_the_file(content: bytes | None, token_file: Path) -> None:
+async def test_a_token_file_without_any_token_is_a_config_error(content: bytes | None, token_file: Path) -> None:
     if content is None:
         token_file.unlink()
     else:
         token_file.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        async with asking(token_file):
+        async with transport_with(token_file):
             pass
     assert caught.value.file == str(token_file)
     assert "s3cret" not in str(caught.value)
 
 
-async def test_after_a_401_a_token_file_is_read_again_at_once(token_file: Path, autojump_clock) -> None:
-    async with asking(token_file, answer(401), answer(200), answer(200)) as (transport, carrier):
+async def test_after_a_401_the_token_file_is_read_again_immediately(token_file: Path, autojump_clock) -> None:
+    async with transport_with(token_file, response(401), response(200), response(200)) as (transport, http_transport):
         await trio.sleep(10)
         token_file.write_text("two")
         assert (await transport.request("GET", "/x")).code == 401
         await transport.request("GET", "/x")
-        assert tokens(carrier) == ["one", "two"]
+        assert tokens(http_transport) == ["one", "two"]
 
 
-async def test_a_401_to_a_request_older_than_the_token_does_not_discard_it(token_file: Path, autojump_clock) -> None:
-    slow = InMemory([answer(200), 30.0, answer(401)])
+async def test_a_401_to_a_request_older_than_the_token_keeps_the_token(token_file: Path, autojump_clock) -> None:
+    slow = InMemory([response(200), 30.0, response(401)])
     config = ClusterConfig(server="https://x", token_file=str(token_file))
     async with open_transport(config, http_transport=slow) as transport, trio.open_nursery() as nursery:
         await trio.sleep(40)
         await transport.request("GET", "/x")
-        nursery.start_soon(transport.request, "GET", "/slow")  # sent at 40 with the first token, refused at 70
+        nursery.start_soon(transport.request, "GET", "/slow")  # sent at 40 with the first token, rejected at 70
         await trio.sleep(25)
         token_file.write_text("two")
         assert transport._authorization.header() == "Bearer two"  # read at 65

@@ -1,4 +1,4 @@
-"""Bodies that are read as they come: left early, cancelled, broken; in memory and over a socket."""
+"""Streamed bodies: complete, closed early, cancelled, and with errors; in memory and over a socket."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.support.scripted_http import (
     InMemory,
     Loopback,
     Step,
-    answer,
     cancelled_at_step,
     chunk,
+    complete,
+    response,
     suspended_generators,
-    whole,
 )
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
@@ -32,7 +32,7 @@ from trioformer.transport._internal import ByteStream, Transport, open_transport
 
 @attrs.define(eq=False)
 class Opened:
-    """One body from either kind of server, and what is left of it afterwards."""
+    """One body from either kind of server, and a check that it is closed afterwards."""
 
     transport: Transport
     for_watch: bool
@@ -46,9 +46,9 @@ class Opened:
 
 def pool_of(transport: Transport, *, for_watch: bool) -> list[object]:
     client = transport._watches if for_watch else transport._requests
-    carrier = client._transport
-    assert isinstance(carrier, httpx.AsyncHTTPTransport)
-    return list(carrier._pool.connections)
+    http_transport = client._transport
+    assert isinstance(http_transport, httpx.AsyncHTTPTransport)
+    return list(http_transport._pool.connections)
 
 
 @asynccontextmanager
@@ -81,7 +81,7 @@ async def over_a_socket(*steps: Step, for_watch: bool = True) -> AsyncIterator[O
 
 @pytest.fixture(params=[in_memory, over_a_socket])
 def opened(request: pytest.FixtureRequest) -> Callable[..., AsyncIterator[Opened]]:
-    return request.param  # type: ignore[no-any-return]  # pytest does not know
+    return request.param  # type: ignore[no-any-return]  # pytest types it as Any
 
 
 @pytest.fixture(params=[True, False], ids=["watch", "list"])
@@ -89,7 +89,7 @@ def for_watch(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-async def test_a_body_is_read_piece_by_piece_to_its_end(opened, for_watch) -> None:
+async def test_a_body_is_received_chunk_by_chunk_to_its_end(opened, for_watch) -> None:
     async with opened(b"one", b"two", for_watch=for_watch) as it:
         async with it.stream() as body:
             assert body.code == 200
@@ -102,7 +102,7 @@ async def test_a_body_is_read_piece_by_piece_to_its_end(opened, for_watch) -> No
         assert suspended_generators() == []
 
 
-async def test_a_body_that_is_left_unread_is_closed(opened, for_watch) -> None:
+async def test_an_unread_body_is_closed(opened, for_watch) -> None:
     async with opened(b"one", None, for_watch=for_watch) as it:
         async with it.stream():
             pass
@@ -110,7 +110,7 @@ async def test_a_body_that_is_left_unread_is_closed(opened, for_watch) -> None:
         assert suspended_generators() == []
 
 
-async def test_a_body_that_is_left_early_leaves_nothing_behind(opened, for_watch) -> None:
+async def test_a_body_closed_early_leaves_no_generator_suspended(opened, for_watch) -> None:
     async with opened(b"one", b"two", None, for_watch=for_watch) as it:
         async with it.stream() as body:
             await body.receive_some()
@@ -118,7 +118,7 @@ async def test_a_body_that_is_left_early_leaves_nothing_behind(opened, for_watch
         assert suspended_generators() == []
 
 
-async def test_a_body_that_is_left_with_pieces_unread_and_its_end_there_leaves_nothing_behind(opened) -> None:
+async def test_a_body_closed_before_its_buffered_end_leaves_no_generator_suspended(opened) -> None:
     async with opened(b"one", b"two", b"three") as it:
         async with it.stream() as body:
             await body.receive_some()
@@ -126,7 +126,7 @@ async def test_a_body_that_is_left_with_pieces_unread_and_its_end_there_leaves_n
         assert suspended_generators() == []
 
 
-async def test_cancelling_a_receive_leaves_nothing_behind_and_closes_the_stream(opened, for_watch) -> None:
+async def test_a_cancelled_receive_closes_the_stream_and_all_generators(opened, for_watch) -> None:
     async with opened(b"one", None, for_watch=for_watch) as it:
         with trio.CancelScope() as scope:
             async with it.stream() as body:
@@ -146,7 +146,7 @@ async def test_cancelling_a_receive_leaves_nothing_behind_and_closes_the_stream(
             await body.receive_some()
 
 
-async def test_after_a_cancelled_receive_the_stream_says_that_it_is_closed_and_not_that_it_is_over(opened) -> None:
+async def test_after_a_cancelled_receive_the_stream_is_closed_not_at_its_end(opened) -> None:
     async with opened(b"one", None) as it, it.stream() as body:
         await body.receive_some()
         with trio.CancelScope() as scope:
@@ -162,7 +162,7 @@ async def test_after_a_cancelled_receive_the_stream_says_that_it_is_closed_and_n
             await body.receive_some()
 
 
-async def test_cancellation_that_arrives_while_nothing_is_being_received_leaves_nothing_behind(opened) -> None:
+async def test_cancellation_between_two_receives_leaves_no_generator_suspended(opened) -> None:
     async with opened(b"one", None) as it:
         with trio.CancelScope() as scope:
             async with it.stream() as body:
@@ -173,7 +173,7 @@ async def test_cancellation_that_arrives_while_nothing_is_being_received_leaves_
         assert suspended_generators() == []
 
 
-async def test_an_error_of_the_body_of_the_block_leaves_it_as_it_is(opened, for_watch) -> None:
+async def test_an_exception_of_the_block_of_a_stream_is_not_wrapped(opened, for_watch) -> None:
     async with opened(b"one", None, for_watch=for_watch) as it:
         error = KeyError("mine")
 
@@ -189,17 +189,17 @@ async def test_an_error_of_the_body_of_the_block_leaves_it_as_it_is(opened, for_
         assert suspended_generators() == []
 
 
-async def test_a_receive_is_a_checkpoint_for_cancellation_even_with_pieces_at_hand(opened) -> None:
+async def test_a_receive_can_be_cancelled_even_if_chunks_are_ready(opened) -> None:
     async with opened(b"one", b"two", None) as it, it.stream() as body:
         await body.receive_some()
         with trio.CancelScope() as scope:
             scope.cancel()
             await body.receive_some()
         assert scope.cancelled_caught
-        assert await body.receive_some() == b"two"  # nothing was lost: no read had begun
+        assert await body.receive_some() == b"two"  # nothing is lost: no read had begun
 
 
-async def test_two_tasks_cannot_receive_at_once(opened) -> None:
+async def test_two_tasks_cannot_receive_at_the_same_time(opened) -> None:
     async with opened(None) as it, it.stream() as body, trio.open_nursery() as nursery:
         nursery.start_soon(body.receive_some)
         await wait_all_tasks_blocked(0.01)
@@ -208,7 +208,7 @@ async def test_two_tasks_cannot_receive_at_once(opened) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_closing_under_another_tasks_read_ends_that_read(nursery) -> None:
+async def test_closing_a_stream_ends_another_tasks_receive(nursery) -> None:
     async with over_a_socket(None) as it:
         ended = trio.Event()
 
@@ -225,7 +225,7 @@ async def test_closing_under_another_tasks_read_ends_that_read(nursery) -> None:
         assert suspended_generators() == []
 
 
-async def test_a_closed_stream_says_so(opened) -> None:
+async def test_a_closed_stream_raises(opened) -> None:
     async with opened(b"one") as it:
         async with it.stream() as body:
             pass
@@ -234,7 +234,7 @@ async def test_a_closed_stream_says_so(opened) -> None:
             await body.receive_some()
 
 
-async def test_a_body_that_breaks_off_is_a_failed_connection_each_time() -> None:
+async def test_a_body_that_ends_early_is_a_failed_connection_each_time() -> None:
     server = Loopback(lambda _: [CHUNKED, chunk(b"one"), b"5\r\nhal"])
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
@@ -250,7 +250,7 @@ async def test_a_body_that_breaks_off_is_a_failed_connection_each_time() -> None
     assert suspended_generators() == []
 
 
-async def test_leaving_early_is_quiet_when_the_connection_breaks_meanwhile() -> None:
+async def test_closing_early_ignores_a_lost_connection() -> None:
     async with in_memory(b"one", httpx.ReadError("gone")) as it:
         async with it.stream() as body:
             await body.receive_some()
@@ -258,8 +258,8 @@ async def test_leaving_early_is_quiet_when_the_connection_breaks_meanwhile() -> 
     assert suspended_generators() == []
 
 
-@pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")  # nothing can unwind the inner ones
-async def test_a_transport_that_never_waits_can_be_left_too() -> None:
+@pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")  # nothing can end the inner generators
+async def test_the_body_of_a_transport_that_never_waits_can_be_closed() -> None:
     async with in_memory(*[b"x"] * 100_000) as it:
         async with it.stream() as body:
             await body.receive_some()
@@ -267,16 +267,16 @@ async def test_a_transport_that_never_waits_can_be_left_too() -> None:
             await body.receive_some()
 
 
-async def test_a_body_that_was_compressed_unasked_is_decompressed() -> None:
+async def test_an_unrequested_compression_is_undone() -> None:
     data = gzip.compress(b"plain")
-    carrier = InMemory([answer(200, data[:9], data[9:], content_encoding="gzip")])
+    http_transport = InMemory([response(200, data[:9], data[9:], content_encoding="gzip")])
     async with (
-        open_transport(ClusterConfig(server="http://memory"), http_transport=carrier) as transport,
+        open_transport(ClusterConfig(server="http://memory"), http_transport=http_transport) as transport,
         transport.stream("/x", for_watch=False) as body,
     ):
         assert await body.receive_some() == b"plain"
         assert await body.receive_some() == b""
-    assert carrier.requests[0].headers["accept-encoding"] == "identity"
+    assert http_transport.requests[0].headers["accept-encoding"] == "identity"
 
 
 async def test_a_watch_may_be_silent_for_an_hour(autojump_clock) -> None:
@@ -287,20 +287,20 @@ async def test_a_watch_may_be_silent_for_an_hour(autojump_clock) -> None:
 
 
 async def test_a_watch_has_no_read_timeout_and_a_list_has() -> None:
-    carrier = InMemory([answer(200), answer(200), answer(200)])
-    async with open_transport(ClusterConfig(server="http://memory"), http_transport=carrier) as transport:
+    http_transport = InMemory([response(200), response(200), response(200)])
+    async with open_transport(ClusterConfig(server="http://memory"), http_transport=http_transport) as transport:
         async with transport.stream("/x", for_watch=True):
             pass
         async with transport.stream("/x", for_watch=False):
             pass
         await transport.request("GET", "/x")
-    watch, listing, request = (made.extensions["timeout"] for made in carrier.requests)
+    watch, listing, request = (made.extensions["timeout"] for made in http_transport.requests)
     assert watch == {"connect": 30.0, "read": None, "write": 60.0, "pool": None}
     assert listing == request == {"connect": 30.0, "read": 90.0, "write": 60.0, "pool": None}
 
 
-async def test_a_connection_whose_body_was_read_to_the_end_is_used_again() -> None:
-    server = Loopback(lambda _: [whole(b"answer")], keep_alive=True)
+async def test_a_connection_is_used_again_after_the_end_of_a_body() -> None:
+    server = Loopback(lambda _: [complete(b"body")], keep_alive=True)
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         async with open_transport(ClusterConfig(server=server.url)) as transport:
@@ -312,7 +312,7 @@ async def test_a_connection_whose_body_was_read_to_the_end_is_used_again() -> No
         nursery.cancel_scope.cancel()
 
 
-async def test_many_watches_and_cancellations_leave_an_empty_pool() -> None:
+async def test_many_cancelled_watches_leave_an_empty_pool() -> None:
     server = Loopback(lambda _: [CHUNKED, chunk(b"one"), None])
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)

@@ -1,4 +1,4 @@
-"""Requests and their connections."""
+"""Requests and connections."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from trio.testing import wait_all_tasks_blocked
 
 import trioformer
 from tests.support.scripted_http import (
-    CHATTY,
+    ONE_CHUNK,
     InMemory,
-    answer,
     cancelled_at_step,
+    response,
     serving,
     suspended_generators,
 )
@@ -22,10 +22,10 @@ from trioformer.transport._connection import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KE
 from trioformer.transport._internal import Transport, open_transport
 
 
-async def test_a_request_carries_what_it_was_given_and_brings_the_whole_answer() -> None:
-    carrier = InMemory([answer(201, "he", "llo", x_name="value")])
+async def test_a_request_sends_its_arguments_and_returns_the_complete_response() -> None:
+    http_transport = InMemory([response(201, "he", "llo", x_name="value")])
     async with open_transport(
-        ClusterConfig(server="https://api.test/prefix/"), http_transport=carrier, user_agent="me/1"
+        ClusterConfig(server="https://api.test/prefix/"), http_transport=http_transport, user_agent="me/1"
     ) as transport:
         found = await transport.request(
             "POST", "/a%2Fb", params={"limit": "5", "labelSelector": "a in (b,c)"}, content=b"{}", content_type="text/x"
@@ -33,7 +33,7 @@ async def test_a_request_carries_what_it_was_given_and_brings_the_whole_answer()
         assert repr(transport) == "<Transport to https://api.test/prefix>"
     assert (found.code, found.headers["x-name"], found.body) == (201, "value", b"hello")
     assert "hello" not in repr(found)
-    (request,) = carrier.requests
+    (request,) = http_transport.requests
     assert request.url.raw_path == b"/prefix/a%2Fb?limit=5&labelSelector=a+in+%28b%2Cc%29"
     assert request.content == b"{}"
     sent = {name: request.headers[name] for name in ("content-type", "accept", "accept-encoding", "user-agent")}
@@ -45,10 +45,10 @@ async def test_a_request_carries_what_it_was_given_and_brings_the_whole_answer()
     }
     assert "authorization" not in request.headers
     assert "sni_hostname" not in request.extensions
-    assert not carrier.is_closed
+    assert not http_transport.is_closed
 
 
-async def test_requests_share_connections_which_are_closed_in_the_end() -> None:
+async def test_requests_share_connections_until_the_transport_is_closed() -> None:
     async with serving(keep_alive=True) as server:
         async with open_transport(ClusterConfig(server=server.url)) as transport:
             for _ in range(3):
@@ -59,72 +59,72 @@ async def test_requests_share_connections_which_are_closed_in_the_end() -> None:
         assert [connection.is_closed() for connection in connections] == [True]
 
 
-async def test_connections_are_kept_alive_by_the_kernel() -> None:
+async def test_the_kernel_keeps_connections_alive() -> None:
     async with (
-        serving(CHATTY, None) as server,
+        serving(ONE_CHUNK, None) as server,
         open_transport(ClusterConfig(server=server.url)) as transport,
         transport.stream("/x", for_watch=True) as body,
     ):
         await body.receive_some()
         stream = body._response.extensions["network_stream"]
-        end = stream.get_extra_info("socket")
-        assert end.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 15
-        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 9
-        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
-        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 42_000
+        sock = stream.get_extra_info("socket")
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 15
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 9
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 42_000
 
 
-def test_a_dead_peer_is_found_within_45_seconds_of_its_last_byte() -> None:
-    late = 0.5  # the kernel's timers, each
+def test_a_dead_peer_is_detected_within_45_seconds_of_its_last_byte() -> None:
+    delay = 0.5  # of each timer of the kernel
     timers = 1 + KEEPALIVE_COUNT
-    assert KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL + timers * late <= 45
+    assert KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL + timers * delay <= 45
 
 
-def test_socket_options_that_a_platform_lacks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_socket_options_that_a_platform_lacks_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "TCP_USER_TIMEOUT")
     monkeypatch.delattr(socket, "TCP_KEEPIDLE")
     assert len(_socket_options()) == 3
 
 
 async def test_cookies_are_not_kept() -> None:
-    carrier = InMemory([answer(200, set_cookie="a=b; Path=/"), answer(200)])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport:
+    http_transport = InMemory([response(200, set_cookie="a=b; Path=/"), response(200)])
+    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
         await transport.request("GET", "/x")
         await transport.request("GET", "/x")
-    assert "cookie" not in carrier.requests[1].headers
+    assert "cookie" not in http_transport.requests[1].headers
 
 
 async def test_redirects_are_not_followed() -> None:
-    carrier = InMemory([answer(302, location="http://elsewhere.test/")])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport:
+    http_transport = InMemory([response(302, location="http://elsewhere.test/")])
+    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
         assert (await transport.request("GET", "/x")).code == 302
 
 
-async def test_a_hundred_requests_run_at_once_and_more_wait_but_never_watches(autojump_clock) -> None:
-    carrier = InMemory([reply for _ in range(121) for reply in (answer(200, 1.0, "x"),)])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport:
+async def test_at_most_a_hundred_requests_are_in_flight_not_counting_watches(autojump_clock) -> None:
+    http_transport = InMemory([reply for _ in range(121) for reply in (response(200, 1.0, "x"),)])
+    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
         async with trio.open_nursery() as nursery:
             for _ in range(120):
                 nursery.start_soon(transport.request, "GET", "/x")
             await wait_all_tasks_blocked()
-            assert len(carrier.requests) == 100
+            assert len(http_transport.requests) == 100
             async with transport.stream("/x", for_watch=True):
-                assert len(carrier.requests) == 101
+                assert len(http_transport.requests) == 101
         assert trio.current_time() == pytest.approx(2.0)
 
 
-async def test_one_task_may_read_a_list_and_send_requests_meanwhile() -> None:
-    carrier = InMemory([answer(200, "list"), answer(200, "answer")])
+async def test_a_task_can_send_requests_while_it_reads_a_list() -> None:
+    http_transport = InMemory([response(200, "list"), response(200, "object")])
     async with (
-        open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport,
+        open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport,
         transport.stream("/list", for_watch=False) as body,
     ):
-        assert (await transport.request("GET", "/x")).body == b"answer"
+        assert (await transport.request("GET", "/x")).body == b"object"
         assert await body.receive_some() == b"list"
 
 
-async def test_cancelled_requests_leave_no_place_taken() -> None:
+async def test_cancelled_requests_release_limiter_and_pool() -> None:
     async with serving(None) as server, open_transport(ClusterConfig(server=server.url)) as transport:
         for step in (1, 100, 300, 600, 1_000, 1_500, 1_000_000):
             async with cancelled_at_step(step) as nursery:
@@ -135,36 +135,36 @@ async def test_cancelled_requests_leave_no_place_taken() -> None:
     assert suspended_generators() == []
 
 
-async def test_a_closed_transport_says_so() -> None:
-    carrier = InMemory([])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport:
+async def test_a_closed_transport_raises() -> None:
+    http_transport = InMemory([])
+    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
         pass
     assert repr(transport) == "<Transport to http://api.test, closed>"
-    with pytest.raises(trio.ClosedResourceError, match="has been left"):
+    with pytest.raises(trio.ClosedResourceError, match="block has ended"):
         await transport.request("GET", "/x")
-    with pytest.raises(trio.ClosedResourceError, match="has been left"):
+    with pytest.raises(trio.ClosedResourceError, match="block has ended"):
         async with transport.stream("/x", for_watch=True):
             pass
 
 
-async def test_requests_that_are_under_way_when_the_transport_is_closed_end() -> None:
+async def test_requests_in_flight_end_when_the_transport_is_closed() -> None:
     async with serving(None) as server, trio.open_nursery() as nursery:
         seen: list[BaseException] = []
 
-        async def ask(transport: Transport) -> None:
+        async def send(transport: Transport) -> None:
             try:
                 await transport.request("GET", "/x")
             except trio.ClosedResourceError as exc:
                 seen.append(exc)
 
         async with open_transport(ClusterConfig(server=server.url)) as transport:
-            nursery.start_soon(ask, transport)
+            nursery.start_soon(send, transport)
             await wait_all_tasks_blocked(0.01)
         await wait_all_tasks_blocked(0.01)
         assert len(seen) == 1
 
 
-async def test_what_the_block_raises_leaves_it_as_it_is() -> None:
+async def test_an_exception_of_the_block_of_a_transport_is_not_wrapped() -> None:
     error = KeyError("mine")
     with pytest.raises(KeyError) as caught:
         async with open_transport(ClusterConfig(server="http://api.test")):
@@ -173,14 +173,14 @@ async def test_what_the_block_raises_leaves_it_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["bad\nname", "näme"])
-async def test_a_user_agent_must_be_sendable(name: str) -> None:
+async def test_a_user_agent_must_be_printable_ascii(name: str) -> None:
     with pytest.raises(ValueError, match="printable ASCII"):
         async with open_transport(ClusterConfig(server="http://api.test"), user_agent=name):
             pass
 
 
-async def test_the_user_agent_is_the_library_and_its_version() -> None:
-    carrier = InMemory([answer(200)])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport:
+async def test_the_default_user_agent_is_the_library_and_its_version() -> None:
+    http_transport = InMemory([response(200)])
+    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
         await transport.request("GET", "/x")
-    assert carrier.requests[-1].headers["user-agent"].startswith(f"trioformer/{trioformer.__version__} (")
+    assert http_transport.requests[-1].headers["user-agent"].startswith(f"trioformer/{trioformer.__version__} (")

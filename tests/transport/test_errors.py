@@ -1,4 +1,4 @@
-"""What becomes of failures below HTTP."""
+"""Errors of connections, TLS and HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trio
 
 from tests.support.scripted_http import (
     InMemory,
-    answer,
+    response,
     serving,
 )
 from trioformer.errors import ConnectionFailedError
@@ -59,15 +59,15 @@ def make(kind: type[BaseException]) -> Exception:
     if issubclass(kind, httpx.HTTPStatusError):
         return kind("secret", request=httpx.Request("GET", "http://x"), response=httpx.Response(500))
     if issubclass(kind, httpx.StreamError) and kind is not httpx.StreamError:
-        return kind()  # type: ignore[call-arg]  # its subclasses know their text
+        return kind()  # type: ignore[call-arg]  # its subclasses have a fixed text
     return kind("the text")  # type: ignore[return-value]  # all of them are exceptions
 
 
 @pytest.mark.parametrize("kind", HTTPX_ERRORS, ids=lambda kind: kind.__name__)
-async def test_every_error_of_httpx_becomes_a_failed_connection(kind: type[BaseException]) -> None:
+async def test_every_error_of_httpx_becomes_a_connection_failed_error(kind: type[BaseException]) -> None:
     error = make(kind)
-    carrier = InMemory([error, error, answer(200, "x", error)])
-    async with open_transport(ClusterConfig(server="http://api.test:1"), http_transport=carrier) as transport:
+    http_transport = InMemory([error, error, response(200, "x", error)])
+    async with open_transport(ClusterConfig(server="http://api.test:1"), http_transport=http_transport) as transport:
         with pytest.raises(ConnectionFailedError, match=r"^http://api\.test:1: ") as first:
             await transport.request("GET", "/x")
         with pytest.raises(ConnectionFailedError):
@@ -85,11 +85,11 @@ async def test_every_error_of_httpx_becomes_a_failed_connection(kind: type[BaseE
     assert not first.value.permanent
 
 
-def test_every_transport_error_has_advice_of_its_own() -> None:
+def test_every_transport_error_has_its_own_advice() -> None:
     advised = [kind for kind, _ in _ADVICE]
     assert set(subclasses(httpx.TransportError)) <= set(advised)
-    for place, kind in enumerate(advised):
-        assert not any(issubclass(kind, earlier) for earlier in advised[:place]), f"{kind} is never reached"
+    for index, kind in enumerate(advised):
+        assert not any(issubclass(kind, earlier) for earlier in advised[:index]), f"{kind} is never reached"
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ def test_every_transport_error_has_advice_of_its_own() -> None:
     ],
     ids=repr,
 )
-async def test_errors_of_sockets_and_tls_become_failed_connections_too(error: Exception) -> None:
+async def test_errors_of_sockets_and_tls_become_connection_failed_errors(error: Exception) -> None:
     assert isinstance(error, CONNECTION_ERRORS)
-    carrier = InMemory([error])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=carrier) as transport:
+    http_transport = InMemory([error])
+    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
         with pytest.raises(ConnectionFailedError, match=r"^http://api\.test: "):
             await transport.request("GET", "/x")
 
 
-async def test_a_bug_in_a_transport_is_not_taken_for_a_failed_connection() -> None:
+async def test_another_exception_of_a_transport_is_raised_unchanged() -> None:
     async with open_transport(
         ClusterConfig(server="http://api.test"), http_transport=InMemory([LookupError("bug")])
     ) as transport:
@@ -120,7 +120,7 @@ async def test_a_bug_in_a_transport_is_not_taken_for_a_failed_connection() -> No
             await transport.request("GET", "/x")
 
 
-async def test_a_refused_connection_is_told_apart() -> None:
+async def test_a_refused_connection_has_refused_set() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -131,21 +131,21 @@ async def test_a_refused_connection_is_told_apart() -> None:
         assert "connection refused" in str(error)
 
 
-def test_a_refusal_at_every_address_is_found_inside_of_groups() -> None:
+def test_a_refused_connection_is_found_in_groups_and_causes() -> None:
     group = ExceptionGroup("all attempts", [ConnectionRefusedError("no"), OSError(1, "other")])
     outer = httpx.ConnectError("failed")
     outer.__cause__ = group
-    group.__cause__ = outer  # a circle must not matter
+    group.__cause__ = outer  # a cycle
     assert connection_failed(outer, "http://x").refused
 
 
-def test_an_error_that_was_being_handled_meanwhile_is_not_the_cause() -> None:
+def test_the_context_of_an_error_is_not_its_cause() -> None:
     error = httpx.ReadError("mine")
-    error.__context__ = ssl.SSLCertVerificationError("somebody else's")
+    error.__context__ = ssl.SSLCertVerificationError("of another connection")
     assert not connection_failed(error, "http://x").permanent
 
 
-async def test_a_name_that_cannot_be_resolved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_error_of_an_unknown_host_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     async def getaddrinfo(*_: object, **__: object) -> list[object]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -155,13 +155,13 @@ async def test_a_name_that_cannot_be_resolved_says_so(monkeypatch: pytest.Monkey
     assert not error.refused
 
 
-async def test_a_server_without_tls_behind_an_https_address_says_so() -> None:
-    async def refuse(stream: trio.SocketStream) -> None:
+async def test_the_error_of_a_server_without_tls_suggests_http() -> None:
+    async def respond(stream: trio.SocketStream) -> None:
         await stream.receive_some()
         await stream.send_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     async with trio.open_nursery() as nursery:
-        listeners = await nursery.start(trio.serve_tcp, refuse, 0)
+        listeners = await nursery.start(trio.serve_tcp, respond, 0)
         error = await failure(ClusterConfig(server=f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}"))
         assert "http://" in str(error)
         assert not error.permanent
@@ -169,6 +169,6 @@ async def test_a_server_without_tls_behind_an_https_address_says_so() -> None:
 
 
 @pytest.mark.parametrize("reply", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
-async def test_what_does_not_speak_http_says_so(reply: bytes) -> None:
+async def test_an_invalid_http_response_is_a_connection_failed_error(reply: bytes) -> None:
     async with serving(reply) as server:
         assert "API server" in str(await failure(ClusterConfig(server=server.url)))

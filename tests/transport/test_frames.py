@@ -1,4 +1,4 @@
-"""Watch bodies: bytes → frames → events."""
+"""The body of a watch: bytes to frames, and frames to events."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ frames = st.binary(max_size=40).map(lambda data: data.replace(b"\n", b"")).filte
 
 
 @given(st.lists(frames, max_size=20), st.lists(st.integers(0, 900), max_size=20), frames)
-def test_frames_come_out_as_they_went_in_whatever_the_pieces(lines: list[bytes], cuts: list[int], half: bytes) -> None:
+def test_frames_are_split_at_newlines_for_any_chunks(lines: list[bytes], cuts: list[int], half: bytes) -> None:
     body = b"".join(line + b"\n" for line in lines) + half
     splitter = FrameSplitter()
-    places = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
-    found = [frame for begin, end in pairwise(places) for frame in splitter.feed(body[begin:end])]
+    positions = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
+    found = [frame for begin, end in pairwise(positions) for frame in splitter.feed(body[begin:end])]
     assert found == lines
     assert splitter.pending == len(half)
     assert splitter.feed(b"\n") == [half]
@@ -35,14 +35,14 @@ def test_blank_lines_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("before", "chunk"), [(b"12345678", b"90"), (b"12345", b"67890\n"), (b"1\n", b"2" * 10), (b"", b"1" * 10 + b"\n")]
 )
-def test_a_frame_that_is_too_long_is_an_error_finished_or_not(before: bytes, chunk: bytes) -> None:
+def test_a_frame_over_the_limit_raises_complete_or_not(before: bytes, chunk: bytes) -> None:
     splitter = FrameSplitter(max_frame=9)
     splitter.feed(before)
     with pytest.raises(DecodeError, match="longer than 9 bytes"):
         splitter.feed(chunk)
 
 
-def test_a_frame_of_sixteen_mebibytes_passes() -> None:
+def test_a_frame_of_sixteen_mebibytes_is_accepted() -> None:
     splitter = FrameSplitter()
     frame = b"x" * (16 * 1024 * 1024)
     assert splitter.feed(frame) == []
@@ -60,7 +60,7 @@ def test_a_frame_of_sixteen_mebibytes_passes() -> None:
         b'{"more":[{}],"type":"%s","object":%s}',
     ],
 )
-def test_an_event_is_decoded_whatever_its_spelling(type_: str, form: bytes) -> None:
+def test_an_event_is_decoded_in_any_form(type_: str, form: bytes) -> None:
     found, data, head = decode_watch_frame(form % (type_.encode(), POD))
     assert (found, data) == (type_, POD)
     assert head is not None
@@ -71,7 +71,7 @@ def test_the_object_may_come_before_the_type() -> None:
     assert decode_watch_frame(b'{"object":%s,"type":"ADDED"}' % POD)[:2] == ("ADDED", POD)
 
 
-def test_an_error_event_keeps_its_status_which_needs_no_metadata() -> None:
+def test_the_status_of_an_error_event_needs_no_metadata() -> None:
     status = b'{"kind":"Status","code":410}'
     assert decode_watch_frame(b'{"type":"ERROR","object":%s}' % status) == ("ERROR", status, None)
 
@@ -79,21 +79,21 @@ def test_an_error_event_keeps_its_status_which_needs_no_metadata() -> None:
 @pytest.mark.parametrize(
     ("frame", "text"),
     [
-        (b"<html>oops</html>", "is no event"),
-        (b'{"type":"ADDED","object":', "is no event"),
-        (b"[1]", "is no event"),
-        (b"[" * 100_000, "is no event"),
-        (b'{"type":"RENAMED","object":{}}', "unknown event type"),
-        (b'{"type":7,"object":{}}', "unknown event type"),
-        (b'{"type":{},"object":{}}', "unknown event type"),
-        (b'{"object":{"metadata":{}}}', "unknown event type"),
-        (b'{"type":"ADDED"}', "holds no object"),
-        (b'{"type":"ADDED","object":null}', "holds no object"),
-        (b'{"type":"ADDED","object":[]}', "holds no object"),
+        (b"<html>oops</html>", "is not an event"),
+        (b'{"type":"ADDED","object":', "is not an event"),
+        (b"[1]", "is not an event"),
+        (b"[" * 100_000, "is not an event"),
+        (b'{"type":"RENAMED","object":{}}', "unknown type"),
+        (b'{"type":7,"object":{}}', "unknown type"),
+        (b'{"type":{},"object":{}}', "unknown type"),
+        (b'{"object":{"metadata":{}}}', "unknown type"),
+        (b'{"type":"ADDED"}', "a watch event has no object"),
+        (b'{"type":"ADDED","object":null}', "a watch event has no object"),
+        (b'{"type":"ADDED","object":[]}', "a watch event has no object"),
         (b'{"type":"ADDED","object":{"kind":"Pod"}}', "metadata"),
     ],
 )
-def test_what_is_no_event_is_a_decode_error_of_one_line(frame: bytes, text: str) -> None:
+def test_an_invalid_event_is_a_decode_error_of_one_line(frame: bytes, text: str) -> None:
     with pytest.raises(DecodeError, match=text) as caught:
         decode_watch_frame(frame)
     assert "\n" not in str(caught.value)
@@ -111,7 +111,7 @@ def test_any_json_that_a_server_writes_is_decoded(labels: dict[str, str], type_:
     ("data", "shown"),
     [
         (b"", "nothing"),
-        (b"\x00\x01\x02", "3 bytes that are no text"),
+        (b"\x00\x01\x02", "3 bytes that are not text"),
         (b"  one\n\ttwo\x1b[31m", "one two [31m"),
         (b"x" * 200, "x" * 100 + "…"),
         ("é".encode() * 300, "é" * 100 + "…"),

@@ -1,4 +1,4 @@
-"""Splitting a list's body while it arrives."""
+"""Splitting the body of a list while it arrives."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ separators = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n\t", " :\r\n")])
 def split(body: bytes, cuts: list[int], *, block: int) -> tuple[list[bytes], ListHead]:
     splitter = ListSplitter(block=block)
     items: list[bytes] = []
-    places = [0, *sorted(cut % (len(body) + 1) for cut in cuts), len(body)]
-    for begin, end in pairwise(places):
+    positions = [0, *sorted(cut % (len(body) + 1) for cut in cuts), len(body)]
+    for begin, end in pairwise(positions):
         items += splitter.feed(body[begin:end])
     rest, head = splitter.finish()
     return items + rest, head
@@ -47,7 +47,7 @@ def split(body: bytes, cuts: list[int], *, block: int) -> tuple[list[bytes], Lis
     cuts=st.lists(st.integers(0, 100_000), max_size=30),
     block=st.integers(1, 200),
 )
-def test_any_list_in_any_pieces_splits_as_a_json_parser_reads_it(
+def test_any_list_in_any_chunks_splits_as_a_json_parser_reads_it(
     items: list[object],
     others: dict[str, object],
     where: int,
@@ -101,14 +101,14 @@ def custom(number: int) -> bytes:
     ],
     ids=["pods", "with nested metadata", "custom", "mixed", "odd keys", "arrays", "numbers", "everything"],
 )
-def test_items_of_every_shape_come_out_one_by_one(items: list[bytes], step: int, block: int) -> None:
+def test_items_of_every_form_are_split(items: list[bytes], step: int, block: int) -> None:
     body = HEAD + b",".join(items) + b"]}"
     found, head = split(body, list(range(0, len(body), step)), block=block)
     assert found == items
     assert head.resource_version == "7"
 
 
-def test_items_are_handed_out_long_before_the_end() -> None:
+def test_items_are_returned_before_the_end_of_the_list() -> None:
     splitter = ListSplitter(block=1_000)
     body = HEAD + b",".join(pod(i) for i in range(1_000))
     early = [item for begin in range(0, len(body), 500) for item in splitter.feed(body[begin : begin + 500])]
@@ -116,7 +116,7 @@ def test_items_are_handed_out_long_before_the_end() -> None:
     assert early + splitter.feed(b"]}") + splitter.finish()[0] == [pod(i) for i in range(1_000)]
 
 
-def test_a_block_of_items_that_hold_what_looks_like_the_next_item_is_cut_between_items() -> None:
+def test_a_block_is_cut_between_items_not_inside_similar_text() -> None:
     splitter = ListSplitter(block=10_000)
     items = [pod(i, claims=30) for i in range(20)]
     early = splitter.feed(HEAD + b",".join(items))
@@ -124,7 +124,7 @@ def test_a_block_of_items_that_hold_what_looks_like_the_next_item_is_cut_between
     assert early == items[: len(early)]
 
 
-def test_an_item_larger_than_the_block_does_not_cost_its_square() -> None:
+def test_an_item_larger_than_the_block_has_no_quadratic_cost() -> None:
     splitter = ListSplitter(block=100)
     cuts = 0
     original = ListSplitter._cut
@@ -162,13 +162,13 @@ def test_a_list_may_be_empty(body: bytes, block: int) -> None:
     assert head == ListHead(resource_version="7")
 
 
-def test_a_list_may_say_nothing_of_itself() -> None:
+def test_a_list_may_have_only_items() -> None:
     assert split(b'{"items":[{}]}', [], block=1) == ([b"{}"], ListHead())
     odd = b'{"metadata":null,"kind":7,"items":[{}],"apiVersion":null}'
     assert split(odd, [], block=1) == ([b"{}"], ListHead())
 
 
-def test_what_follows_the_items_counts_too() -> None:
+def test_members_after_the_items_are_in_the_head() -> None:
     body = b'{"kind":"EarlyList","items":[{},{}],"metadata":{"resourceVersion":"9","continue":"c"},"apiVersion":"v2"}'
     items, head = split(body, [35], block=1)
     assert items == [b"{}", b"{}"]
@@ -178,27 +178,27 @@ def test_what_follows_the_items_counts_too() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b"", "broke off"),
+        (b"", "an incomplete list"),
         (b"<html><body>login</body></html>", "<html><body>"),
         (b"[]", "something that begins like JSON"),
         (b'"items":[]', "item"),
         (b'{"kind":"Status","status":"Failure"}', "a Status without items"),
         (b'{"kind":"Table","rows":[{"object":{"items":[1]}}]}', "a Table without items"),
         (b'{"apiVersion":"v1"}', "a JSON object without items"),
-        (b'{"items":{}}', "broke off"),
-        (b'{"items":7}', "broke off"),
-        (b'{"items":[{}],"metadata":[]}', "metadata that is no object"),
-        (b'{"items":[{}]', "broke off"),
-        (b'{"items":[{},{"a":', "broke off"),
-        (b'{"items":[{},{}]}trailing', "broke off"),
-        (b'{"items":[{"a":1}{"a":2},{"a":3}]}', "no JSON|broke off"),
-        (b'{"items":[{"a":nil},{"a":2},{"a":3}]}', "no JSON|broke off"),
-        (b'{"items":[{"a":[}},{"a":2},{"a":3}]}', "no JSON|broke off"),
-        (b'{"items":[' + b"[" * 100_000 + b"]" * 100_000 + b"]}", "broke off"),
+        (b'{"items":{}}', "an incomplete list"),
+        (b'{"items":7}', "an incomplete list"),
+        (b'{"items":[{}],"metadata":[]}', "metadata that is not an object"),
+        (b'{"items":[{}]', "an incomplete list"),
+        (b'{"items":[{},{"a":', "an incomplete list"),
+        (b'{"items":[{},{}]}trailing', "an incomplete list"),
+        (b'{"items":[{"a":1}{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
+        (b'{"items":[{"a":nil},{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
+        (b'{"items":[{"a":[}},{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
+        (b'{"items":[' + b"[" * 100_000 + b"]" * 100_000 + b"]}", "an incomplete list"),
     ],
 )
 @pytest.mark.parametrize("block", [1, 20, 1_000_000])
-def test_what_is_no_list_is_a_decode_error_of_one_line(body: bytes, text: str, block: int) -> None:
+def test_an_invalid_list_is_a_decode_error_of_one_line(body: bytes, text: str, block: int) -> None:
     with pytest.raises(DecodeError, match=text) as caught:
         split(body, [len(body) // 2], block=block)
     assert "\n" not in str(caught.value)
@@ -206,14 +206,14 @@ def test_what_is_no_list_is_a_decode_error_of_one_line(body: bytes, text: str, b
 
 
 @pytest.mark.parametrize("block", [1, 1_000])
-def test_every_list_that_breaks_off_is_an_error(block: int) -> None:
+def test_every_incomplete_list_raises(block: int) -> None:
     body = HEAD + b",".join(pod(i, claims=1) for i in range(3)) + b"]}"
     for length in range(len(body)):
         with pytest.raises(DecodeError):
             split(body[:length], [length // 3, length // 2], block=block)
 
 
-def test_a_body_full_of_other_lists_is_kept_whole_and_judged_at_its_end() -> None:
+def test_a_body_with_many_nested_items_is_decoded_at_its_end() -> None:
     rows = b",".join(b'{"object":{"spec":{"items":[%d]}}}' % i for i in range(1_000))
     body = b'{"kind":"Weird","rows":[%s],"items":[{}]}' % rows
     assert split(body, list(range(0, len(body), 50)), block=100)[0] == [b"{}"]
@@ -221,12 +221,12 @@ def test_a_body_full_of_other_lists_is_kept_whole_and_judged_at_its_end() -> Non
         split(b'{"kind":"Table","rows":[%s]}' % rows, list(range(0, len(body), 50)), block=100)
 
 
-def test_items_that_begin_late_are_found_all_the_same() -> None:
+def test_items_after_a_long_member_are_found() -> None:
     body = b'{"long":"%s","items":[{},{}]}' % (b"x" * 3_000_000)
     assert split(body, list(range(0, len(body), 60_000)), block=100_000)[0] == [b"{}", b"{}"]
 
 
-def test_an_item_is_a_copy_of_its_own() -> None:
+def test_an_item_is_a_copy() -> None:
     splitter = ListSplitter(block=1)
     body = bytearray(HEAD + pod(0) + b"," + pod(1) + b"]}")
     items = splitter.feed(memoryview(body))

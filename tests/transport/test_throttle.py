@@ -1,4 +1,4 @@
-"""Requests that wait for their turn: ``qps`` and ``burst``."""
+"""The limit of the request rate: ``qps`` and ``burst``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ async def send(client: Client, times: list[float]) -> None:
     times.append(trio.current_time())
 
 
-async def sent_at_once(client: Client, number: int) -> list[float]:
-    """Send so many requests at once; returns how long each took."""
+async def send_together(client: Client, number: int) -> list[float]:
+    """Send requests in tasks of their own; return the seconds that each took."""
     begin = trio.current_time()
     times: list[float] = []
     async with trio.open_nursery() as nursery:
@@ -32,23 +32,25 @@ async def sent_at_once(client: Client, number: int) -> list[float]:
 
 
 async def test_without_a_limit_no_request_waits(autojump_clock: trio.testing.MockClock, client: Client) -> None:
-    assert await sent_at_once(client, 200) == [0] * 200
+    assert await send_together(client, 200) == [0] * 200
 
 
-async def test_after_the_burst_requests_come_at_their_rate(
+async def test_after_the_burst_requests_go_at_their_rate(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=4, burst=3) as client:
-        assert await sent_at_once(client, 6) == [0, 0, 0, 0.25, 0.5, 0.75]
+        assert await send_together(client, 6) == [0, 0, 0, 0.25, 0.5, 0.75]
         await trio.sleep(0.5)  # two tokens
-        assert await sent_at_once(client, 3) == [0, 0, 0.25]
-        await trio.sleep(1_000)  # three: the bucket holds no more
-        assert await sent_at_once(client, 5) == [0, 0, 0, 0.25, 0.5]
+        assert await send_together(client, 3) == [0, 0, 0.25]
+        await trio.sleep(1_000)  # three tokens: the bucket is full
+        assert await send_together(client, 5) == [0, 0, 0, 0.25, 0.5]
 
 
-async def test_client_gos_burst_is_ten(autojump_clock: trio.testing.MockClock, api_server: APIServer) -> None:
+async def test_the_default_burst_is_client_gos_ten(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
     async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=5) as client:
-        assert await sent_at_once(client, 12) == [*[0] * 10, 0.2, 0.4]
+        assert await send_together(client, 12) == [*[0] * 10, 0.2, 0.4]
 
 
 async def test_lists_wait_and_watches_do_not(autojump_clock: trio.testing.MockClock, api_server: APIServer) -> None:
@@ -63,7 +65,7 @@ async def test_lists_wait_and_watches_do_not(autojump_clock: trio.testing.MockCl
         assert trio.current_time() == 10
 
 
-async def test_a_cancelled_request_takes_no_token_and_the_next_one_has_its_place(
+async def test_the_next_request_gets_the_token_of_a_cancelled_one(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=1, burst=1) as client:
@@ -82,7 +84,7 @@ async def cancelled_send(client: Client, times: list[float], scope: trio.CancelS
         await send(client, times)
 
 
-async def test_the_wait_is_over_in_the_order_of_coming(
+async def test_requests_go_in_the_order_in_which_they_asked(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=1, burst=1) as client:
@@ -170,7 +172,7 @@ async def test_a_request_that_need_not_wait_is_a_checkpoint() -> None:
 @pytest.mark.parametrize(
     "limit", [{"qps": 0}, {"qps": -1}, {"qps": math.inf}, {"qps": math.nan}, {"qps": 1, "burst": 0}]
 )
-async def test_a_limit_that_lets_nothing_or_everything_through_is_refused(api_server: APIServer, limit: Any) -> None:
+async def test_an_invalid_rate_or_burst_raises(api_server: APIServer, limit: Any) -> None:
     with pytest.raises(ValueError, match="must be"):
         async with open_client(api_server.config, http_transport=api_server.http_transport(), **limit):
             pass

@@ -1,6 +1,6 @@
-"""Certificates: which are trusted, shown and refused."""
+"""Certificates of servers and clients, and TLS connections."""
 
-# ruff: noqa: ASYNC240  # small files of the test's own
+# ruff: noqa: ASYNC240  # small local files
 from __future__ import annotations
 
 import logging
@@ -16,7 +16,7 @@ import trio
 import trustme
 
 from tests.support.scripted_http import (
-    CHATTY,
+    ONE_CHUNK,
     cancelled_at_step,
     serving,
     suspended_generators,
@@ -32,16 +32,18 @@ OTHER_CA = trustme.CA()
 SERVER_CERTIFICATE = CA.issue_cert("127.0.0.1", "api.test")
 ELSEWHERE = CA.issue_cert("elsewhere.test")
 CLIENT = CA.issue_cert("client@test")
-STRANGER = OTHER_CA.issue_cert("client@test")
+UNTRUSTED_CLIENT = OTHER_CA.issue_cert("client@test")
 CA_PEM = CA.cert_pem.bytes()
 CHAIN = b"".join(blob.bytes() for blob in CLIENT.cert_chain_pems)
 KEY = CLIENT.private_key_pem.bytes()
 
 
-def server_tls(certificate: trustme.LeafCert = SERVER_CERTIFICATE, *, asks_for_client: bool = False) -> ssl.SSLContext:
+def server_tls(
+    certificate: trustme.LeafCert = SERVER_CERTIFICATE, *, requires_client_certificate: bool = False
+) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     certificate.configure_cert(context)
-    if asks_for_client:
+    if requires_client_certificate:
         context.verify_mode = ssl.CERT_REQUIRED
         CA.configure_trust(context)
     return context
@@ -88,17 +90,17 @@ async def test_a_certificate_of_another_name_is_a_permanent_failure() -> None:
         assert "tls-server-name" in str(error)
 
 
-async def test_the_tls_server_name_is_what_the_certificate_is_checked_against() -> None:
-    seen: list[str | None] = []
+async def test_the_certificate_must_be_valid_for_the_tls_server_name() -> None:
+    names: list[str | None] = []
     context = server_tls(ELSEWHERE)
-    context.sni_callback = lambda _socket, name, _context: seen.append(name)
+    context.sni_callback = lambda _socket, name, _context: names.append(name)
     async with serving(tls=context) as server:
         config = ClusterConfig(server=server.url, ca_data=CA_PEM, tls_server_name="elsewhere.test")
         assert await fetch(config) == b"hello"
-        assert seen == ["elsewhere.test"]
+        assert names == ["elsewhere.test"]
         error = await failure(ClusterConfig(server=server.url, ca_data=CA_PEM, tls_server_name="other.test"))
         assert error.permanent
-        # The name is for TLS; the request names the host that it was sent to.
+        # The name is only for TLS; the Host header is that of the URL.
         assert f"Host: 127.0.0.1:{server.port}".encode() in server.heads[0]
 
 
@@ -107,7 +109,7 @@ async def test_verification_can_be_turned_off() -> None:
         assert await fetch(ClusterConfig(server=server.url, insecure_skip_tls_verify=True)) == b"hello"
 
 
-async def test_tls_is_1_2_or_newer_and_as_strict_with_certificates_as_client_go() -> None:
+async def test_tls_is_at_least_1_2_and_as_strict_as_in_client_go() -> None:
     context = TLS(ClusterConfig(server="https://api.test")).context
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     assert context.verify_mode == ssl.CERT_REQUIRED
@@ -115,11 +117,11 @@ async def test_tls_is_1_2_or_newer_and_as_strict_with_certificates_as_client_go(
     assert not context.verify_flags & ssl.VERIFY_X509_STRICT
 
 
-async def test_a_client_certificate_is_shown_from_data_files_or_both(tmp_path: Path) -> None:
+async def test_a_client_certificate_is_sent_from_data_files_or_both(tmp_path: Path) -> None:
     (tmp_path / "client.crt").write_bytes(CHAIN)
     (tmp_path / "client.key").write_bytes(KEY)
     certificate, key = str(tmp_path / "client.crt"), str(tmp_path / "client.key")
-    async with serving(tls=server_tls(asks_for_client=True)) as server:
+    async with serving(tls=server_tls(requires_client_certificate=True)) as server:
         for config in (
             ClusterConfig(server=server.url, ca_data=CA_PEM, client_certificate_data=CHAIN, client_key_data=KEY),
             ClusterConfig(server=server.url, ca_data=CA_PEM, client_certificate_file=certificate, client_key_file=key),
@@ -128,8 +130,8 @@ async def test_a_client_certificate_is_shown_from_data_files_or_both(tmp_path: P
             assert await fetch(config) == b"hello"
 
 
-async def refuse_with_an_alert(context: ssl.SSLContext, stream: trio.SocketStream) -> None:
-    """Do a server's side of a handshake; unlike trio's, tell the other side why it failed."""
+async def fail_with_an_alert(context: ssl.SSLContext, stream: trio.SocketStream) -> None:
+    """Do a server's side of a handshake; unlike trio's, send an alert if it fails."""
     received, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(received, to_send, server_side=True)
     while True:
@@ -144,44 +146,44 @@ async def refuse_with_an_alert(context: ssl.SSLContext, stream: trio.SocketStrea
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_a_client_certificate_that_the_server_refuses_is_a_permanent_failure(version: ssl.TLSVersion) -> None:
-    context = server_tls(asks_for_client=True)
+async def test_a_rejected_client_certificate_is_a_permanent_failure(version: ssl.TLSVersion) -> None:
+    context = server_tls(requires_client_certificate=True)
     context.minimum_version = context.maximum_version = version
     async with trio.open_nursery() as nursery:
-        listeners = await nursery.start(trio.serve_tcp, partial(refuse_with_an_alert, context), 0)
+        listeners = await nursery.start(trio.serve_tcp, partial(fail_with_an_alert, context), 0)
         url = f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}"
         for config in (
             ClusterConfig(server=url, ca_data=CA_PEM),
             ClusterConfig(
                 server=url,
                 ca_data=CA_PEM,
-                client_certificate_data=b"".join(blob.bytes() for blob in STRANGER.cert_chain_pems),
-                client_key_data=STRANGER.private_key_pem.bytes(),
+                client_certificate_data=b"".join(blob.bytes() for blob in UNTRUSTED_CLIENT.cert_chain_pems),
+                client_key_data=UNTRUSTED_CLIENT.private_key_pem.bytes(),
             ),
         ):
             error = await failure(config)
-            # In TLS 1.2 a missing certificate is one handshake failure among others.
+            # In TLS 1.2 a missing certificate is an unspecific handshake failure.
             if version == ssl.TLSVersion.TLSv1_3 or config.client_key_data is not None:
-                assert "refuses the client certificate" in str(error)
+                assert "rejected the client certificate" in str(error)
                 assert error.permanent
             else:
                 assert "TLS failed (SSLV3_ALERT_HANDSHAKE_FAILURE)" in str(error)
         nursery.cancel_scope.cancel()
 
 
-async def test_a_connection_that_is_closed_inside_of_the_handshake_is_a_passing_failure() -> None:
-    async def hang_up(stream: trio.SocketStream) -> None:
+async def test_a_connection_closed_during_the_handshake_is_a_transient_failure() -> None:
+    async def receive_and_close(stream: trio.SocketStream) -> None:
         await stream.receive_some()
 
     async with trio.open_nursery() as nursery:
-        listeners = await nursery.start(trio.serve_tcp, hang_up, 0)
+        listeners = await nursery.start(trio.serve_tcp, receive_and_close, 0)
         error = await failure(ClusterConfig(server=f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}"))
-        assert "while TLS was being set up" in str(error)
+        assert "during the TLS handshake" in str(error)
         assert not error.permanent
         nursery.cancel_scope.cancel()
 
 
-async def test_the_private_key_is_in_a_file_of_nobody_else_and_only_while_it_is_loaded(
+async def test_the_file_of_the_private_key_is_private_and_removed_after_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -190,7 +192,7 @@ async def test_the_private_key_is_in_a_file_of_nobody_else_and_only_while_it_is_
 
     def load(self: ssl.SSLContext, certificate: str, key: str, **options: object) -> None:
         modes.extend(stat.S_IMODE(os.stat(path).st_mode) for path in (certificate, key))
-        real(self, certificate, key, **options)  # type: ignore[arg-type]  # passed on as they came
+        real(self, certificate, key, **options)  # type: ignore[arg-type]  # the arguments are passed on unchanged
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load)
     config = ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=KEY)
@@ -231,15 +233,15 @@ AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
         ({"client_certificate_data": CHAIN}, "code", "client-key-data"),
     ],
 )
-async def test_a_certificate_or_key_that_cannot_be_used_is_a_config_error_that_names_it(
+async def test_an_invalid_certificate_or_key_is_a_config_error_that_names_it(
     fields: dict[str, object], file: str, key: str, tmp_path: Path
 ) -> None:
-    contents = {"junk": b"junk", "chain": CHAIN, "key": KEY, "other": STRANGER.private_key_pem.bytes()}
+    contents = {"junk": b"junk", "chain": CHAIN, "key": KEY, "other": UNTRUSTED_CLIENT.private_key_pem.bytes()}
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     given = {name: str(tmp_path / value) if isinstance(value, str) else value for name, value in fields.items()}
     with pytest.raises(ConfigError) as caught:
-        async with open_transport(ClusterConfig(server="https://api.test", **given)):  # type: ignore[arg-type]  # they fit
+        async with open_transport(ClusterConfig(server="https://api.test", **given)):  # type: ignore[arg-type]  # mypy checks against every parameter
             pass
     assert caught.value.key == key
     assert caught.value.file == (file if file == "code" else str(tmp_path / file))
@@ -263,42 +265,42 @@ async def test_a_rotated_client_certificate_is_used_for_new_connections(tmp_path
     loaded = tls.context.get_ca_certs()
     authority.write_bytes(CA_PEM + OTHER_CA.cert_pem.bytes())
     tls.refresh()
-    assert tls.context.get_ca_certs() == loaded  # not yet looked at
+    assert tls.context.get_ca_certs() == loaded  # not read again yet
     await trio.sleep(300)
     tls.refresh()
     assert len(tls.context.get_ca_certs()) == len(loaded) + 1
-    seen = tls._seen
+    before = tls._loaded
     await trio.sleep(300)
     tls.refresh()
-    assert tls._seen is seen
+    assert tls._loaded is before
 
 
-async def test_rotated_files_that_cannot_be_used_leave_the_old_ones_in_use(
+async def test_invalid_rotated_files_keep_the_old_certificates_in_use(
     tmp_path: Path, autojump_clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     chain, key = tmp_path / "chain", tmp_path / "key"
     chain.write_bytes(CHAIN)
     key.write_bytes(KEY)
     tls = TLS(ClusterConfig(server="https://api.test", client_certificate_file=str(chain), client_key_file=str(key)))
-    new_chain = b"".join(blob.bytes() for blob in STRANGER.cert_chain_pems)
-    chain.write_bytes(new_chain)  # and the key is about to follow
+    new_chain = b"".join(blob.bytes() for blob in UNTRUSTED_CLIENT.cert_chain_pems)
+    chain.write_bytes(new_chain)  # the key is written later
     await trio.sleep(300)
     with caplog.at_level(logging.WARNING):
         tls.refresh()
-    assert "keeping those of before" in caplog.text
+    assert "keeping the previous ones" in caplog.text
     key.unlink()
     await trio.sleep(300)
     tls.refresh()
-    key.write_bytes(STRANGER.private_key_pem.bytes())
-    assert tls._seen[1] == CHAIN
+    key.write_bytes(UNTRUSTED_CLIENT.private_key_pem.bytes())
+    assert tls._loaded[1] == CHAIN
     await trio.sleep(300)
     tls.refresh()
-    assert tls._seen[1] == new_chain
+    assert tls._loaded[1] == new_chain
 
 
-async def test_a_watch_over_tls_can_be_left_at_any_point() -> None:
+async def test_a_watch_over_tls_can_be_closed_at_any_point() -> None:
     async with (
-        serving(CHATTY, None, tls=server_tls()) as server,
+        serving(ONE_CHUNK, None, tls=server_tls()) as server,
         open_transport(ClusterConfig(server=server.url, ca_data=CA_PEM)) as transport,
     ):
         async with transport.stream("/x", for_watch=True) as body:
@@ -315,7 +317,7 @@ async def test_a_watch_over_tls_can_be_left_at_any_point() -> None:
     assert suspended_generators() == []
 
 
-async def test_rotation_is_looked_at_when_a_request_is_sent(tmp_path: Path, mock_clock) -> None:
+async def test_rotated_files_are_loaded_when_a_request_is_sent(tmp_path: Path, mock_clock) -> None:
     authority = tmp_path / "ca"
     authority.write_bytes(OTHER_CA.cert_pem.bytes())
     async with (
@@ -329,28 +331,28 @@ async def test_rotation_is_looked_at_when_a_request_is_sent(tmp_path: Path, mock
         assert (await transport.request("GET", "/x")).body == b"hello"
 
 
-async def test_a_request_cancelled_in_its_handshake_leaves_no_socket(nursery: trio.Nursery) -> None:
-    """httpcore closes it for errors only; the socket would be left to the garbage collector, which warns."""
-    greeted, hung_up = trio.Event(), trio.Event()
+async def test_a_request_cancelled_during_its_handshake_closes_its_socket(nursery: trio.Nursery) -> None:
+    """httpcore's own backend closes it only after errors; otherwise the garbage collector does, with a warning."""
+    received, closed = trio.Event(), trio.Event()
 
-    async def greet_back_never(stream: trio.SocketStream) -> None:
+    async def receive_only(stream: trio.SocketStream) -> None:
         async for _ in stream:
-            greeted.set()
-        hung_up.set()
+            received.set()
+        closed.set()
 
-    (listener,) = await nursery.start(partial(trio.serve_tcp, greet_back_never, 0, host="127.0.0.1"))
+    (listener,) = await nursery.start(partial(trio.serve_tcp, receive_only, 0, host="127.0.0.1"))
     port = listener.socket.getsockname()[1]
     async with open_transport(ClusterConfig(server=f"https://127.0.0.1:{port}")) as transport:
         async with trio.open_nursery() as own:
             own.start_soon(transport.request, "GET", "/x")
-            await greeted.wait()
+            await received.wait()
             own.cancel_scope.cancel()
-        await hung_up.wait()
+        await closed.wait()
     nursery.cancel_scope.cancel()
 
 
-async def test_records_that_have_arrived_together_are_read_together(nursery: trio.Nursery) -> None:
-    """A record for each read would cost more than all that is done with a list's items."""
+async def test_one_read_returns_all_tls_records_that_have_arrived(nursery: trio.Nursery) -> None:
+    """One record per read would cost more than all other work on the items of a list."""
     ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
     server = trio.SSLStream(theirs, server_tls(), server_side=True)
     sent = trio.Event()
@@ -368,18 +370,18 @@ async def test_records_that_have_arrived_together_are_read_together(nursery: tri
     assert (len(first), first[-5:]) == (12_000, b"00011")
     assert len(await stream.read(65_536)) == 8_000
     await theirs.aclose()
-    assert await stream.read(65_536) == b"", "a ragged end is an end; HTTP tells whether the answer is whole"
+    assert await stream.read(65_536) == b"", "HTTP itself shows whether a response is complete"
     await stream.aclose()
 
 
-async def test_requests_go_over_our_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They replace a private part of httpx's transport; if httpx moves it, this fails."""
+async def test_requests_use_the_librarys_own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library replaces a private attribute of httpx's transport; this fails if httpx changes it."""
     used: list[str] = []
     connect = _Network.connect_tcp
 
     async def spy(self: _Network, host: str, port: int, **options: object) -> object:
         used.append(host)
-        return await connect(self, host, port, **options)  # type: ignore[arg-type]  # passed on as they came
+        return await connect(self, host, port, **options)  # type: ignore[arg-type]  # the arguments are passed on unchanged
 
     monkeypatch.setattr(_Network, "connect_tcp", spy)
     async with serving(tls=server_tls()) as server:

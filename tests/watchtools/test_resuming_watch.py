@@ -22,8 +22,8 @@ from tests.support.scripted_http import (
     Loopback,
     Reply,
     Step,
-    answer,
     chunk,
+    response,
     suspended_generators,
 )
 from trioformer.client import Client, Undecodable, WatchEvent, open_client
@@ -71,11 +71,11 @@ def error(code: int, reason: str = "", **fields: object) -> bytes:
 
 
 def rejection(code: int, reason: str = "", **fields: object) -> httpx.Response:
-    return answer(code, status(code, reason, **fields))
+    return response(code, status(code, reason, **fields))
 
 
 def stream(*steps: Step) -> httpx.Response:
-    return answer(200, *steps)
+    return response(200, *steps)
 
 
 @attrs.define(eq=False)
@@ -166,7 +166,7 @@ async def test_each_watch_has_the_right_parameters(autojump_clock: MockClock) ->
             field_selector="spec.nodeName=n",
         ) as events,
     ):
-        assert server.asked == []
+        assert server.targets == []
         assert repr(events) == "<ResumingWatch of pods in namespace shop: not started, at 5>"
         with trio.move_on_after(40 * 30):
             async for _ in events:
@@ -310,8 +310,8 @@ async def test_events_that_were_returned_before_are_skipped(autojump_clock: Mock
         (rejection(429, "TooManyRequests"), TooManyRequestsError),
         (rejection(504, "Timeout"), ServerTimeoutError),
         (rejection(418), StatusError),
-        (answer(302, "x"), UnexpectedResponseError),
-        (answer(200, "<html>\n", None), DecodeError),
+        (response(302, "x"), UnexpectedResponseError),
+        (response(200, "<html>\n", None), DecodeError),
         (stream(error(500, "InternalError"), None), InternalServerError),
         (stream(error(504, "Timeout"), None), ServerTimeoutError),
         (stream(error(429, "TooManyRequests"), None), TooManyRequestsError),

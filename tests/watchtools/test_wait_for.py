@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.raw_requests import config_map, pod
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from trioformer.client import Api, Client, open_client
 from trioformer.errors import (
     ConnectionFailedError,
@@ -533,8 +533,8 @@ async def test_other_objects_are_ignored_if_the_server_does_not_select_by_name(a
 
     items = [{"metadata": metadata("a", 1)}, {"metadata": metadata("web-0", 2)}]
     listing = json.dumps({"kind": "PodList", "metadata": {"resourceVersion": "5"}, "items": items})
-    stream = answer(200, deletion("a", 6), 10.0, deletion("web-0", 7), None)
-    server = InMemory([answer(200, listing), stream])
+    stream = response(200, deletion("a", 6), 10.0, deletion("web-0", 7), None)
+    server = InMemory([response(200, listing), stream])
     async with open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client:
         await wait_for(client.api(Pod, "shop"), "web-0", deleted())
     assert trio.current_time() == 10

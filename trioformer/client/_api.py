@@ -1,4 +1,4 @@
-"""The objects of one kind: read, write, list, watch."""
+"""The API of one kind: read, write, list and watch objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..models._internal import dumps, encode_for_server
 from ..transport._internal import Response, Scan, Transport
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
-from ._patch import PatchType, explaining_patch, patch_content
+from ._patch import PatchType, patch_content, translate_patch_errors
 from ._responses import check, object_in, streamed_status_error
 from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
@@ -27,33 +27,33 @@ from ._wire_format import JSON, WireFormat, kind_in
 
 T = TypeVar("T", bound=KubernetesObject)
 
-ANSWER_GRACE: Final = 30.0
-"""Seconds that a watch's answer may outlast the watch's own ``timeoutSeconds``."""
+RESPONSE_GRACE: Final = 30.0
+"""Seconds after the ``timeoutSeconds`` of a watch in which the response must have begun."""
 
 PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
-"""What becomes of the objects that a deleted one owns."""
+"""Whether the objects that a deleted object owns are deleted: not at all, after it, or before it."""
 
 
 @final
 class Api(Generic[T], metaclass=NoPublicConstructor):
-    """The objects of one kind in one namespace, or in all; made by :meth:`Client.api`.
+    """The API of one kind, in one namespace or in all; made by :meth:`Client.api`.
 
-    Requests are sent once: what to do about a failure is the caller's to decide.
-    A request that was cancelled, or that ended with a :class:`~trioformer.errors.ConnectionFailedError`, may have been
-    carried out.
+    Each request is sent once; the caller decides about a retry.
+    The server may have executed a request that was cancelled, or that raised
+    :class:`~trioformer.errors.ConnectionFailedError`.
 
-    Every method that sends something raises:
+    Every method that sends a request raises:
 
-    - :class:`~trioformer.errors.StatusError`: the server refused; the subclass says why
-    - :class:`~trioformer.errors.UnexpectedResponseError`: the answer is none of an API server
-    - :class:`~trioformer.errors.ConnectionFailedError`: no complete answer came
+    - :class:`~trioformer.errors.StatusError`: the server rejected the request; the subclass is the reason
+    - :class:`~trioformer.errors.UnexpectedResponseError`: no API server sends such a response
+    - :class:`~trioformer.errors.ConnectionFailedError`: no complete response arrived
     - ``trio.ClosedResourceError``: the client is closed
-    - ``ValueError``: a name or namespace is missing, cannot be one, or contradicts the object
+    - ``ValueError``: a name or namespace is missing or not valid, or is not that of the object
 
     Attributes:
         kind: The model.
-        resource: Where its objects live on the server.
-        namespace: The only namespace that is dealt with, or None.
+        resource: The resource of the kind.
+        namespace: The namespace; None for all namespaces.
     """
 
     __slots__ = ("_transport", "_wire_format", "kind", "namespace", "resource")
@@ -66,9 +66,9 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         self.namespace: str | None = namespace
         if namespace is not None:
             if not self.resource.namespaced:
-                raise ValueError(f"{self.resource} belong to no namespace, so there are none in {namespace!r}")
+                raise ValueError(f"{self.resource} are not namespaced; omit the namespace {namespace!r}")
             if namespace == "":
-                raise ValueError("a namespace must not be empty; None stands for all of them")
+                raise ValueError("a namespace must not be empty; pass None for all namespaces")
             _quoted("namespace", namespace)
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         """Read one object.
 
         Raises:
-            NotFoundError: There is none of this name.
+            NotFoundError: There is no object of this name.
         """
         where = self._where("get", name=name)
         return await self._request("GET", self._object(name), where)
@@ -96,25 +96,25 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         page_size: int | None = PAGE_SIZE,
         on_undecodable: UndecodableHandler | None = None,
     ) -> ObjectList[T]:
-        """List objects: page by page, joined, all at one version of the collection.
+        """List objects: all pages, at one resourceVersion.
 
-        If the server forgets that version between two pages, everything is listed anew in one answer without limit, as
-        client-go's pager does.
+        If that version expires between two pages, all objects are listed again in one page without limit, as in
+        client-go's pager.
 
         Args:
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
             resource_version: None for the newest state, ``"0"`` for any, otherwise at least this one.
             resource_version_match: ``NotOlderThan`` or ``Exact``; None lets the server choose.
-            page_size: How many objects to ask for at once; None for all.
-            on_undecodable: Is told, at the end, of each object that does not decode; None makes the first
-                an error.  When everything is listed anew, an object is told of again.
+            page_size: The limit of a page, in objects; None for no limit.
+            on_undecodable: Called at the end with each object that cannot be decoded; None raises an error for the
+                first.
 
         Raises:
             SelectorError: A selector does not parse.
-            ExpiredError: ``resource_version`` is no longer known.
+            ExpiredError: ``resource_version`` has expired.
         """
-        asked = ListOptions(
+        options = ListOptions(
             label_selector=str(LabelSelector.of(label_selector)),
             field_selector=str(FieldSelector.of(field_selector)),
             resource_version=resource_version,
@@ -122,50 +122,52 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             limit=page_size,
         )
         if on_undecodable is None:
-            return await self._all_pages(asked, None)
-        lost: deque[Undecodable] = deque()
-        listed = await self._all_pages(asked, lost)
-        for each in lost:
+            return await self._all_pages(options, None)
+        undecodable: deque[Undecodable] = deque()
+        listed = await self._all_pages(options, undecodable)
+        for each in undecodable:
             on_undecodable(each)
         return listed
 
-    async def _all_pages(self, asked: ListOptions, lost: deque[Undecodable] | None) -> ObjectList[T]:
-        on_undecodable = None if lost is None else lost.append
-        page = first = await self.list_page(asked, on_undecodable=on_undecodable)
+    async def _all_pages(self, options: ListOptions, undecodable: deque[Undecodable] | None) -> ObjectList[T]:
+        on_undecodable = None if undecodable is None else undecodable.append
+        page = first = await self.list_page(options, on_undecodable=on_undecodable)
         items = list(first.items)
         pages = 1
         while page.continue_token:
             token = page.continue_token
-            # The token stands for the version; the server refuses both together.
-            following = attrs.evolve(asked, continue_token=token, resource_version=None, resource_version_match=None)
+            # The token implies the version; the server rejects a request with both.
+            following = attrs.evolve(options, continue_token=token, resource_version=None, resource_version_match=None)
             pages += 1
             try:
                 page = await self.list_page(following, on_undecodable=on_undecodable)
             except ExpiredError:
-                if lost is not None:
-                    lost.clear()  # they were of pages that do not count any more
-                whole = await self.list_page(attrs.evolve(asked, limit=None), on_undecodable=on_undecodable)
+                if undecodable is not None:
+                    undecodable.clear()  # the pages so far are dropped
+                whole = await self.list_page(attrs.evolve(options, limit=None), on_undecodable=on_undecodable)
                 return attrs.evolve(whole, pages=pages)
             if page.continue_token == token:
-                raise UnexpectedResponseError(f"{self._where('list')}: a page continues with itself", code=200)
+                raise UnexpectedResponseError(
+                    f"{self._where('list')}: the continue token of two pages is equal", code=200
+                )
             items += page.items
         return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
 
     async def list_page(
         self, options: ListOptions | None = None, *, on_undecodable: UndecodableHandler | None = None
     ) -> ObjectList[T]:
-        """List objects: one page, the one that ``options`` describe.
+        """List one page of objects.
 
-        Objects are made while the answer arrives, so a long page does not hold up other tasks.
+        Objects are decoded while the response arrives, so a long page does not block other tasks.
 
         Args:
-            options: What to ask for; None for everything.
-            on_undecodable: Is told of each object that does not decode, and the rest is listed; None makes the first
-                an error.
+            options: The options of the page; None for all objects.
+            on_undecodable: Called with each object that cannot be decoded, which the list then omits; None raises an
+                error for the first.
 
         Raises:
             SelectorError: A selector does not parse.
-            ExpiredError: The resourceVersion or the continue token is no longer known.
+            ExpiredError: The resourceVersion or the continue token has expired.
         """
         params = list_params(options if options is not None else ListOptions())
         where = self._where("list")
@@ -188,29 +190,30 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         send_initial_events: bool | None = None,
         on_undecodable: UndecodableHandler | None = None,
     ) -> AsyncGenerator[WatchStream[T], None]:
-        """Watch what happens to objects.
+        """Watch changes of objects.
 
-        The block is given the events, for ``async for event in events``.
+        Yields a :class:`WatchStream`, for ``async for event in events``.
 
         Args:
-            resource_version: See everything after it, such as a list's; None begins with the present state.
+            resource_version: Receive all events after this version, such as a list's; None begins with the current
+                state.
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
             timeout_seconds: When the server should end the watch; None lets it choose.
-            allow_bookmarks: Whether to be told of newer resourceVersions when nothing else happens.
-            send_initial_events: Whether to begin with the present state and a bookmark after it (KEP-3157).
-            on_undecodable: Is told of each frame that does not decode, before the events that came with it are handed
-                out, and the watch goes on; None makes the first one an error, after the events before it.
+            allow_bookmarks: Whether to receive bookmarks, which have a newer resourceVersion.
+            send_initial_events: Whether to begin with the current state and a bookmark after it (KEP-3157).
+            on_undecodable: Called with each frame that cannot be decoded, before the events that arrived with it are
+                returned, and the watch continues; None raises an error for the first, after the events before it.
                 ERROR events and frames of more than 16 MB are errors in any case.
 
         Raises:
             SelectorError: A selector does not parse.
-            ExpiredError: ``resource_version`` is no longer known; list again.
-            ConnectionFailedError: Also when the server has not even begun to answer long after ``timeout_seconds``.
+            ExpiredError: ``resource_version`` has expired; list again.
+            ConnectionFailedError: Also if there is no response 30 s after ``timeout_seconds``.
 
         Ownership:
-            No task is started, so what the block raises leaves it as it is.
-            Leaving it closes the connection, unless the server has ended the watch.
+            No task is started, so an exception of the block is not wrapped in a group.
+            The end of the block closes the connection, unless the server has ended the watch.
         """
         params = watch_params(
             label_selector=label_selector,
@@ -222,8 +225,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         )
         where = self._where("watch")
         async with AsyncExitStack() as stack:
-            # A watch may be silent for any time, but not for longer than it may live at all.
-            patience = math.inf if timeout_seconds is None else timeout_seconds + ANSWER_GRACE
+            patience = math.inf if timeout_seconds is None else timeout_seconds + RESPONSE_GRACE
             try:
                 with trio.fail_after(patience):
                     accept = self._wire_format.accept
@@ -232,7 +234,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
                     )
             except trio.TooSlowError as exc:
                 raise ConnectionFailedError(
-                    f"{self._transport.server}: no answer to the watch came within {patience:g} s; watch again"
+                    f"{self._transport.server}: no response to the watch within {patience:g} s; watch again"
                 ) from exc
             if body.code != 200:
                 with self._wire_format.translate_errors():
@@ -242,31 +244,31 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     # --- writing ---
 
     async def create(self, obj: T) -> T:
-        """Create an object; returns it as the server has stored it.
+        """Create an object, and return it as the server has stored it.
 
         Raises:
             AlreadyExistsError: The name is taken.
-            InvalidError: The object is not valid; its details name the fields.
+            InvalidError: The object is not valid; the details name the fields.
         """
         namespace = self._namespace_for(obj)
         where = self._where("create", name=obj.name, namespace=namespace)
         return await self._request("POST", self._collection(namespace=namespace), where, content=encode_for_server(obj))
 
     async def replace(self, obj: T) -> T:
-        """Store an object in place of the one of its name; returns it as the server has stored it.
+        """Replace the object of the same name, and return it as the server has stored it.
 
         Raises:
-            ConflictError: The object has a resourceVersion and is not that of the stored one any more.
-            NotFoundError: There is none of this name.
+            ConflictError: The object has a resourceVersion, and the stored object has another one.
+            NotFoundError: There is no object of this name.
         """
         return await self._replace(obj, None)
 
     async def replace_status(self, obj: T) -> T:
-        """Store an object's status; everything else of it is ignored.
+        """Replace the status of the object of the same name; the server ignores the rest of the object.
 
         Raises:
-            ConflictError: The object has a resourceVersion and is not that of the stored one any more.
-            NotFoundError: There is none of this name, or the kind has no status of its own.
+            ConflictError: The object has a resourceVersion, and the stored object has another one.
+            NotFoundError: There is no object of this name, or the kind has no status subresource.
         """
         return await self._replace(obj, "status")
 
@@ -306,36 +308,37 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         subresource: str | None = None,
         field_manager: str | None = None,
     ) -> T:
-        """Change an object; returns it as the server has stored it.
+        """Patch an object, and return it as the server has stored it.
 
         - ``"merge"`` (RFC 7386): ``{"metadata": {"labels": {"seen": "yes", "old": None}}}`` sets one label and removes
-          the other; lists are replaced whole.
-        - ``"strategic"``: as that, but lists of named items, such as a pod's containers, are merged by their names.
-          Built-in kinds know it, custom ones do not.
-        - ``"json"`` (RFC 6902): a sequence of operations, carried out in order, all or none;
+          the other; lists are replaced.
+        - ``"strategic"``: the same, but lists of named items, such as a pod's containers, are merged by name.
+          Built-in kinds support it, custom kinds do not.
+        - ``"json"`` (RFC 6902): a sequence of operations that are applied in order, all or none;
           ``[{"op": "test", "path": "/spec/replicas", "value": 2}, {"op": "remove", "path": "/metadata/labels/old"}]``.
 
-        A merge of either kind that has ``{"metadata": {"resourceVersion": …}}`` is for that state of the object alone.
+        A merge patch or strategic merge patch with ``{"metadata": {"resourceVersion": …}}`` applies only to that
+        version of the object.
 
         Args:
-            name: Which object.
-            patch: What to change: a mapping, for a JSON patch a sequence of mappings.
-            patch_type: How ``patch`` is to be understood.
+            name: The name of the object.
+            patch: The changes: a mapping, or a sequence of mappings for a JSON patch.
+            patch_type: The type of the patch.
             subresource: Such as ``status``.
-            field_manager: In whose name the change is noted in ``managedFields``; None for the user agent's.
+            field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
 
         Raises:
-            NotFoundError: There is none of this name.
-            ConflictError: The patch names a resourceVersion that is not the stored one's any more.
-            InvalidError: The result is not valid, or an operation of a JSON patch does not apply.
-            UnsupportedMediaTypeError: The kind does not know this type of patch.
-            TypeError: The patch is none of its type.
+            NotFoundError: There is no object of this name.
+            ConflictError: The patch has a resourceVersion, and the stored object has another one.
+            InvalidError: The result is not valid, or an operation of a JSON patch cannot be applied.
+            UnsupportedMediaTypeError: The kind does not support this type of patch.
+            TypeError: The patch is not of its type.
         """
         where = self._where("patch", name=name, subresource=subresource)
         path = self._object(name, subresource=subresource)
         content, content_type = patch_content(patch, patch_type)
         params = patch_params(field_manager=field_manager)
-        with explaining_patch(patch_type, where):
+        with translate_patch_errors(patch_type, where):
             return await self._request("PATCH", path, where, content=content, content_type=content_type, params=params)
 
     async def delete(
@@ -350,18 +353,18 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         """Delete an object.
 
         Args:
-            name: Which object.
-            grace_period_seconds: How long it may take to stop; 0 deletes at once, None is the kind's default.
-            propagation_policy: What becomes of the objects it owns; None is the kind's default.
-            uid: Delete it only if this is its uid.
-            resource_version: Delete it only if this is its resourceVersion.
+            name: The name of the object.
+            grace_period_seconds: The time for a graceful stop; 0 deletes immediately, None is the kind's default.
+            propagation_policy: Whether the objects that it owns are deleted; None is the kind's default.
+            uid: Delete it only if it has this uid.
+            resource_version: Delete it only if it has this resourceVersion.
 
         Returns:
-            The object, if the server answers with it, as it does while finalizers or a grace period keep it; else None.
+            The object while finalizers or a grace period keep it; None if the server responds with a Status.
 
         Raises:
-            NotFoundError: There is none of this name.
-            ConflictError: It is not the one that ``uid`` or ``resource_version`` describe.
+            NotFoundError: There is no object of this name.
+            ConflictError: It has another ``uid`` or ``resource_version``.
         """
         where = self._where("delete", name=name)
         preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -372,16 +375,16 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         }
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        answer = await self._send("DELETE", self._object(name), content, JSON)
+        response = await self._send("DELETE", self._object(name), content, JSON)
         with self._wire_format.translate_errors():
-            check(answer, method="DELETE", where=where)
+            check(response, method="DELETE", where=where)
         try:
-            is_status = kind_in(answer.body) == "Status"
+            is_status = kind_in(response.body) == "Status"
         except (ValueError, RecursionError):
-            is_status = False  # the next line says what it is instead
-        return None if is_status else object_in(answer, self._wire_format, method="DELETE", where=where)
+            is_status = False  # object_in() raises the error
+        return None if is_status else object_in(response, self._wire_format, method="DELETE", where=where)
 
-    # --- what all of them need ---
+    # --- requests ---
 
     async def _request(
         self,
@@ -393,9 +396,9 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T:
-        answer = await self._send(method, path, content, content_type, params)
+        response = await self._send(method, path, content, content_type, params)
         with self._wire_format.translate_errors():
-            return object_in(answer, self._wire_format, method=method, where=where)
+            return object_in(response, self._wire_format, method=method, where=where)
 
     async def _send(
         self, method: str, path: str, content: bytes | None, content_type: str, params: Mapping[str, str] | None = None
@@ -406,40 +409,40 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         )
 
     def _collection(self, *, namespace: str | None = None) -> str:
-        """The URL path of all objects in a namespace: the API's, or another if this has none."""
+        """Return the URL path of the collection, in the given namespace or in that of this API."""
         namespace = self.namespace if namespace is None else namespace
         return self.resource.path(namespace=None if namespace is None else _quoted("namespace", namespace))
 
     def _object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of one object; never that of the collection, which a DELETE would empty."""
+        """Return the URL path of one object; never that of the collection: a DELETE would delete all objects."""
         namespace = self.namespace if namespace is None else namespace
         if namespace is None and self.resource.namespaced:
-            raise ValueError(f"{self.resource} belong to a namespace, and this is the API of all; give it one")
+            raise ValueError(f"{self.resource} are namespaced, but this API has no namespace; pass one to Client.api()")
         parts = [self._collection(namespace=namespace), _quoted("name", name)]
         if subresource is not None:
             parts.append(_quoted("subresource", subresource))
         return "/".join(parts)
 
     def _namespace_for(self, obj: T) -> str | None:
-        """The namespace that an object is to be written to."""
+        """Return the namespace to write an object to."""
         if not isinstance(obj, self.kind):
-            raise TypeError(f"this is the API of {self.kind.__name__}, and {obj!r} is none")
+            raise TypeError(f"{obj!r} is not a {self.kind.__name__}, which is the kind of this API")
         if self._wire_format.is_partial:
             kind = self.resource.kind
-            raise TypeError(f"{obj!r} cannot be written, as it would lose all else; patch it, or use the API of {kind}")
+            raise TypeError(f"{obj!r} is only metadata and cannot be written; patch it, or use the API of {kind}")
         if not self.resource.namespaced:
             if obj.namespace is not None:
-                raise ValueError(f"{self.resource} belong to no namespace, but {obj!r} names one")
+                raise ValueError(f"{obj!r} has a namespace, but {self.resource} are not namespaced")
             return None
         namespace = self.namespace if obj.namespace is None else obj.namespace
         if namespace is None:
-            raise ValueError(f"{obj!r} has no namespace, and neither has this API; give one of them")
+            raise ValueError(f"neither {obj!r} nor this API has a namespace; set one of them")
         if namespace != (self.namespace or namespace):
-            raise ValueError(f"{obj!r} is not of namespace {self.namespace!r}, which this API is restricted to")
+            raise ValueError(f"{obj!r} is not in namespace {self.namespace!r}, which is the namespace of this API")
         return namespace
 
     def _where(self, verb: str, *, name: str = "", namespace: str | None = None, subresource: str | None = None) -> str:
-        """What is being done, for errors."""
+        """Describe an operation for errors, such as "list pods in namespace default"."""
         what = "/".join(part for part in (str(self.resource), name, subresource) if part)
         return f"{verb} {_in_namespace(what, self.namespace if namespace is None else namespace)}"
 
@@ -449,11 +452,11 @@ def _in_namespace(what: str, namespace: str | None) -> str:
 
 
 def _quoted(what: str, segment: str) -> str:
-    """Quote one segment of a URL's path (apimachinery ``IsValidPathSegmentName`` says what cannot be one)."""
+    """Quote one segment of a URL path, after the checks of apimachinery's ``IsValidPathSegmentName``."""
     if not isinstance(segment, str):
         raise TypeError(f"a {what} must be a string, not {type(segment).__name__}")
     if not segment:
         raise ValueError(f"a {what} must not be empty")
     if segment in (".", "..") or "/" in segment or "%" in segment:
-        raise ValueError(f"a {what} must not be '.' or '..' nor hold '/' or '%', as {segment!r} does")
+        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {segment!r}")
     return quote(segment, safe="")

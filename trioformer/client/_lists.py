@@ -1,4 +1,4 @@
-"""Lists: what a page holds, and how one is read while it arrives."""
+"""Lists: the content of a page, and how a page is decoded while it arrives."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ._wire_format import WireFormat
 T = TypeVar("T", bound=KubernetesObject)
 
 PAGE_SIZE: Final = 500
-"""Objects that a page of a list may hold (client-go ``tools/pager``)."""
+"""The default limit of a page, in objects (client-go ``tools/pager``)."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ObjectList(Generic[T]):
-    """The objects of a list, at one version of the collection; iterable, with a length."""
+    """The objects of a list, at one resourceVersion; iterable, with a length."""
 
     items: tuple[T, ...] = attrs.field(repr=lambda items: f"<{len(items)} objects>")
     """The objects, in the server's order."""
     resource_version: str
-    """The version of the collection; a watch from here sees everything that has happened since."""
+    """The version of the collection; a watch from this version receives all later events."""
     continue_token: str = ""
-    """What to ask for the next page with; empty when there is none."""
+    """The token for the next page; empty on the last page."""
     remaining_item_count: int | None = None
-    """How many objects are left for further pages, if the server says so."""
+    """The number of objects on further pages, if the server reports it."""
     pages: int = 1
-    """How many pages the server was asked for; more than one tells that it does not ignore limits."""
+    """The number of pages that were requested; with more than one, the server does not ignore limits."""
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
@@ -47,12 +47,12 @@ class ObjectList(Generic[T]):
 async def read_list(
     body: ByteStream, wire_format: WireFormat[T], where: str, on_undecodable: UndecodableHandler | None = None
 ) -> ObjectList[T]:
-    """Make the objects of one page while it arrives, in slices of about a millisecond between two checkpoints.
+    """Decode one page while it arrives, with a checkpoint about every millisecond.
 
     Raises:
-        UnexpectedResponseError: The body is not a list of this kind, or an object does not decode and there is no
+        UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and there is no
             handler for it.
-        ConnectionFailedError: It broke off.
+        ConnectionFailedError: The body ended early.
     """
     splitter = ListSplitter()
     slices = Slices()
@@ -76,7 +76,7 @@ async def read_list(
 
     try:
         while chunk := await body.receive_some():
-            view = memoryview(chunk)  # of a transport in the same process a chunk may be the whole body
+            view = memoryview(chunk)  # from a transport in the same process, a chunk may be the complete body
             for begin in range(0, len(chunk), BLOCK):
                 await make(splitter.feed(view[begin : begin + BLOCK]))
         rest, head = splitter.finish()

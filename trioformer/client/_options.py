@@ -1,4 +1,4 @@
-"""What may be asked of a list or a watch, as values and as query parameters."""
+"""The options of lists and watches, and their query parameters."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ import attrs
 from ..models import FieldSelector, LabelSelector
 
 LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
-"""A label selector: its text, such as ``app=web,tier in (back,front)``, labels that must be equal, or a parsed one."""
+"""A label selector: parsed, as text such as ``app=web,tier in (back,front)``, or as labels that must be equal."""
 
 FieldSelectorLike: TypeAlias = FieldSelector | Mapping[str, str] | str
-"""A field selector: its text, such as ``spec.nodeName=worker-1``, fields that must be equal, or a parsed one."""
+"""A field selector: parsed, as text such as ``spec.nodeName=worker-1``, or as fields that must be equal."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ListOptions:
-    """What one page of a list should hold (``meta/v1 ListOptions``)."""
+    """The options of one page of a list (``meta/v1 ListOptions``)."""
 
     label_selector: str | None = None
     """Only objects whose labels match, such as ``app=web``."""
     field_selector: str | None = None
     """Only objects whose fields match, such as ``spec.nodeName=worker-1``."""
     resource_version: str | None = None
-    """How fresh: None for the newest state, ``"0"`` for any, otherwise as ``resource_version_match`` says."""
+    """None for the newest state, ``"0"`` for any; otherwise ``resource_version_match`` says what it means."""
     resource_version_match: str | None = None
     """``NotOlderThan`` or ``Exact``; None lets the server choose."""
     limit: int | None = None
-    """How many objects a page may hold; None for all."""
+    """The maximum number of objects; None for all."""
     continue_token: str | None = None
-    """Where the page before this one ended."""
+    """The token from the previous page."""
     timeout_seconds: int | None = None
     """How long the server may take; None lets it choose."""
 
 
 def list_params(options: ListOptions) -> dict[str, str]:
-    """Render the query of a list; what is None or empty is left out.
+    """Return the query parameters of a list, without those that are None or empty.
 
     Raises:
         SelectorError: A selector does not parse.
@@ -63,7 +63,7 @@ def watch_params(
     allow_bookmarks: bool,
     send_initial_events: bool | None,
 ) -> dict[str, str]:
-    """Render the query of a watch; what is None or empty is left out.
+    """Return the query parameters of a watch, without those that are None or empty.
 
     Raises:
         SelectorError: A selector does not parse.
@@ -73,7 +73,7 @@ def watch_params(
         labelSelector=str(LabelSelector.of(label_selector)),
         fieldSelector=str(FieldSelector.of(field_selector)),
         resourceVersion=resource_version,
-        # The server takes sendInitialEvents together with this only (KEP-3157).
+        # The server requires it with sendInitialEvents (KEP-3157).
         resourceVersionMatch=None if send_initial_events is None else "NotOlderThan",
         timeoutSeconds=timeout_seconds,
         allowWatchBookmarks="true" if allow_bookmarks else None,
@@ -82,7 +82,7 @@ def watch_params(
 
 
 def patch_params(*, field_manager: str | None) -> dict[str, str]:
-    """Render the query of a patch; what is None or empty is left out."""
+    """Return the query parameters of a patch, without those that are None or empty."""
     return _params(fieldManager=field_manager)
 
 

@@ -1,4 +1,4 @@
-"""The kinds of patch: how each is sent, and what it means when the server does not take one."""
+"""The types of patch: their media types, and the error when a kind does not support one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import UnsupportedMediaTypeError
 from ..models._internal import dumps, plain
 
 PatchType: TypeAlias = Literal["merge", "strategic", "json"]
-"""How a patch says what to change: RFC 7386, Kubernetes' strategic merge, or RFC 6902."""
+"""The type of a patch: JSON merge patch (RFC 7386), Kubernetes' strategic merge patch, or JSON patch (RFC 6902)."""
 
 # client-go, apimachinery pkg/types/patch.go.
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
@@ -21,11 +21,11 @@ _MEDIA_TYPES: Final[Mapping[str, str]] = {
 
 
 def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
-    """Make the body of a patch, and its media type.
+    """Return the body of a patch, and its media type.
 
     Raises:
         ValueError: There is no such type.
-        TypeError: The patch is none of its type.
+        TypeError: The patch is not of this type.
     """
     media_type = _MEDIA_TYPES.get(patch_type)
     if media_type is None:
@@ -34,14 +34,14 @@ def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
         _check_operations(patch)
     elif not isinstance(patch, Mapping):
         given = type(patch).__name__
-        raise TypeError(f"a {patch_type} patch must be a mapping, not a {given}; operations are patch_type='json'")
+        raise TypeError(f"a {patch_type} patch must be a mapping, not a {given}; use patch_type='json' for operations")
     return dumps(plain(patch)), media_type
 
 
 def _check_operations(patch: object) -> None:
     if not isinstance(patch, Sequence) or isinstance(patch, str | bytes | bytearray):
         given = type(patch).__name__
-        hint = "a mapping is patch_type='merge' or 'strategic'"
+        hint = "use patch_type='merge' or 'strategic' for a mapping"
         raise TypeError(f"a JSON patch must be a sequence of operations, not a {given}; {hint}")
     for operation in patch:
         if not isinstance(operation, Mapping):
@@ -49,14 +49,14 @@ def _check_operations(patch: object) -> None:
 
 
 @contextmanager
-def explaining_patch(patch_type: PatchType, where: str) -> Iterator[None]:
-    """Say what else there is when the server does not take a type."""
+def translate_patch_errors(patch_type: PatchType, where: str) -> Iterator[None]:
+    """Name the other types in the error of a kind that does not support strategic merge patches."""
     try:
         yield
     except UnsupportedMediaTypeError as exc:
         if patch_type != "strategic":
             raise
-        why = "custom kinds know no strategic merge patch; use patch_type='merge' or 'json'"
+        text = "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json'"
         raise UnsupportedMediaTypeError(
-            f"{why}: {exc.status_message}", code=exc.code, reason=exc.reason, details=exc.details, where=where
+            f"{text}: {exc.status_message}", code=exc.code, reason=exc.reason, details=exc.details, where=where
         ) from exc

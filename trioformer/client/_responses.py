@@ -1,4 +1,4 @@
-"""What the server answered: an object, a status_error, or something that no API server sends."""
+"""Responses: to an object, to the error of a Status, or to an error about a response that no API server sends."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._wire_format import WireFormat, kind_in
 
 T = TypeVar("T", bound=KubernetesObject)
 
-LONGEST_REFUSAL: Final = 64 * 1024
-"""Bytes of a streamed status_error that are read; a Status is much shorter."""
-REFUSAL_PATIENCE: Final = 5.0
-"""Seconds that a streamed status_error may take to arrive."""
+MAX_STATUS: Final = 64 * 1024
+"""Bytes that are read of a streamed error response; a Status is much shorter."""
+STATUS_PATIENCE: Final = 5.0
+"""Seconds that a streamed error response may take."""
 
 HINT: Final = "check that the configured address is an API server's"
-"""What to do about an answer that is none."""
+"""What to do about an unexpected response."""
 
 # apimachinery pkg/api/errors, NewGenericServerResponse.
 _REASONS: Final[Mapping[int, str]] = {
@@ -40,81 +40,82 @@ _REASONS: Final[Mapping[int, str]] = {
 }
 
 
-def check(answer: Response, *, method: str, where: str) -> None:
-    """Make sure that the server did what it was asked.
+def check(response: Response, *, method: str, where: str) -> None:
+    """Check that the request succeeded.
 
     Raises:
-        StatusError: It refused.
-        UnexpectedResponseError: It answered as no API server does.
+        StatusError: The server rejected it.
+        UnexpectedResponseError: No API server sends such a response.
     """
-    if not 200 <= answer.code <= 206:
-        raise status_error(answer, method=method, where=where)
+    if not 200 <= response.code <= 206:
+        raise status_error(response, method=method, where=where)
 
 
-def object_in(answer: Response, wire_format: WireFormat[T], *, method: str, where: str) -> T:
-    """Make the object that an answer holds.
+def object_in(response: Response, wire_format: WireFormat[T], *, method: str, where: str) -> T:
+    """Make the object in a response.
 
     Raises:
-        StatusError: The server refused.
-        UnexpectedResponseError: The answer holds no object of this kind.
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: The response is not an object of this kind.
     """
-    check(answer, method=method, where=where)
+    check(response, method=method, where=where)
     try:
-        found = kind_in(answer.body)
-        kept, head = wire_format.keep(answer.body)
+        found = kind_in(response.body)
+        data, head = wire_format.scan_single(response.body)
     except (ValueError, RecursionError) as exc:
-        raise _unexpected(answer, where, f"holds no {wire_format.name}") from exc
+        raise unexpected_response(response, where, f"not a {wire_format.name}") from exc
     if found not in ("", *wire_format.names):
-        raise _unexpected(answer, where, f"holds a {found}, not a {wire_format.name}")
-    return make_object(wire_format.kind, kept, head)
+        raise unexpected_response(response, where, f"a {found}, not a {wire_format.name}")
+    return make_object(wire_format.kind, data, head)
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
-    """Read what a streamed answer that is no success says, and make the error of it.
+    """Read the body of a streamed response that is not a success, and make its error.
 
     Raises:
-        ConnectionFailedError: The answer broke off.
+        ConnectionFailedError: The body ended early.
     """
     body = bytearray()
-    # A body without end must not keep the caller from learning of the status_error.
-    with trio.move_on_after(REFUSAL_PATIENCE):
-        while len(body) < LONGEST_REFUSAL and (chunk := await stream.receive_some()):
+    # An endless body must not keep the caller from its error.
+    with trio.move_on_after(STATUS_PATIENCE):
+        while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
             body += chunk
     return status_error(Response(stream.code, stream.headers, bytes(body)), method=method, where=where)
 
 
-def status_error(answer: Response, *, method: str, where: str) -> TrioformerError:
-    """Make the error of an answer that is no success.
+def status_error(response: Response, *, method: str, where: str) -> TrioformerError:
+    """Make the error of a response that is not a success.
 
-    A Status says itself what is wrong.
-    What else a client or server error holds is quoted, with the reason that client-go gives to its code, since
-    authenticating proxies and the API server's own outer layers answer in plain text.
-    HTML and half a JSON object come from no API server.
+    A Status has code, reason and message.
+    Any other body of a client or server error is quoted, with the reason that client-go derives from the code:
+    authenticating proxies and the outer layers of the API server respond in plain text.
+    HTML and half a JSON object are not from an API server.
     """
     try:
-        status: object = decode(answer.body)
+        status: object = decode(response.body)
     except (DecodeError, RecursionError):
-        if answer.body.lstrip()[:1] in (b"{", b"[", b"<"):
-            return _unexpected(answer, where, "is no Status")
+        if response.body.lstrip()[:1] in (b"{", b"[", b"<"):
+            return unexpected_response(response, where, "not a Status")
         status = None
     if isinstance(status, dict):
         members = cast("dict[str, object]", status)
         if members.get("kind") == "Status":
-            return StatusError.from_status(_with_retry_after(members, answer), code=answer.code, where=where)
-    if answer.code < 400:
-        place = answer.headers.get("location", "").partition("?")[0]
-        return _unexpected(answer, where, f"redirects to {place}" if place else "is no Kubernetes object")
-    reason = _REASONS.get(answer.code, "InternalError" if answer.code >= 500 else "")
-    if answer.code == 409 and method == "POST":
+            return StatusError.from_status(_with_retry_after(members, response), code=response.code, where=where)
+    if response.code < 400:
+        location = response.headers.get("location", "").partition("?")[0]
+        problem = f"a redirect to {location}" if location else "not a Kubernetes object"
+        return unexpected_response(response, where, problem)
+    reason = _REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
+    if response.code == 409 and method == "POST":
         reason = "AlreadyExists"
-    text = excerpt(answer.body, is_error=True) if answer.body else "the server gave no reason"
+    text = excerpt(response.body, is_error=True) if response.body else "the server gave no reason"
     made = {"reason": reason, "message": text}
-    return StatusError.from_status(_with_retry_after(made, answer), code=answer.code, where=where)
+    return StatusError.from_status(_with_retry_after(made, response), code=response.code, where=where)
 
 
-def _with_retry_after(status: Mapping[str, object], answer: Response) -> Mapping[str, object]:
-    """Move a ``Retry-After`` header into the details, unless they tell already; a date is ignored, as in client-go."""
-    after = answer.headers.get("retry-after", "")
+def _with_retry_after(status: Mapping[str, object], response: Response) -> Mapping[str, object]:
+    """Copy a ``Retry-After`` header into the details, unless they have it; a date is ignored, as in client-go."""
+    after = response.headers.get("retry-after", "")
     details = status.get("details")
     known = cast("dict[str, object]", details) if isinstance(details, dict) else {}
     if not (after.isascii() and after.isdigit()) or known.get("retryAfterSeconds"):
@@ -122,7 +123,9 @@ def _with_retry_after(status: Mapping[str, object], answer: Response) -> Mapping
     return {**status, "details": {**known, "retryAfterSeconds": int(after)}}
 
 
-def _unexpected(answer: Response, where: str, problem: str) -> UnexpectedResponseError:
+def unexpected_response(response: Response, where: str, problem: str) -> UnexpectedResponseError:
+    """Make the error of a response that no API server sends; ``problem`` is such as "not a Status"."""
     return UnexpectedResponseError(
-        f"{where}: the answer (HTTP {answer.code}) {problem}: {excerpt(answer.body)}; {HINT}", code=answer.code
+        f"unexpected response (HTTP {response.code}) to {where}: {problem}: {excerpt(response.body)}; {HINT}",
+        code=response.code,
     )

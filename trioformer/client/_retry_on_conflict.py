@@ -1,4 +1,4 @@
-"""Trying a change again when somebody else was quicker (client-go ``util/retry``)."""
+"""Retries of a change after a conflict (client-go ``util/retry``)."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from ..errors import ConflictError
 T = TypeVar("T")
 
 CONFLICT_BACKOFF: Final = BackoffPolicy(initial=0.01, factor=1.0, maximum=0.01, jitter=0.1)
-"""Ten milliseconds each time: another client has just written, and will not do so at once again."""
+"""Ten milliseconds each time: another client has just written, and is not likely to write again immediately."""
 
 
 async def retry_on_conflict(
     change: Callable[[], Awaitable[T]], *, tries: int = 5, backoff: BackoffPolicy = CONFLICT_BACKOFF
 ) -> T:
-    """Run a change until it does not end in a conflict.
+    """Call ``change`` until it does not raise a :class:`~trioformer.errors.ConflictError`.
 
-    ``change`` must read the object anew each time, from the server and not from a cache that may still hold the old
-    one, change it, and write it.
+    Each call must read the object from the server (a cache may still have the old one), change it, and write it.
 
     Args:
-        change: What to do; called once for each try.
-        tries: How often at most.
-        backoff: The delays between tries.
+        change: Reads, changes and writes the object.
+        tries: The maximum number of calls.
+        backoff: The delays between calls.
 
     Returns:
-        What ``change`` returned.
+        What ``change`` returns.
 
     Raises:
-        ConflictError: The last try has ended in one, too.
-        Exception: Whatever else ``change`` raises; only conflicts are tried again.
+        ConflictError: The last call raised it.
+        Exception: Any other exception of ``change``, which is not retried.
 
-    Cancellation: between two tries nothing is under way.
+    Cancellation: between two calls no request is in flight.
     """
     if tries < 1:
         raise ValueError(f"tries must be at least 1, not {tries}")

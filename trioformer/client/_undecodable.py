@@ -1,4 +1,4 @@
-"""What a server sent and nobody can read, and how it is told to whoever wants the rest all the same."""
+"""Objects and events that cannot be decoded, for callers that handle the others."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ..models._internal import Raw, decode, level_decoder
 @final
 @attrs.frozen
 class Undecodable:
-    """An object in a list, or a frame of a watch, that does not decode.
+    """An object in a list, or a frame of a watch, that cannot be decoded.
 
-    That is: no JSON, metadata missing or of a wrong type, no name, an event without a known type, an event whose object
-    is of another kind than was asked for.
+    It is not JSON, its metadata is missing or of a wrong type, it has no name, the type of the event is unknown, or the
+    object is of another kind than the requested one.
     """
 
     kind: str
-    """The kind that was asked for, such as ``Pod``."""
+    """The requested kind, such as ``Pod``."""
     key: str
     """``namespace/name`` if it can be found, otherwise empty."""
     raw: bytes = attrs.field(repr=lambda raw: f"<{len(raw)} bytes>")
-    """The object's bytes; the whole frame's when no object can be found in it."""
+    """The bytes of the object, or of the frame if no object can be found in it."""
     event_type: str
-    """Such as ``MODIFIED``, in the server's spelling; empty for an item of a list, or when it cannot be found."""
+    """Such as ``MODIFIED``, as the server spells it; empty for an item of a list, or if it cannot be found."""
     error: DecodeError
-    """What is wrong."""
+    """Why it cannot be decoded."""
 
 
 UndecodableHandler: TypeAlias = Callable[[Undecodable], None]
-"""Is told of what does not decode; what it raises ends the list or the watch."""
+"""Called with each object that cannot be decoded; an exception that it raises ends the list or the watch."""
 
 _event: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))
 _TYPE: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"([A-Z]+)"')
@@ -46,7 +46,7 @@ def undecodable_item(kind: str, item: bytes, error: DecodeError) -> Undecodable:
 
 
 def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodable:
-    """Describe a frame of a watch, by its object where it has one."""
+    """Describe a frame of a watch, with the bytes of its object if it has one."""
     try:
         raw_type, raw_object = map(bytes, _event(frame))
     except (ValueError, RecursionError):
@@ -57,7 +57,7 @@ def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodabl
 
 
 def key_in(data: bytes) -> str:
-    """Find an object's key whatever else is wrong with it; empty where there is none.  Never raises."""
+    """Return the key of an object that cannot be decoded, empty if it cannot be found.  Never raises."""
     metadata = _members(_members(_decoded(data)).get("metadata"))
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if not isinstance(name, str) or not name or not (namespace is None or isinstance(namespace, str)):

@@ -14,27 +14,27 @@ from ..models._internal import decode, make_object
 from ..transport import EventType
 from ..transport._internal import ByteStream, FrameSplitter, decode_watch_frame
 from ._undecodable import UndecodableHandler, undecodable_frame
-from ._wire_format import WireFormat, nameless
+from ._wire_format import WireFormat, missing_name_error
 
 T = TypeVar("T", bound=KubernetesObject)
 
 
 @final
 class WatchEvent(NamedTuple, Generic[T]):
-    """One event of a watch; a plain pair, to be unpacked."""
+    """One event of a watch: a tuple of its type and its object."""
 
     type: EventType
     """``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``."""
     object: T
-    """The object after the event, or before its deletion; of a bookmark only the resourceVersion means anything."""
+    """The object after the event, or before its deletion; a bookmark's object has only a resourceVersion."""
 
 
 @final
 class WatchStream(Generic[T], metaclass=NoPublicConstructor):
-    """The events of one watch, for one task at a time; made by :meth:`Api.watch`, which also closes it.
+    """The events of one watch, for one task at a time; :meth:`Api.watch` makes it and closes it.
 
     ``async for event in events`` ends when the server ends the watch, which it does after some minutes.
-    What has arrived together is handed out in slices of about a millisecond between two checkpoints.
+    It checkpoints when it waits, and about once a millisecond while events are ready.
     """
 
     __slots__ = ("_body", "_events", "_failure", "_on_undecodable", "_slices", "_splitter", "_where", "_wire_format")
@@ -70,19 +70,19 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return self._events.popleft()
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and take all that the bytes received so far complete: at least one.
+        """Receive all events that have arrived, at least one; wait if there is none.
 
         Raises:
-            trio.EndOfChannel: The server has ended the watch; it may be resumed at the last resourceVersion.
+            trio.EndOfChannel: The server has ended the watch; it can be resumed from the last resourceVersion.
             StatusError: The server sent an ERROR event, such as an :class:`~trioformer.errors.ExpiredError`.
-            ConnectionFailedError: The connection was lost, possibly inside of an event.
-            DecodeError: The server sent what is no event.
-            trio.ClosedResourceError: The watch is closed, or a call was cancelled before.
+            ConnectionFailedError: The connection was lost, possibly inside an event.
+            DecodeError: The server sent something that is not an event.
+            trio.ClosedResourceError: The watch is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Closes the connection: no more events can be received.
-            No event that has been handed out is affected; watch again from the last one's resourceVersion.
+            Closes the connection; no more events can be received.
+            No event is lost: watch again from the resourceVersion of the last one that was received.
         """
         if self._events:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -95,19 +95,19 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 raise self._failure
             chunk = await self._body.receive_some()
             if not chunk:
-                self._ended()
-            # no checkpoint between taking the bytes and handing out their events
+                self._raise_end()
+            # no checkpoint between receiving the bytes and returning their events
             events = self._decode(chunk)
             if events:
                 return events
 
-    def _ended(self) -> NoReturn:
+    def _raise_end(self) -> NoReturn:
         if self._splitter.pending:
-            raise ConnectionFailedError(f"{self._where}: the watch ended inside of an event; watch again")
+            raise ConnectionFailedError(f"{self._where}: the watch ended inside an event; watch again")
         raise trio.EndOfChannel
 
     def _decode(self, chunk: bytes) -> list[WatchEvent[T]]:
-        """Decode what is complete; what is wrong is kept until the events before it have been handed out."""
+        """Decode the complete events; an error is kept, and raised after the events before it are returned."""
         kind, scan = self._wire_format.kind, self._wire_format.scan
         events: list[WatchEvent[T]] = []
         try:
@@ -123,19 +123,19 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                         status = cast("dict[str, object]", decode(frame[1]))
                         raise StatusError.from_status(status, where=self._where)
                     if not frame[2].metadata.name and frame[0] != "BOOKMARK":
-                        raise nameless(self._wire_format.name)
+                        raise missing_name_error(self._wire_format.name)
                     events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
                 except DecodeError as exc:
                     self._skip(line, self._located(exc))
-        except Exception as exc:  # noqa: BLE001  # whatever it is, a callback's too, it comes after the events before it
+        except Exception as exc:  # noqa: BLE001  # a callback's too; raised after the events before it
             self._failure = exc
         return events
 
     def _skip(self, frame: bytes, error: DecodeError) -> None:
-        """Report a frame that is no event.
+        """Report a frame that cannot be decoded.
 
         Raises:
-            DecodeError: Nobody wants to know, or it tells of an error, which must not be overheard.
+            DecodeError: There is no handler, or the frame is an ERROR event, which must not be ignored.
         """
         if self._on_undecodable is None:
             raise error

@@ -1,9 +1,8 @@
-"""How the objects of a kind travel: what is asked for, what may come, and what is kept of it.
+"""The wire format of a kind: which media type to request, which objects to accept, and which of their bytes to keep.
 
-The check of the kind must cost nearly nothing: an object is scanned in 9 µs, and a scan for its kind costs as much
-again.
-But a server begins all objects of a kind with the same bytes, so that one comparison tells; only what begins otherwise
-is looked into.
+The check of an object's kind must be cheap: the scan of an object takes 9 µs, and a scan for its kind as long again.
+But a server begins all objects of a kind with the same bytes, so one comparison is enough; only an object that begins
+differently is scanned for its kind.
 """
 
 from __future__ import annotations
@@ -34,37 +33,37 @@ JSON: Final = "application/json"
 _kind_of: Final = level_decoder(("kind",))
 
 _PARTIAL: Final = "PartialObjectMetadata"
-# As client-go's metadata client: a server that cannot leave the rest out sends whole objects.
+# As client-go's metadata client: a server that does not support it sends complete objects.
 _METADATA: Final = f"{JSON};as={_PARTIAL};g=meta.k8s.io;v=v1,{JSON}"
 _METADATA_LIST: Final = f"{JSON};as={_PARTIAL}List;g=meta.k8s.io;v=v1,{JSON}"
 
 
 @final
 class WireFormat(Generic[T]):
-    """How the objects of one kind travel.
+    """The wire format of one kind.
 
     Attributes:
         kind: The model.
         name: The kind's name, such as ``Pod``.
-        names: What its objects may call themselves.
-        is_partial: Whether only the metadata is wanted.
-        accept: What to ask for: one object, or a watch.
-        accept_list: The same for a list.
-        keep: Scans an object that was asked for alone, and whose kind has been looked at.
+        names: The kinds that its objects may have on the wire.
+        is_partial: Whether only the metadata is requested.
+        accept: The ``Accept`` header for an object or a watch.
+        accept_list: The ``Accept`` header for a list.
+        scan_single: Scans the only object of a response, without a check of its kind.
     """
 
     __slots__ = (
         "_api_versions",
-        "_item_openings",
-        "_openings",
+        "_item_prefixes",
+        "_prefixes",
         "_scan",
         "accept",
         "accept_list",
         "is_partial",
-        "keep",
         "kind",
         "name",
         "names",
+        "scan_single",
     )
 
     def __init__(self, kind: type[T], scan: Scan) -> None:
@@ -78,53 +77,53 @@ class WireFormat(Generic[T]):
             types = {_PARTIAL: "meta.k8s.io/v1", **types}
         self.names: tuple[str, ...] = tuple(types)
         self._api_versions = (*types.values(), "")
-        self.keep: Scan = scan_whole
+        self.scan_single: Scan = scan_whole
         self._scan = scan
         if issubclass(kind, PartialObjectMetadata):
-            # Those of one object too: it cannot be stored, so that nothing is lost.
-            keep, scan = (scan_whole, scan) if kind.has_managed_fields else (scan_without_managed_fields,) * 2
-            self.keep, self._scan = _cut_down(keep), _cut_down(scan)
-        # Built-in kinds begin as Go's structs do, custom ones as sorted maps; items of a typed list leave both out.
+            # Without managedFields in a single object too: it cannot be written, so nothing is lost.
+            single, scan = (scan_whole, scan) if kind.has_managed_fields else (scan_without_managed_fields,) * 2
+            self.scan_single, self._scan = _metadata_scan(single), _metadata_scan(scan)
+        # Built-in kinds begin like Go's structs, custom kinds like sorted maps; items of typed lists omit both members.
         members = [{"kind": name, "apiVersion": version} for name, version in types.items()]
-        self._openings = tuple(
-            dumps(spelling)[:-1] + b"," for both in members for spelling in (both, dict(reversed(both.items())))
+        self._prefixes = tuple(
+            dumps(ordered)[:-1] + b"," for both in members for ordered in (both, dict(reversed(both.items())))
         )
-        self._item_openings = (b'{"metadata":', *self._openings)
+        self._item_prefixes = (b'{"metadata":', *self._prefixes)
 
     def scan(self, data: bytes) -> tuple[bytes, Head]:
-        """Scan an object that says of what kind it is: what is to be kept of it, and its head.
+        """Scan an object of a watch, and return the bytes to keep and their head.
 
         Raises:
-            DecodeError: It is no JSON object with metadata, or of another kind.
+            DecodeError: It is not a JSON object with metadata, or is of another kind.
         """
-        if not data.startswith(self._openings):
+        if not data.startswith(self._prefixes):
             self._check_kind(data)
         return self._scan(data)
 
     def make_item(self, data: bytes) -> T:
-        """Make an object out of an item of a list.
+        """Make an object from an item of a list.
 
         Raises:
-            DecodeError: It is no JSON object with metadata, has no name, or is of another kind.
+            DecodeError: It is not a JSON object with metadata, has no name, or is of another kind.
         """
-        if not data.startswith(self._item_openings):
+        if not data.startswith(self._item_prefixes):
             self._check_kind(data)
-        kept, head = self._scan(data)
+        data, head = self._scan(data)
         if not head.metadata.name:
-            raise nameless(self.name)
-        return make_object(self.kind, kept, head)
+            raise missing_name_error(self.name)
+        return make_object(self.kind, data, head)
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:
-        """Make sure that a list is one of this kind.
+        """Check that a list is of this kind.
 
-        A custom kind's list may have any name; but then its items say what they are, and have been checked already.
+        A list of a custom kind may have any name, but then its items have a kind, which has already been checked.
 
         Args:
-            head: What the list says of itself.
-            first: Its first object; None when there is none.
+            head: The kind and apiVersion of the list.
+            first: Its first object, if it has one.
 
         Raises:
-            DecodeError: It is a list of something else.
+            DecodeError: It is of another kind.
         """
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
@@ -137,36 +136,36 @@ class WireFormat(Generic[T]):
             is_ours = all(builtin.gvk != gvk for builtin in builtin_resources())
         if not is_ours:
             found = excerpt(head.kind.encode())
-            raise DecodeError(f"the server answered with a {found}, not with a list of {self.name}")
+            raise DecodeError(f"expected a list of {self.name}, but the server sent a {found}")
 
     def _check_kind(self, data: bytes) -> None:
         try:
             found = kind_in(data)
         except (ValueError, RecursionError):
-            return  # the scan, which comes next, says it better
+            return  # the scan that follows raises a better error
         if found not in ("", *self.names):
             raise DecodeError(f"the server sent a {excerpt(found.encode())}, not a {self.name}")
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Say what it means when the server does not have this wire_format."""
+        """Explain the error of a server that does not support this format."""
         try:
             yield
         except NotAcceptableError as exc:
             if not self.is_partial:
                 raise
-            what = f"the server cannot send the metadata of {resource_of(self.kind)} alone; use the kind itself"
+            text = f"the server cannot send only the metadata of {resource_of(self.kind)}; use the kind itself"
             raise NotAcceptableError(
-                f"{what}: {exc.status_message}", code=exc.code, reason=exc.reason, details=exc.details
+                f"{text}: {exc.status_message}", code=exc.code, reason=exc.reason, details=exc.details
             ) from exc
 
 
-def _cut_down(scan: Scan) -> Scan:
+def _metadata_scan(scan: Scan) -> Scan:
     return lambda data: scan(metadata_only(data))
 
 
 def kind_in(body: bytes) -> str:
-    """The ``kind`` of a JSON object; empty when it has none.
+    """Return the ``kind`` of a JSON object; empty if it has none.
 
     Raises:
         ValueError: It is not a JSON object.
@@ -176,6 +175,6 @@ def kind_in(body: bytes) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def nameless(kind: str) -> DecodeError:
-    """The error of an object without a name."""
+def missing_name_error(kind: str) -> DecodeError:
+    """Make the error for an object without a name."""
     return DecodeError(f"the server sent a {kind} without a name")

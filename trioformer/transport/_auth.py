@@ -1,4 +1,4 @@
-"""The ``Authorization`` header; the only place where a secret is looked at."""
+"""The ``Authorization`` header; no other module reads a secret."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..kubeconfig import ClusterConfig
 TOKEN_PERIOD: Final = 60.0
 """Seconds after which a token file is read again (client-go ``transport/token_source.go``)."""
 
-_SENDABLE: Final = re.compile(rb"[\x21-\x7e]+")
+_VISIBLE: Final = re.compile(rb"[\x21-\x7e]+")
 
 logger = logging.getLogger("trioformer.transport")
 
@@ -24,13 +24,13 @@ logger = logging.getLogger("trioformer.transport")
 class Authorization:
     """Makes the ``Authorization`` header of each request: a bearer token, basic authentication, or none.
 
-    A token file is read again when it was last read a minute ago; one that is empty, or cannot be read or sent, leaves
-    the old token in use.
-    ``repr()`` shows no secret, and no error does.
+    A token file is read again a minute after it was last read; the old token stays in use while the file is empty, not
+    readable, or does not contain a valid token.
+    Neither ``repr()`` nor an error shows a secret.
 
     Raises:
-        ConfigError: A token file holds no token and there is none to use instead, or a user name or token cannot be
-            sent.
+        ConfigError: A token file does not contain a valid token and there is no other token, or a user name or token
+            contains characters that it must not.
     """
 
     __slots__ = ("_file", "_header", "_read_at")
@@ -40,34 +40,34 @@ class Authorization:
         self._header: str | None = None
         self._read_at = 0.0
         if config.token is not None:
-            if not _SENDABLE.fullmatch(config.token.encode()):
-                raise ConfigError("a token must not hold white space, control or non-ASCII characters", key="token")
+            if not _VISIBLE.fullmatch(config.token.encode()):
+                raise ConfigError("a token must not contain white space, control or non-ASCII characters", key="token")
             self._header = f"Bearer {config.token}"
         elif config.username is not None and self._file is None:
             if ":" in config.username:
-                raise ConfigError("a user name must not hold a colon", key="username")
+                raise ConfigError("a user name must not contain a colon", key="username")
             pair = f"{config.username}:{config.password or ''}".encode()
             self._header = f"Basic {base64.b64encode(pair).decode('ascii')}"
         if self._file is not None:
             self._read(self._file)
 
     def __repr__(self) -> str:
-        how = f"token file {self._file}" if self._file else (self._header or "none").partition(" ")[0].lower()
-        return f"<{type(self).__name__}: {how}>"
+        method = f"token file {self._file}" if self._file else (self._header or "none").partition(" ")[0].lower()
+        return f"<{type(self).__name__}: {method}>"
 
     def header(self) -> str | None:
-        """The header's value for a request that is sent now; None when nobody in particular asks."""
+        """Return the value of the header for a request that is sent now; None for an anonymous request."""
         if self._file is not None and trio.current_time() >= self._read_at + TOKEN_PERIOD:
             self._read(self._file)
         return self._header
 
-    def refused(self, since: float) -> None:
-        """Take note of a 401 to a request that was sent at ``since``: a token as old as that is read again.
+    def record_unauthorized(self, sent_at: float) -> None:
+        """Let the next request read the token file again, after a 401 to a request that was sent at ``sent_at``.
 
-        A token that was read later was not the one refused (client-go ``ResetTokenOlderThan``).
+        A token that was read later is not the rejected one (client-go ``ResetTokenOlderThan``).
         """
-        if self._read_at <= since:
-            self._read_at = since - TOKEN_PERIOD
+        if self._read_at <= sent_at:
+            self._read_at = sent_at - TOKEN_PERIOD
 
     def _read(self, file: str) -> None:
         token = b""
@@ -75,7 +75,7 @@ class Authorization:
         try:
             with open(file, "rb") as opened:
                 token = opened.read().strip()
-            problem = "" if _SENDABLE.fullmatch(token) else "holds what is no token" if token else "is empty"
+            problem = "" if _VISIBLE.fullmatch(token) else "does not contain a valid token" if token else "is empty"
         except (OSError, ValueError) as exc:
             problem, cause = f"cannot be read: {getattr(exc, 'strerror', None) or exc}", exc
         if not problem:
@@ -83,5 +83,5 @@ class Authorization:
         elif self._header is None:
             raise ConfigError(f"the token file {problem}", file=file) from cause
         else:
-            logger.warning("token file %s %s; keeping the token of before", file, problem)
+            logger.warning("token file %s %s; keeping the previous token", file, problem)
         self._read_at = trio.current_time()

@@ -1,15 +1,16 @@
-"""Reading a response's body piece by piece, and leaving it at any point.
+"""The body of a streamed response, which can be closed at any point.
 
-The problem: httpx gives a body as an async generator around five others, down to the socket.
-Leaving ``async for`` early, or calling ``aclose()`` on the outermost, leaves the inner ones suspended, for the garbage
-collector to find: each is a ``ResourceWarning``, and a connection that is closed some time later, if at all.
-Only an exception that rises from the innermost unwinds all of them.  Cancellation is such an exception, so a body that
-is left early is read on inside of a scope that is already cancelled: the first attempt to wait for the socket raises
-``Cancelled``, every generator runs its ``finally`` on the way up, httpcore closes the connection, and the scope takes
-the exception back.
-Whatever rises from a read, an error or the caller's own cancellation, has unwound them already.
+The problem: httpx returns a body as an async generator around five others, down to the socket.
+To leave ``async for`` early, or to call ``aclose()`` on the outermost generator, leaves the inner ones suspended until
+the garbage collector finds them: each is a ``ResourceWarning``, and the connection is closed later, or never.
+Only an exception that is raised in the innermost generator ends all of them.
+Cancellation is such an exception.
+So a body that is closed early is read once more inside a cancel scope that is already cancelled: the first wait for the
+socket raises ``Cancelled``, each generator runs its ``finally``, httpcore closes the connection, and the scope catches
+the exception.
+After a read that raised, an error or the caller's own cancellation, the generators have ended already.
 
-No task and no nursery is involved, so an exception of the caller's body passes through as it is.
+There is no task and no nursery, so an exception of the caller's block is not wrapped in a group.
 """
 
 from __future__ import annotations
@@ -25,21 +26,19 @@ from .._util import NoPublicConstructor
 from ._errors import CONNECTION_ERRORS, connection_failed
 
 CLOSE_PATIENCE: Final = 5.0
-"""Seconds that closing may take even when the caller is cancelled; it never waits for the other side."""
+"""Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
 
-# httpcore reads 64 KiB at a time, and six bytes make a chunk: so many can be had without waiting for the socket.
-_MOST_BUFFERED: Final = 16 * 1024
+# httpcore reads 64 KiB at a time and a chunk has at least six bytes, so a longer row of chunks waits for the socket.
+_MAX_BUFFERED_CHUNKS: Final = 16 * 1024
 
 
 @final
 class ByteStream(metaclass=NoPublicConstructor):
-    """The body of one answer; made by :meth:`Transport.stream`, which also closes it.
-
-    For one task at a time.
+    """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it.
 
     Attributes:
         code: The HTTP status code.
-        headers: The answer's headers, their names in lower case.
+        headers: The headers of the response, with names in lower case.
     """
 
     __slots__ = (
@@ -60,7 +59,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         self.headers: Mapping[str, str] = dict(response.headers)
         self._response = response
         self._server = server
-        # Asked not to, a server or proxy may compress all the same.
+        # A server or proxy may compress although the request asks for "identity".
         encoded = response.headers.get("content-encoding", "identity") != "identity"
         chunks = response.aiter_bytes() if encoded else response.aiter_raw()
         self._chunks = cast("AsyncGenerator[bytes, None]", chunks)
@@ -72,17 +71,17 @@ class ByteStream(metaclass=NoPublicConstructor):
         return f"<{type(self).__name__} of {self._server}: HTTP {self.code}, {state}>"
 
     async def receive_some(self) -> bytes:
-        """Wait for the next piece of the body; ``b""`` is its end.
+        """Receive the next bytes of the body; ``b""`` at the end of the body.
 
-        Returns at once what the connection has already read.
+        What the connection has already read is returned immediately.
 
         Raises:
-            ConnectionFailedError: The body broke off; every later call says so again.
-            trio.ClosedResourceError: The stream is closed, or a call was cancelled before.
+            ConnectionFailedError: The body ended early; every later call raises it again.
+            trio.ClosedResourceError: The stream is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
         Cancellation:
-            Closes the connection: nothing more can be received.
+            Closes the connection; nothing more can be received.
         """
         if self._is_receiving:
             raise trio.BusyResourceError("another task is already receiving from this stream")
@@ -115,7 +114,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         self._is_closed = True
         deadline = trio.current_time() + CLOSE_PATIENCE
         with trio.CancelScope(deadline=deadline, shield=True), suppress(*CONNECTION_ERRORS):
-            # Of a body that another task is reading only the connection can be closed; that ends the other task's read.
+            # While another task reads the body, only the connection can be closed, which ends that read.
             try:
                 if self._is_started and not self._is_over and not self._is_receiving:
                     await self._unwind()
@@ -126,7 +125,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         self._is_over = True
         with trio.CancelScope() as scope, suppress(StopAsyncIteration, *CONNECTION_ERRORS):
             scope.cancel()
-            for _ in range(_MOST_BUFFERED):
+            for _ in range(_MAX_BUFFERED_CHUNKS):
                 await self._chunks.__anext__()
-            # No connection does this: a transport that always has more and never waits.
+            # Only a transport that is not a connection gets here: one that always has more bytes and never waits.
             await self._chunks.aclose()

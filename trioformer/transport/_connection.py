@@ -1,4 +1,4 @@
-"""One cluster's connections: requests with their answers, and bodies that are read as they come."""
+"""The connections to one cluster: requests with complete responses, and streamed responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import http.cookiejar
 import platform
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Final, final
 from urllib.parse import urlsplit
 
@@ -26,26 +26,26 @@ from ._throttle import BURST, Throttle
 from ._tls import TLS
 
 CONNECT_PATIENCE: Final = 30.0
-"""Seconds that a TCP connection, and then a TLS handshake, may take (client-go dials for 30 s)."""
+"""Seconds for a TCP connection, and as many for the TLS handshake (client-go dials for 30 s)."""
 WRITE_PATIENCE: Final = 60.0
-"""Seconds that the server may take to read a piece of a request."""
+"""Seconds that the server may take to accept a part of a request."""
 READ_PATIENCE: Final = 90.0
-"""Seconds of silence before an answer, or inside of one; the API server itself gives up on a request after 60."""
+"""Seconds without a byte of the response; the API server itself ends a request after 60."""
 IDLE_PERIOD: Final = 60.0
-"""Seconds that an unused connection is kept; the API server closes one after 90."""
+"""Seconds before an unused connection is closed; the API server closes one after 90."""
 KEEPALIVE_IDLE: Final = 15
-"""Seconds without traffic before the kernel asks whether the other end is still there."""
+"""Seconds without traffic before the kernel sends a TCP keepalive probe."""
 KEEPALIVE_INTERVAL: Final = 9
-"""Seconds between two such questions."""
+"""Seconds between two probes."""
 KEEPALIVE_COUNT: Final = 3
-"""Questions without an answer that end a connection: a dead peer is noticed 42 s after its last byte.
+"""Unanswered probes that end a connection: a dead peer is detected 42 s after its last byte.
 
-The kernel's timers may each be late by half a second, so that it is within 45 s in any case.
+The kernel's timers may each be late by half a second, so it is 45 s at most.
 """
-MOST_REQUESTS: Final = 100
-"""Requests, lists included, that may be under way at once; further ones wait.  Watches do not count."""
+MAX_REQUESTS: Final = 100
+"""Requests in flight, lists included and watches not; further ones wait."""
 
-# Neither limits a watch: it is silent for as long as nothing happens.
+# A watch has no read timeout: it is silent for as long as nothing changes.
 _REQUEST_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=READ_PATIENCE, write=WRITE_PATIENCE, pool=None)
 _WATCH_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=None, write=WRITE_PATIENCE, pool=None)
 
@@ -53,12 +53,12 @@ _WATCH_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=None, writ
 @final
 @attrs.frozen
 class Response:
-    """A whole answer."""
+    """A complete response."""
 
     code: int
     """The HTTP status code."""
     headers: Mapping[str, str]
-    """The headers, their names in lower case."""
+    """The headers, with names in lower case."""
     body: bytes = attrs.field(repr=False)
     """The body, decompressed."""
 
@@ -67,9 +67,9 @@ class Response:
 class Transport(metaclass=NoPublicConstructor):
     """Sends requests to one API server; made by :func:`open_transport`.
 
-    Any number of tasks may use it at once.
-    Each watch has a connection of its own, and a connection is never waited for: httpcore's pool loses places when a
-    task is cancelled while it waits for one (encode/httpcore#1093), so a limiter outside of it holds requests back.
+    Any number of tasks may use it at the same time.
+    Each watch has its own connection, and no request waits for a connection: httpcore's pool leaks a slot when a task
+    is cancelled while it waits for one (encode/httpcore#1093), so a limiter in front of the pool makes requests wait.
     """
 
     __slots__ = (
@@ -105,11 +105,11 @@ class Transport(metaclass=NoPublicConstructor):
         self._watches = watches
         self._tls = tls
         self._authorization = Authorization(config)
-        self._limiter = trio.CapacityLimiter(MOST_REQUESTS)
+        self._limiter = trio.CapacityLimiter(MAX_REQUESTS)
         self._throttle = throttle
-        # Compression costs more than the network of a cluster: 24 µs a pod against 9.
+        # Compression costs more than the network of a cluster: 24 µs per pod instead of 9.
         self._headers = {"Accept-Encoding": "identity", "User-Agent": user_agent}
-        # httpcore hands the name to TLS, which sends it and checks the certificate against it.
+        # TLS sends this name, and the certificate must be valid for it.
         name = config.tls_server_name
         self._extensions: dict[str, str] = {"sni_hostname": name} if name else {}
         self._is_closed = False
@@ -127,29 +127,27 @@ class Transport(metaclass=NoPublicConstructor):
         content_type: str | None = None,
         accept: str = "application/json",
     ) -> Response:
-        """Send a request and wait for the whole answer, whatever its status code.
-
-        Nothing is sent twice.
+        """Send a request once, and wait for the complete response, whatever its status code.
 
         Args:
             method: Such as ``GET``.
             path: The path below the server's URL, with its leading slash, quoted.
             params: The query.
-            content: The request's body.
-            content_type: What the body is.
-            accept: What the answer should be.
+            content: The body of the request.
+            content_type: The media type of the body.
+            accept: The media types that the response may have.
 
         Raises:
-            ConnectionFailedError: No complete answer came.
+            ConnectionFailedError: No complete response arrived.
             trio.ClosedResourceError: The client is closed.
 
         Cancellation:
-            Closes the connection.  Whether the server has carried out the request is then not known.
+            Closes the connection.  The server may have executed the request.
         """
         headers = {"Accept": accept}
         if content_type is not None:
             headers["Content-Type"] = content_type
-        async with self._place(is_limited=True) as throttled:
+        async with self._limited() as throttled:
             response = await self._send(
                 method, path, params, headers, content=content, stream=False, for_watch=False, throttled=throttled
             )
@@ -164,25 +162,25 @@ class Transport(metaclass=NoPublicConstructor):
         accept: str = "application/json",
         for_watch: bool,
     ) -> AsyncGenerator[ByteStream, None]:
-        """Send a GET request; inside of the block its answer can be read as it comes, whatever its status code.
+        """Send a GET request; inside the block the body of the response can be read, whatever its status code.
 
         Args:
             path: The path below the server's URL, with its leading slash, quoted.
             params: The query.
-            accept: What the answer should be.
-            for_watch: Whether the answer may be silent for any time; if not, it counts as a request.
+            accept: The media types that the response may have.
+            for_watch: Whether it is a watch, which may be silent for any time and has no limits.
 
         Raises:
-            ConnectionFailedError: No answer came.
+            ConnectionFailedError: No response arrived.
             trio.ClosedResourceError: The client is closed.
 
         Cancellation:
-            Closes the connection, as does leaving the block before the body's end.
+            Closes the connection, as does leaving the block before the end of the body.
 
         Ownership:
-            No task is started, so what the block raises leaves it as it is.
+            No task is started, so an exception of the block is not wrapped in a group.
         """
-        async with self._place(is_limited=not for_watch) as throttled:
+        async with nullcontext() if for_watch else self._limited() as throttled:
             response = await self._send(
                 "GET", path, params, {"Accept": accept}, stream=True, for_watch=for_watch, throttled=throttled
             )
@@ -193,17 +191,14 @@ class Transport(metaclass=NoPublicConstructor):
                 await body._aclose()
 
     @asynccontextmanager
-    async def _place(self, *, is_limited: bool) -> AsyncGenerator[float | None, None]:
-        """Wait until a request may go; the block is given the seconds that the throttle has held it back."""
-        if not is_limited:
-            yield None
-            return
+    async def _limited(self) -> AsyncGenerator[float | None, None]:
+        """Wait until a request may be sent; yields for how many seconds the throttle delayed it, None without one."""
         throttled: float | None = None
         if self._throttle is not None:
-            asked_at = trio.current_time()
+            began_at = trio.current_time()
             await self._throttle.wait()
-            throttled = trio.current_time() - asked_at
-        borrower = object()  # a task may read a list and send a request meanwhile, so the task is not the borrower
+            throttled = trio.current_time() - began_at
+        borrower = object()  # not the task, which may send a request while it reads a list
         await self._limiter.acquire_on_behalf_of(borrower)
         try:
             yield throttled
@@ -252,17 +247,17 @@ class Transport(metaclass=NoPublicConstructor):
                     method=method,
                     host=self._host,
                     code=code,
-                    lasted=trio.current_time() - sent_at,
+                    duration=trio.current_time() - sent_at,
                     throttled=throttled,
                     for_watch=for_watch,
                 )
         if response.status_code == 401:
-            self._authorization.refused(sent_at)
+            self._authorization.record_unauthorized(sent_at)
         return response
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise trio.ClosedResourceError("this client is closed: its `async with` block has been left")
+            raise trio.ClosedResourceError("this client is closed: its `async with` block has ended")
 
     def _close(self) -> None:
         self._is_closed = True
@@ -278,41 +273,40 @@ async def open_transport(
     burst: int = BURST,
     observer: RequestObserver | None = None,
 ) -> AsyncGenerator[Transport, None]:
-    """Connect to a cluster; connections are made when they are needed, and closed when the block is left.
+    """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
     Args:
-        config: Where the server is, and who asks.
-        http_transport: Carries the requests instead of connections of the transport's own, such as an API server in the
-            same process; TLS is then its own affair.
-        user_agent: What to call oneself.
-        qps: How many requests and lists to send a second, on average; further ones wait, watches never.  None for any
-            number.
-        burst: How many may go at once after a pause.
-        observer: Is told of each request.
+        config: The server and the credentials.
+        http_transport: Sends the requests instead of network connections, such as an API server in the same process;
+            it is then responsible for TLS.
+        user_agent: The ``User-Agent`` header; None for the library's.
+        qps: Requests and lists per second, on average; further ones wait, watches never do.  None for no limit.
+        burst: Requests that may be sent without waiting after a pause.
+        observer: Observes each request.
 
     Raises:
-        ConfigError: A certificate, key or token cannot be used, or would be sent without TLS.
-        ValueError: The user agent cannot be sent, or ``qps`` or ``burst`` is too small.
+        ConfigError: A certificate, key or token is not valid, or would be sent without TLS.
+        ValueError: The user agent contains characters that it must not, or ``qps`` or ``burst`` is too small.
 
     Ownership:
-        No task is started, so what the block raises leaves it as it is.
-        ``http_transport`` stays the caller's and is not closed.
+        No task is started, so an exception of the block is not wrapped in a group.
+        ``http_transport`` belongs to the caller and is not closed.
     """
     user_agent = default_user_agent() if user_agent is None else user_agent
     if not (user_agent.isascii() and user_agent.isprintable()):
         raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
     throttle = None if qps is None else Throttle(qps, burst)
     tls: TLS | None = None
-    carriers: tuple[httpx.AsyncBaseTransport, httpx.AsyncBaseTransport]
+    transports: tuple[httpx.AsyncBaseTransport, httpx.AsyncBaseTransport]
     if http_transport is not None:
-        carriers = (_Borrowed(http_transport), _Borrowed(http_transport))
+        transports = (_Borrowed(http_transport), _Borrowed(http_transport))
     else:
         if config.server.startswith("https:"):
             tls = TLS(config)
         elif config.token is not None or config.token_file is not None or config.username is not None:
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
-        carriers = (_connections(tls), _connections(tls))
-    async with _http_client(carriers[0]) as requests, _http_client(carriers[1]) as watches:
+        transports = (_connections(tls), _connections(tls))
+    async with _http_client(transports[0]) as requests, _http_client(transports[1]) as watches:
         transport = Transport._create(
             config,
             requests=requests,
@@ -329,12 +323,12 @@ async def open_transport(
 
 
 def default_user_agent() -> str:
-    """Name the library, its version and the platform."""
+    """Return the library, its version and the platform as a ``User-Agent`` header."""
     return f"trioformer/{__version__} ({platform.system().lower()}/{platform.machine().lower()})"
 
 
 class _Borrowed(httpx.AsyncBaseTransport):
-    """Somebody else's transport: not closed with the client that uses it."""
+    """The caller's transport, which is not closed with the client that uses it."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
@@ -344,7 +338,7 @@ class _Borrowed(httpx.AsyncBaseTransport):
 
 
 def _connections(tls: TLS | None) -> httpx.AsyncBaseTransport:
-    # httpx too imports httpcore with the first transport: it is a fifth of what importing this library would cost.
+    # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
     from ._network import Connections  # noqa: PLC0415
 
     context = tls.context if tls is not None else None
@@ -352,37 +346,37 @@ def _connections(tls: TLS | None) -> httpx.AsyncBaseTransport:
 
 
 def _socket_options() -> list[tuple[int, int, int]]:
-    """Let the kernel notice a peer that is gone without a word; a watch that waits for events never would."""
+    """Make the kernel detect a dead peer; a watch that only waits for events cannot."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     after = KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL
     for name, value in (
         ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
         ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
         ("TCP_KEEPCNT", KEEPALIVE_COUNT),
-        ("TCP_USER_TIMEOUT", after * 1000),  # the same for what was sent and never acknowledged; milliseconds
+        ("TCP_USER_TIMEOUT", after * 1000),  # milliseconds; the same for data that the peer does not acknowledge
     ):
-        number: int | None = getattr(socket, name, None)  # not every platform has them all
+        number: int | None = getattr(socket, name, None)  # not every platform has all of them
         if number is not None:
             options.append((socket.IPPROTO_TCP, number, value))
     return options
 
 
-def _http_client(carrier: httpx.AsyncBaseTransport) -> httpx.AsyncClient:
-    refuse_all = http.cookiejar.DefaultCookiePolicy(allowed_domains=())
+def _http_client(transport: httpx.AsyncBaseTransport) -> httpx.AsyncClient:
+    no_cookies = http.cookiejar.DefaultCookiePolicy(allowed_domains=())
     return httpx.AsyncClient(
-        transport=carrier,
-        cookies=http.cookiejar.CookieJar(refuse_all),
-        follow_redirects=False,  # to a place that the credentials are not meant for
+        transport=transport,
+        cookies=http.cookiejar.CookieJar(no_cookies),
+        follow_redirects=False,  # the credentials are not for another server
         trust_env=False,
     )
 
 
 @final
 class Content(httpx.AsyncByteStream):
-    """The bytes of a request's body, handed over in one piece.
+    """The body of a request, in one piece.
 
-    httpx's own is an async generator.
-    A request that is cancelled while it is being sent leaves that suspended, and the garbage collector finds it.
+    httpx's own class is an async generator.
+    A request that is cancelled while it is sent leaves the generator suspended, for the garbage collector to find.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -394,12 +388,12 @@ class Content(httpx.AsyncByteStream):
 
 class _Once:
     def __init__(self, data: bytes) -> None:
-        self._left = [data] if data else []
+        self._rest = [data] if data else []
 
     def __aiter__(self) -> _Once:
         return self
 
     async def __anext__(self) -> bytes:
-        if not self._left:
+        if not self._rest:
             raise StopAsyncIteration
-        return self._left.pop()
+        return self._rest.pop()

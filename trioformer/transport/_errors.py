@@ -1,4 +1,4 @@
-"""httpx's errors → the library's own: one line with the server, what went wrong, and what to do."""
+"""Maps the errors of httpx to one line with the server, what failed, and what to do."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     trio.BrokenResourceError,
     trio.ClosedResourceError,
 )
-"""What a transport, httpx's own or another, may raise when no answer comes; nothing of it reaches a caller."""
+"""What a transport of httpx may raise when a request fails; callers never see these."""
 
 _LOST: Final = "the connection was lost; try again"
 
-# The first that fits; a class stands before its bases.
+# The first match counts, so a class comes before its bases.
 _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (httpx.ConnectTimeout, "it does not answer; check the address and what lies between, such as a firewall or VPN"),
-    (httpx.ReadTimeout, "no answer came in time; it is overloaded, or the network has dropped the connection"),
-    (httpx.WriteTimeout, "it stopped reading the request; it is overloaded, or the network has dropped the connection"),
-    (httpx.PoolTimeout, "no connection was free in time"),
-    (httpx.TimeoutException, "it took too long"),
+    (httpx.ConnectTimeout, "timeout while connecting; check the address, and firewalls or a VPN on the route"),
+    (httpx.ReadTimeout, "timeout while waiting for the response; the server is overloaded, or the connection is lost"),
+    (httpx.WriteTimeout, "timeout while sending the request; the server is overloaded, or the connection is lost"),
+    (httpx.PoolTimeout, "timeout while waiting for a free connection"),
+    (httpx.TimeoutException, "the request timed out"),
     (httpx.ConnectError, "cannot connect ({error}); check the address and that the API server runs"),
     (httpx.ReadError, _LOST),
     (httpx.WriteError, _LOST),
     (httpx.CloseError, _LOST),
     (httpx.NetworkError, _LOST),
-    # What h11 says of a header that cannot be sent quotes the header, which may be a token.
+    # Without the text of h11's error: it quotes the invalid header, which may contain a token.
     (httpx.LocalProtocolError, "the request cannot be sent as HTTP"),
-    (httpx.RemoteProtocolError, "it broke off or does not speak HTTP/1.1 ({error}); check that it is an API server"),
-    (httpx.ProtocolError, "it does not speak HTTP/1.1; check that it is an API server"),
+    (httpx.RemoteProtocolError, "incomplete or invalid HTTP/1.1 response ({error}); check that it is an API server"),
+    (httpx.ProtocolError, "invalid HTTP/1.1 response; check that it is an API server"),
     (httpx.ProxyError, "the proxy failed ({error})"),
     (httpx.UnsupportedProtocol, "the server's URL must begin with https:// or http://"),
-    (httpx.DecodingError, "its answer cannot be decompressed ({error})"),
-    (httpx.TooManyRedirects, "it redirects without end; check that it is an API server"),
+    (httpx.DecodingError, "the response cannot be decompressed ({error})"),
+    (httpx.TooManyRedirects, "too many redirects; check that it is an API server"),
     (httpx.InvalidURL, "the URL is not valid ({error})"),
     (httpx.TransportError, "the request failed ({error})"),
 )
 
 
 def connection_failed(error: BaseException, server: str) -> ConnectionFailedError:
-    """Make the library's error for what httpx, ssl or a socket raised; the caller raises it ``from`` that."""
+    """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception."""
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -63,7 +63,7 @@ def connection_failed(error: BaseException, server: str) -> ConnectionFailedErro
         return _failed(server, "connection refused; check the port and that the API server runs", refused=True)
     for cause in causes:
         if isinstance(cause, socket.gaierror):
-            return _failed(server, f"its name cannot be resolved ({cause.strerror}); check the name and DNS")
+            return _failed(server, f"the host name cannot be resolved ({cause.strerror}); check the name and DNS")
     for kind, advice in _ADVICE:
         if isinstance(error, kind):
             return _failed(server, advice.format(error=str(error) or type(error).__name__))
@@ -75,10 +75,10 @@ def _failed(server: str, text: str, *, refused: bool = False, permanent: bool = 
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, what it came from, and so on; also through groups, which trio makes when several addresses failed.
+    """Yield an error and its causes, groups included, which trio raises when it cannot connect to several addresses.
 
-    httpcore cuts ``__cause__`` off but keeps the cause as the argument of its own error.
-    ``__context__`` is not followed: it may be an error that the caller was just handling.
+    httpcore drops ``__cause__`` but passes the cause as an argument to its own error.
+    ``__context__`` is not followed: it may be an error that the caller is handling.
     """
     seen: set[int] = set()
     todo: list[object] = [error]
@@ -96,18 +96,19 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _certificate_advice(error: ssl.SSLCertVerificationError) -> str:
     reason = getattr(error, "verify_message", "") or str(error)
     return (
-        f"its certificate does not verify ({reason}); "
+        f"the server's certificate does not verify ({reason}); "
         "check the certificate authority and the tls-server-name of the configuration"
     )
 
 
 def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
-    # Which of the two it is depends on the version of Python, and on how far the handshake had come.
+    # Which of the two it is depends on the version of Python and the state of the handshake.
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return _failed(server, "it closed the connection while TLS was being set up; try again")
+        return _failed(server, "the server closed the connection during the TLS handshake; try again")
     reason = getattr(error, "reason", None) or str(error)
     if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
-        return _failed(server, "it does not speak TLS; should the address begin with http://?")
+        return _failed(server, "the server does not use TLS; check whether the URL should begin with http://")
     if "ALERT" in reason and any(word in reason for word in ("CERT", "UNKNOWN_CA", "ACCESS_DENIED")):
-        return _failed(server, f"it refuses the client certificate ({reason}); check the user's", permanent=True)
+        text = f"the server rejected the client certificate ({reason}); check the user's certificate"
+        return _failed(server, text, permanent=True)
     return _failed(server, f"TLS failed ({reason})")

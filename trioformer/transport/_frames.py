@@ -1,4 +1,4 @@
-"""Watch bodies: bytes → lines → what each line says."""
+"""The body of a watch: bytes to lines, and lines to events."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ..errors import DecodeError
 from ..models._internal import Head, Raw, decode, level_decoder, scan_whole
 
 MAX_FRAME: Final = 16 * 1024 * 1024
-"""Bytes of one watch event; client-go refuses longer ones too (``streaming.ErrObjectTooLarge``)."""
+"""The limit of one watch event, in bytes, as in client-go (``streaming.ErrObjectTooLarge``)."""
 
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
-"""What a watch tells of an object."""
+"""The type of a watch event."""
 
 WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], bytes, None]
-"""An event's type, its object's own bytes, and the scan of these; an ``ERROR`` carries a Status, which has no head."""
+"""An event's type, the bytes of its object, and their head; the object of an ``ERROR`` is a Status, which has none."""
 
 
 @final
 class FrameSplitter:
-    """Cut a watch's body into its newline-terminated frames.
+    """Splits the body of a watch into newline-terminated frames.
 
-    Each frame is copied out once, no byte is searched twice, and what a frame leaves behind pins nothing.
+    Each frame is copied once, and no byte is searched twice.  A frame does not keep the chunk alive that it came in.
 
     Args:
-        max_frame: How long a frame may grow before it is refused.
+        max_frame: The limit of one frame, in bytes.
     """
 
     __slots__ = ("_buffer", "_max_frame")
@@ -36,14 +36,14 @@ class FrameSplitter:
 
     @property
     def pending(self) -> int:
-        """How many bytes of an unfinished frame are held; not 0 at the end of a body that broke off."""
+        """The number of buffered bytes of an incomplete frame; not 0 at the end of a body that ended early."""
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes of the body and return the frames that they complete, without line ends and blank lines.
+        """Add the next bytes of the body, and return the frames that they complete, without line ends and blank lines.
 
         Raises:
-            DecodeError: A frame is longer than ``max_frame``; the body is of no more use.
+            DecodeError: A frame is longer than ``max_frame``; the rest of the body cannot be split.
         """
         buffer = self._buffer
         frames: list[bytes] = []
@@ -74,38 +74,38 @@ _TYPES: Final[Mapping[str, EventType]] = {
     "DELETED": "DELETED",
     "BOOKMARK": "BOOKMARK",
 }
-_OPENINGS: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
+_PREFIXES: Final[tuple[tuple[bytes, EventType], ...]] = tuple(
     (f'{{"type":"{name}","object":'.encode(), type_) for name, type_ in _TYPES.items()
 )
 _members: Final[Callable[[bytes | Raw], tuple[Raw, ...]]] = level_decoder(("type", "object"))
 
 
 Scan: TypeAlias = Callable[[bytes], tuple[bytes, Head]]
-"""Scans an object's bytes, and returns what is to be kept of them with their head."""
+"""Scans an object's bytes, and returns the bytes to keep and their head."""
 
 
 def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
     """Decode one frame of a watch.
 
-    The API server spells every event ``{"type":"…","object":{…}}``, so that the object can be cut out without a scan
-    of its own; that the cut was right is proved by the head scan, which every object gets anyway and which accepts
-    nothing but one whole JSON object.
-    Any other spelling costs a second scan.
+    The API server writes every event as ``{"type":"…","object":{…}}``, so the object is cut out without a scan of the
+    frame.  The scan of the object, which is needed anyway, proves that the cut is right: it accepts only one complete
+    JSON object.
+    A frame in another form costs a second scan.
 
     Args:
         frame: The line, without its end.
-        scan: How the object is scanned.
+        scan: Scans the object.
 
     Raises:
-        DecodeError: The frame is no event, its type is unknown, or its object has no metadata.
+        DecodeError: The frame is not an event, its type is unknown, or its object has no metadata.
     """
-    for opening, type_ in _OPENINGS:
-        if frame.startswith(opening) and frame.endswith(b"}"):
-            data = frame[len(opening) : -1]
+    for prefix, type_ in _PREFIXES:
+        if frame.startswith(prefix) and frame.endswith(b"}"):
+            data = frame[len(prefix) : -1]
             try:
                 data, head = scan(data)
             except DecodeError:
-                break  # more members follow the object, or it is broken: the whole frame tells
+                break  # other members follow the object, or it is not valid: decode the whole frame
             return type_, data, head
     return _decode_slowly(frame, scan)
 
@@ -114,29 +114,28 @@ def _decode_slowly(frame: bytes, scan: Scan) -> WatchFrame:
     try:
         raw_type, raw_object = _members(frame)
     except (ValueError, RecursionError) as exc:
-        raise DecodeError(f"a frame of a watch is no event: {exc}: {excerpt(frame)}") from exc
+        raise DecodeError(f"a frame of a watch is not an event: {exc}: {excerpt(frame)}") from exc
     name: object = decode(raw_type) if bytes(raw_type) else None
     data = bytes(raw_object)
     if not data.startswith(b"{"):
-        raise DecodeError(f"a watch event holds no object: {excerpt(frame)}")
+        raise DecodeError(f"a watch event has no object: {excerpt(frame)}")
     if name == "ERROR":
         return "ERROR", data, None
     type_ = _TYPES.get(name) if isinstance(name, str) else None
     if type_ is None:
-        raise DecodeError(f"a frame of a watch has an unknown event type: {excerpt(frame)}")
+        raise DecodeError(f"a watch event has an unknown type: {excerpt(frame)}")
     return type_, *scan(data)
 
 
 def excerpt(data: bytes, *, longest: int = 100, is_error: bool = False) -> str:
-    """Show the beginning of what should not have come: one line of printable characters.
+    """Return the beginning of unexpected bytes for an error: one line of printable characters.
 
-    What begins like JSON may be an object, and its content may be a secret's: it is not shown, unless it is known to be
-    an error's text.
+    What begins like JSON may be a Secret, so it is not shown, unless ``is_error`` says that it is the text of an error.
     """
     if not is_error and data.lstrip()[:1] in (b"{", b"["):
         return "something that begins like JSON"
     text = data[: 4 * longest].decode("utf-8", "replace")
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if not line:
-        return "nothing" if not data else f"{len(data)} bytes that are no text"
+        return "nothing" if not data else f"{len(data)} bytes that are not text"
     return line if len(line) <= longest else f"{line[:longest]}…"

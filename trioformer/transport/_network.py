@@ -1,11 +1,11 @@
-"""Sockets and TLS under httpcore, for trio: every TLS record that has arrived is read at once, and nothing leaks.
+"""Sockets and TLS under httpcore: one read returns all TLS records that have arrived, and no socket leaks.
 
-The problem: kube-apiserver streams a list item by item, in records of 4 to 6 KB, a watch event by event.
-``trio.SSLStream`` hands out one record a read, and a read of httpcore passes h11 and six async generators.
-For 10,000 pods that is 1 s of CPU, more than everything else that is done with them.
-So :class:`_TLSStream` decrypts all that one read of the socket has brought, up to what httpcore asks for.
+The problem: kube-apiserver sends a list item by item, and a watch event by event, in TLS records of 4 to 6 KB.
+``trio.SSLStream`` returns one record per read, and each read of httpcore passes h11 and six async generators.
+For 10,000 pods that is 1 s of CPU, more than the rest of the work on them.
+So :class:`_TLSStream` decrypts everything that one read of the socket returns, up to the size that httpcore requests.
 
-It also closes its socket when a handshake is cancelled, which httpcore's own backend does only for errors.
+It also closes its socket when a handshake is cancelled; httpcore's own backend does so only after an error.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import httpx
 import trio
 
 _RECEIVE_SIZE = 256 * 1024
-"""Bytes that one read of a socket may bring; sixteen TLS records of the largest size."""
+"""Bytes that one read of a socket may return: sixteen TLS records of the maximum size."""
 
 
 @contextmanager
 def _bounded(patience: float | None, too_slow: type[Exception], broken: type[Exception]) -> Generator[None, None, None]:
-    """Limit a step in time, and raise what httpcore expects of a backend."""
+    """Limit the time of a block, and raise the exceptions that httpcore expects of a backend."""
     try:
         with trio.fail_after(math.inf if patience is None else patience):
             yield
@@ -64,7 +64,7 @@ class _SocketStream(httpcore.AsyncNetworkStream):
             with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
                 await tls.handshake()
         except BaseException:
-            self._stream.socket.close()  # in any case, cancellation included; and without waiting
+            self._stream.socket.close()  # not a checkpoint, so it also works after a cancellation
             raise
         return tls
 
@@ -89,7 +89,7 @@ class _TLSStream(_SocketStream):
         self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=server_hostname)
 
     async def handshake(self) -> None:
-        """Greet the server and verify it."""
+        """Do the TLS handshake, which verifies the server's certificate."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -115,27 +115,27 @@ class _TLSStream(_SocketStream):
         with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
             while True:
                 if pieces := self._decrypt(max_bytes):
-                    await self._flush()  # what the other end wants answered, such as a change of keys
+                    await self._flush()  # a response to the peer's TLS messages, such as a key update
                     return b"".join(pieces)
                 if self._received.eof:
                     return b""
                 await self._flush()
                 await self._receive()
 
-    def _decrypt(self, most: int) -> list[bytes]:
-        """Everything that has arrived, up to ``most`` bytes."""
+    def _decrypt(self, max_bytes: int) -> list[bytes]:
+        """Decrypt everything that has arrived, up to ``max_bytes``."""
         pieces: list[bytes] = []
-        while most > 0:
+        while max_bytes > 0:
             try:
-                piece = self._tls.read(most)
+                piece = self._tls.read(max_bytes)
             except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
                 break
             except ssl.SSLEOFError:
-                break  # HTTP tells by itself whether an answer is whole
+                break  # HTTP itself shows whether a response is complete
             if not piece:
                 break
             pieces.append(piece)
-            most -= len(piece)
+            max_bytes -= len(piece)
         return pieces
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
@@ -162,7 +162,7 @@ class _Network(httpcore.AsyncNetworkBackend):
         with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
             stream = await trio.open_tcp_stream(host, port, local_address=local_address)
             for option in socket_options or ():
-                stream.setsockopt(*cast("tuple[int, int, int]", option))  # Connections is given no other
+                stream.setsockopt(*cast("tuple[int, int, int]", option))  # Connections passes only these
             return _SocketStream(stream)
 
     async def sleep(self, seconds: float) -> None:
@@ -171,12 +171,12 @@ class _Network(httpcore.AsyncNetworkBackend):
 
 @final
 class Connections(httpx.AsyncHTTPTransport):
-    """httpx's transport over a pool of these connections: HTTP/1.1, no limit, no proxy.
+    """A transport of httpx over a pool of such connections: HTTP/1.1, without limit and proxy.
 
     Args:
-        context: How to speak TLS; None where the server speaks plain HTTP.
-        socket_options: Set on every connection.
-        idle_period: Seconds that an unused connection is kept.
+        context: The TLS settings; None for plain HTTP.
+        socket_options: Options of every socket.
+        idle_period: Seconds before an unused connection is closed.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Connections(httpx.AsyncHTTPTransport):
         socket_options: list[tuple[int, int, int]],
         idle_period: float,
     ) -> None:
-        # httpx passes no network backend on, so the pool that it makes is replaced; a test notices if that changes.
+        # httpx cannot be given a network backend, so its pool is replaced; a test fails if httpx changes this.
         super().__init__(verify=False, trust_env=False)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=context,

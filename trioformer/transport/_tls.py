@@ -1,4 +1,4 @@
-"""Certificates: :class:`ClusterConfig` → ``ssl.SSLContext``."""
+"""Certificates: :class:`ClusterConfig` to ``ssl.SSLContext``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 
 REFRESH_PERIOD: Final = 300.0
-"""Seconds after which certificate files are looked at again (client-go ``transport/cert_rotation.go``)."""
+"""Seconds after which certificate files are read again (client-go ``transport/cert_rotation.go``)."""
 
 logger = logging.getLogger("trioformer.transport")
 
@@ -25,35 +25,35 @@ logger = logging.getLogger("trioformer.transport")
 class TLS:
     """The TLS settings of one cluster, from files that may be rotated while the program runs.
 
-    At least TLS 1.2; the configured authorities only, or the system's when there are none.
-    A client certificate or authority whose file has changed is used for new connections; watches end after some minutes
-    and idle connections sooner, so all connections follow.
-    An authority that has left its file stays trusted until the client is opened anew.
+    TLS 1.2 or newer; only the configured authorities are trusted, or the system's if none are configured.
+    New connections use the client certificate and the authorities as they are in the files; watches end after some
+    minutes and idle connections sooner, so all connections are replaced.
+    An authority that is removed from its file stays trusted until the client is opened again.
 
     Attributes:
-        context: What connections use.
+        context: The settings for connections.
 
     Raises:
-        ConfigError: A certificate or key cannot be used; names file and key.
+        ConfigError: A certificate or key is not valid; names file and key.
     """
 
-    __slots__ = ("_config", "_looked_at", "_seen", "context")
+    __slots__ = ("_config", "_loaded", "_read_at", "context")
 
     def __init__(self, config: ClusterConfig) -> None:
         self._config = config
-        self._looked_at = trio.current_time()
-        self._seen = _read_files(config)
-        authorities = self._seen[0] if config.ca_data is None else config.ca_data
+        self._read_at = trio.current_time()
+        self._loaded = _read_files(config)
+        authorities = self._loaded[0] if config.ca_data is None else config.ca_data
         try:
             self.context: ssl.SSLContext = ssl.create_default_context(
                 cadata=None if authorities is None else _text(authorities)
             )
         except ssl.SSLError as exc:
-            problem = f"holds no usable certificate ({_reason(exc)})"
+            problem = f"does not contain a valid certificate ({_reason(exc)})"
             raise _error(config, "certificate-authority", config.ca_file, problem) from exc
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # Python 3.13 sets it, and the authorities of many clusters do not pass it, EKS's among them
-        # (kubernetes-client/python#2394); client-go takes them.
+        # The default since Python 3.13; it rejects the authorities of many clusters, such as EKS's
+        # (kubernetes-client/python#2394), and client-go accepts them.
         self.context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if config.insecure_skip_tls_verify:
             self.context.check_hostname = False
@@ -61,33 +61,33 @@ class TLS:
         _load_client_certificate(config, self.context)
 
     def refresh(self) -> None:
-        """Load files again that have changed since they were last looked at, five minutes ago or more.
+        """Load the files that have changed, if they were last read five minutes ago or earlier.
 
-        What cannot be read or used is logged, and what was loaded before stays.
+        If a file cannot be read or is not valid, this is logged, and the previous certificates stay in use.
         """
         now = trio.current_time()
-        if now < self._looked_at + REFRESH_PERIOD:
+        if now < self._read_at + REFRESH_PERIOD:
             return
-        self._looked_at = now
+        self._read_at = now
         config = self._config
         try:
             new = _read_files(config)
-            if new == self._seen:
+            if new == self._loaded:
                 return
-            if new[0] is not None and new[0] != self._seen[0]:
+            if new[0] is not None and new[0] != self._loaded[0]:
                 self.context.load_verify_locations(cadata=_text(new[0]))
-            if new[1:] != self._seen[1:]:
-                # Tried on a context of its own: while the files are replaced, one may not fit the other yet.
+            if new[1:] != self._loaded[1:]:
+                # First into another context: while the files are being replaced, certificate and key may not match.
                 _load_client_certificate(config, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
                 _load_client_certificate(config, self.context)
         except (ConfigError, ssl.SSLError) as exc:
-            logger.warning("certificates have changed but cannot be used; keeping those of before: %s", exc)
+            logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", exc)
         else:
-            self._seen = new
+            self._loaded = new
 
 
 def _text(pem: bytes) -> str:
-    # Comments around the certificates may be in any encoding.  No text at all would mean the system's authorities.
+    # Comments around the certificates may be in any encoding.  An empty text would mean the system's authorities.
     return pem.decode("ascii", "ignore") or "\n"
 
 
@@ -114,7 +114,7 @@ def _read(config: ClusterConfig, key: str, file: str | None) -> bytes | None:
 
 
 def _error(config: ClusterConfig, key: str, file: str | None, problem: str) -> ConfigError:
-    """The error about a file of the configuration, or about the data that stands in the configuration itself."""
+    """Make an error about a file of the configuration, or about the data in the configuration itself."""
     return ConfigError(problem, file=file or config.source, key=key if file else f"{key}-data")
 
 
@@ -126,25 +126,25 @@ def _load_client_certificate(config: ClusterConfig, context: ssl.SSLContext) -> 
         if certificate is None:
             return
         try:
-            context.load_cert_chain(certificate, key, password=_refuse_passphrase)
+            context.load_cert_chain(certificate, key, password=_reject_passphrase)
         except (OSError, ValueError) as exc:
             try:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(certificate)
             except OSError:
-                problem = f"holds no usable certificate ({_reason(exc)})"
+                problem = f"does not contain a valid certificate ({_reason(exc)})"
                 raise _error(config, "client-certificate", config.client_certificate_file, problem) from exc
-            problem = f"is not the key of the client certificate, or no usable key at all ({_reason(exc)})"
+            problem = f"does not contain a valid key, or not the key of the client certificate ({_reason(exc)})"
             raise _error(config, "client-key", config.client_key_file, problem) from exc
 
 
-def _refuse_passphrase() -> str:
-    # Without this OpenSSL would ask the terminal, and stop the whole program.
+def _reject_passphrase() -> str:
+    # Without this OpenSSL reads a passphrase from the terminal, and stops the whole program.
     raise ValueError("it is encrypted with a passphrase, which is not supported")
 
 
 @contextmanager
 def _as_file(data: bytes | None, file: str | None) -> Generator[str | None, None, None]:
-    """Give OpenSSL, which takes them from files only, a certificate or key; readable by this user, gone at once."""
+    """Write a certificate or key to a file for OpenSSL, which only reads files; only this user can read it."""
     if data is None:
         yield file
         return

@@ -20,7 +20,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from tests.support.scripted_list_watch import (
     Recorder,
     ScriptedListWatch,
@@ -90,9 +90,9 @@ class BadServer(httpx.AsyncBaseTransport):
         verb = "watch" if is_watch else "check" if params.get("limit") == "1" else "list"
         self.asked.append((verb, params.get("resourceVersion", "")))
         if is_watch:
-            reply = answer(200, *(self.watches.pop(0) if self.watches else [None]))
+            reply = response(200, *(self.watches.pop(0) if self.watches else [None]))
         else:
-            reply = answer(200, self.lists[0] if len(self.lists) == 1 else self.lists.pop(0))
+            reply = response(200, self.lists[0] if len(self.lists) == 1 else self.lists.pop(0))
         return await InMemory([reply]).handle_async_request(request)
 
 
@@ -232,16 +232,16 @@ async def test_an_undecodable_deletion_is_followed_by_a_list(
 @pytest.mark.parametrize(
     ("frame", "kind", "why"),
     [
-        (b"nonsense\n", "", "a frame of a watch is no event"),
-        (b"[]\n", "", "a frame of a watch is no event"),
-        (b"null\n", "", "a frame of a watch is no event"),
-        (b"{}\n", "", "a watch event holds no object: "),
-        (b'{"type":"ADDED"}\n', "ADDED", "a watch event holds no object"),
-        (b'{"type":"MODIFIED","object":null}\n', "MODIFIED", "a watch event holds no object"),
-        (b'{"type":"MODIFIED","object":[]}\n', "MODIFIED", "a watch event holds no object"),
-        (event("REPLACED", a_pod("b", "11")), "REPLACED", "a frame of a watch has an unknown event type"),
-        (event("", a_pod("b", "11")), "", "a frame of a watch has an unknown event type"),
-        (json.dumps({"type": 7, "object": a_pod("b", "11")}).encode() + b"\n", "", "an unknown event type"),
+        (b"nonsense\n", "", "a frame of a watch is not an event"),
+        (b"[]\n", "", "a frame of a watch is not an event"),
+        (b"null\n", "", "a frame of a watch is not an event"),
+        (b"{}\n", "", "a watch event has no object: "),
+        (b'{"type":"ADDED"}\n', "ADDED", "a watch event has no object"),
+        (b'{"type":"MODIFIED","object":null}\n', "MODIFIED", "a watch event has no object"),
+        (b'{"type":"MODIFIED","object":[]}\n', "MODIFIED", "a watch event has no object"),
+        (event("REPLACED", a_pod("b", "11")), "REPLACED", "a watch event has an unknown type"),
+        (event("", a_pod("b", "11")), "", "a watch event has an unknown type"),
+        (json.dumps({"type": 7, "object": a_pod("b", "11")}).encode() + b"\n", "", "an unknown type"),
         (b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n', "ADDED", "can't decode byte 0xff"),
     ],
 )
@@ -268,7 +268,7 @@ async def test_half_a_frame_at_the_end_of_a_watch_is_a_broken_connection(
         assert seen.notifications == ["+a@1*", "a@1→11", "a@11→12"]
         (error,) = seen.errors
         assert isinstance(error, ConnectionFailedError)
-        assert str(error) == "watch pods: the watch ended inside of an event; watch again"
+        assert str(error) == "watch pods: the watch ended inside an event; watch again"
         assert [asked for asked in server.asked if asked[0] != "check"] == [
             ("list", "0"),
             ("watch", "10"),
@@ -296,8 +296,8 @@ async def test_a_frame_of_seventeen_mebibytes_is_rejected_and_followed_by_a_list
         ({"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}, ExpiredError, "old"),
         ({}, InternalServerError, "HTTP 500"),
         ({"code": "410"}, InternalServerError, "HTTP 500"),
-        ([], DecodeError, "a watch event holds no object"),
-        (None, DecodeError, "a watch event holds no object"),
+        ([], DecodeError, "a watch event has no object"),
+        (None, DecodeError, "a watch event has no object"),
     ],
 )
 async def test_an_error_event_is_never_ignored_whatever_it_contains(
@@ -360,22 +360,22 @@ async def test_an_undecodable_end_bookmark_is_followed_by_a_list(autojump_clock:
 # --- whole responses ---
 
 WRONG_LISTS = [
-    (json.dumps(TABLE).encode(), "the server answered with a Table"),
-    (json.dumps({**TABLE, "items": []}).encode(), "the server answered with a Table, not with a list of Pod"),
-    (json.dumps(a_pod("a", "1")).encode(), "a list was expected, but the server answered with"),
-    (b'{"kind":"Status","status":"Failure","code":500}', "a list was expected"),
+    (json.dumps(TABLE).encode(), "the server sent a Table"),
+    (json.dumps({**TABLE, "items": []}).encode(), "expected a list of Pod, but the server sent a Table"),
+    (json.dumps(a_pod("a", "1")).encode(), "expected a list, but the server sent"),
+    (b'{"kind":"Status","status":"Failure","code":500}', "expected a list, but the server sent"),
     (
         b'{"kind":"ServiceList","apiVersion":"v1","metadata":{},"items":[]}',
-        "with a ServiceList, not with a list of Pod",
+        "expected a list of Pod, but the server sent a ServiceList",
     ),
-    (b'{"kind":"PodList","apiVersion":"v1","items":{}}', "a list was expected"),
-    (b'{"kind":"PodList","apiVersion":"v1","items":7}', "a list was expected"),
-    (b"[]", "a list was expected"),
-    (b"null", "a list was expected"),
-    (b"", "a list was expected"),
-    (b"<html>Please log in</html>", "a list was expected"),
-    (a_list(a_pod("a", "1"))[:-20], "a list was expected"),
-    (a_list(a_pod("a", "1"))[:-1] + b"]", "a list was expected"),
+    (b'{"kind":"PodList","apiVersion":"v1","items":{}}', "expected a list, but the server sent"),
+    (b'{"kind":"PodList","apiVersion":"v1","items":7}', "expected a list, but the server sent"),
+    (b"[]", "expected a list, but the server sent"),
+    (b"null", "expected a list, but the server sent"),
+    (b"", "expected a list, but the server sent"),
+    (b"<html>Please log in</html>", "expected a list, but the server sent"),
+    (a_list(a_pod("a", "1"))[:-20], "expected a list, but the server sent"),
+    (a_list(a_pod("a", "1"))[:-1] + b"]", "expected a list, but the server sent"),
 ]
 
 

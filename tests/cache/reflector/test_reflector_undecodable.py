@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.scripted_http import InMemory, answer
+from tests.support.scripted_http import InMemory, response
 from trioformer.cache import ApiListWatch, ReflectorOptions, SharedInformer
 from trioformer.client import Undecodable, open_client
 from trioformer.kubeconfig import ClusterConfig
@@ -77,7 +77,7 @@ async def test_an_undecodable_deletion_anywhere_in_a_watch_is_followed_by_a_list
 ) -> None:
     undecodable: list[Undecodable] = []
     end = [] if again[0].startswith(b'{"kind"') else [None]
-    responses = [answer(200, *pieces, None), answer(200, *again, *end), answer(200, None)]
+    responses = [response(200, *pieces, None), response(200, *again, *end), response(200, None)]
     async with informing(responses, undecodable) as informer:
         assert [obj.name for obj in informer.lister] == ["b"]
     assert [(each.event_type, each.key) for each in undecodable] == [("DELETED", "default/a")]
@@ -89,7 +89,7 @@ async def test_an_undecodable_object_of_a_watch_list_keeps_its_last_state(
     undecodable: list[Undecodable] = []
     first = [event("ADDED", "a", 5), event("ADDED", "b", 6), END, 1.0, EXPIRED]
     second = [event("ADDED", "a", 8, BROKEN_UID), event("ADDED", "c", 7), END]
-    async with informing([answer(200, *first), answer(200, *second, None)], undecodable) as informer:
+    async with informing([response(200, *first), response(200, *second, None)], undecodable) as informer:
         assert [f"{obj.name}@{obj.resource_version}" for obj in informer.lister] == ["a@5", "c@7"]
     assert [each.key for each in undecodable] == ["default/a"]
 
@@ -99,14 +99,14 @@ async def test_an_undecodable_object_that_is_deleted_in_a_watch_list_is_gone(
 ) -> None:
     first = [event("ADDED", "a", 5), event("ADDED", "x", 6), END, 1.0, EXPIRED]
     second = [event("ADDED", "a", 5), event("ADDED", "x", 7, BROKEN_UID), 1.0, event("DELETED", "x", 8), END]
-    async with informing([answer(200, *first), answer(200, *second, None)], []) as informer:
+    async with informing([response(200, *first), response(200, *second, None)], []) as informer:
         assert [obj.name for obj in informer.lister] == ["a"]
 
 
 async def test_an_object_that_becomes_decodable_again_is_an_update(autojump_clock: trio.testing.MockClock) -> None:
     undecodable: list[Undecodable] = []
     changes = [event("MODIFIED", "a", 10, BROKEN_UID), 1.0, event("MODIFIED", "a", 11)]
-    async with informing([answer(200, event("ADDED", "a", 5), END, 1.0, *changes, None)], undecodable) as informer:
+    async with informing([response(200, event("ADDED", "a", 5), END, 1.0, *changes, None)], undecodable) as informer:
         assert informer.lister["default/a"].resource_version == "11"
     assert [each.event_type for each in undecodable] == ["MODIFIED"]
 
@@ -116,13 +116,13 @@ async def test_an_undecodable_object_of_a_discarded_page_is_not_reported(
 ) -> None:
     undecodable: list[Undecodable] = []
     responses = [
-        answer(200, page(item("b", 1), version=5, token="x")),  # two pages, so that later lists have pages too
-        answer(200, page(item("a", 1), version=5)),
-        answer(200, EXPIRED),
-        answer(200, page(item("a", 1, BROKEN_UID), version=6, token="y")),
-        answer(410, GONE),
-        answer(200, page(item("b", 1), version=9)),
-        answer(200, None),
+        response(200, page(item("b", 1), version=5, token="x")),  # two pages, so that later lists have pages too
+        response(200, page(item("a", 1), version=5)),
+        response(200, EXPIRED),
+        response(200, page(item("a", 1, BROKEN_UID), version=6, token="y")),
+        response(410, GONE),
+        response(200, page(item("b", 1), version=9)),
+        response(200, None),
     ]
     async with informing(responses, undecodable, watch_list=False) as informer:
         assert [obj.name for obj in informer.lister] == ["b"]
