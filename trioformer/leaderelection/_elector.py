@@ -4,9 +4,9 @@ The problem: only one of several processes may run the leader code, and the leas
 not wait for the leader code (``OnStartedLeading``), so the lease can be released, or expire, while it still runs.
 Here the leader code runs in a cancel scope, and the lease is renewed for as long as it runs::
 
-    ──acquire──┬─ renewer: renews the lease ──────────────────────────────────┐
-               │  watchdog: cancels the leader code 10 s after a renewal      ├─release──▶ the leader code's outcome
-               └─ leader code ── returns, raises, or is cancelled ─ cleans up ┘
+    ──acquire──┬─ renewer: renews the lease ──────────────────────────────────────┐
+               │  watchdog: cancels the leader code 10 s after the last renewal   ├─release──▶ the leader code's outcome
+               └─ leader code ── returns, raises, or is cancelled ─ cleans up ────┘
 
 - The renewer is shielded from the caller's cancellation and the leader code is not.  So the lease is renewed until the
   leader code has ended; then it is released, and the next leader does not wait for its expiry.
