@@ -12,7 +12,7 @@ import attrs
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import ScriptedListWatch, ScriptedWatch, pod, words
@@ -21,6 +21,8 @@ from trioformer.cache import Added, Notification, Overflow, SharedInformer, Upda
 from trioformer.client import ObjectList
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
+
+IS_LONG = settings.get_current_profile_name() == "long"
 
 
 class Silent(ScriptedListWatch):
@@ -138,6 +140,7 @@ async def drive(rng: random.Random) -> None:
         nursery.cancel_scope.cancel()
 
 
+@settings(max_examples=settings.default.max_examples if IS_LONG else 50)
 @given(st.randoms(use_true_random=False))
 def test_every_listener_receives_states_in_order_and_ends_with_the_cache(rng: random.Random) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -1,7 +1,7 @@
 """Random changes, faults and listeners: at rest the cache and every listener have the objects of the server.
 
 Hypothesis chooses the steps; each example runs in its own world, in virtual time.
-``--long`` runs fifty times as many examples, at random.
+``--long`` runs a hundred times as many examples, at random.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ async def play(setting: Setting, first: Sequence[Join], script: Sequence[Step]) 
         await world.settle()
 
 
-@hypothesis.settings(max_examples=10_000 if IS_LONG else 200)
+@hypothesis.settings(max_examples=10_000 if IS_LONG else 100)
 @hypothesis.given(settings, st.lists(joins | raising_joins, max_size=2), st.lists(steps, min_size=10, max_size=40))
 # Found only by long runs: changes that arrive with the end of a watch-list, an undecodable deletion, a watch-list whose
 # connection breaks twice, the deletion of an undecodable object that has replaced a known one of the same name.

@@ -22,6 +22,7 @@ from trioformer.leaderelection._elector import LeaderElector
 from trioformer.testing import APIServer, RequestRecord
 
 FAULTS: tuple[Fault, ...] = ("refuse", "hang", "lose response", "deliver late", "slow")
+IS_LONG = hypothesis.settings.get_current_profile_name() == "long"
 SCENARIO = 600.0
 """Virtual seconds with faults."""
 
@@ -124,7 +125,7 @@ def check_scenario(seed: int) -> LeaderRuns:
 
 
 @hypothesis.given(seed=st.integers(0, 2**32))
-@hypothesis.settings(max_examples=10)
+@hypothesis.settings(max_examples=10 if IS_LONG else 4)
 def test_leader_runs_never_overlap_under_faults_of_requests_clocks_and_processes(seed: int) -> None:
     check_scenario(seed)
 
