@@ -225,7 +225,7 @@ async def test_a_replica_waits_until_the_leader_has_ended_and_a_changed_configur
                 server.create(namespace("new"))
                 await wait_for(first, "namespace-labeller: patched new")
                 first.process.terminate()
-                assert await first.process.wait() == 0
+                assert await first.wait_until_over() == 0
                 await wait_for(second, "namespace-labeller: patched default")
                 assert await second.interrupt() == 0
     assert server.get(Namespace, "new").metadata.labels["colour"] == "green"

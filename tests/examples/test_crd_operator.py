@@ -554,7 +554,7 @@ async def test_the_program_ends_at_once_when_told_while_the_server_does_not_answ
                 await asked.wait()
                 with trio.fail_after(patience):
                     program.process.send_signal(number)
-                    assert await program.process.wait() == 0
+                    assert await program.wait_until_over() == 0
                 assert program.errors == []
             nursery.cancel_scope.cancel()
 

@@ -59,7 +59,7 @@ async def test_with_a_kubeconfig_it_reports_to_that_cluster_and_forgets_nothing_
                 server.patch(Pod, "web", {"status": status(app=count, proxy=0)})
                 await program.wait_for_line(f"default/web: container app has restarted, {count} times in all")
             program.process.terminate()
-            assert await program.process.wait() == 0
+            assert await program.wait_until_over() == 0
             await program.wait_for_line("6 restarts recorded, 6 written")
     assert program.errors == []
     (event,) = stored(server)

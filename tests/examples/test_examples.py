@@ -112,7 +112,7 @@ async def test_a_pod_is_waited_for_until_it_is_ready_and_until_it_is_gone(served
             await program.wait_for_line("ADDED    waited-for")
             served.patch(Pod, "waited-for", ready)
             await program.wait_for_line("waited-for is ready on no node")
-            assert await program.process.wait() == 0
+            assert await program.wait_until_over() == 0
             await program.wait_for_line("waited-for is gone")
     assert served.list(Pod) == []
     assert program.errors == []
@@ -296,7 +296,7 @@ async def test_when_the_leader_is_told_to_end_it_tidies_up_and_the_next_one_lead
             async with running(*leader, "b") as second:
                 await second.wait_for_line("the leader is a")
                 first.process.terminate()
-                assert await first.process.wait() == 0
+                assert await first.wait_until_over() == 0
                 await first.wait_for_line("a has tidied up")
                 await second.wait_for_line("b leads, transitions 1")
                 assert await second.interrupt() == 0

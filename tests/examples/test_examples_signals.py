@@ -35,4 +35,4 @@ async def test_a_signal_ends_it_while_the_server_is_away(
         async with connection:
             started.process.send_signal(how)
             with trio.fail_after(patience):
-                assert await started.process.wait() == 0
+                assert await started.wait_until_over() == 0

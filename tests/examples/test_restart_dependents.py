@@ -758,7 +758,7 @@ async def test_a_kubeconfig_on_the_command_line_counts_more_than_the_files(
         async with running(*command) as program:
             await program.wait_for_line("default/web: restarts 0, rollouts 0")
             program.process.terminate()
-            assert await program.process.wait() == 0
+            assert await program.wait_until_over() == 0
     assert program.errors == []
 
 

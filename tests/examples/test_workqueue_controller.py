@@ -254,4 +254,4 @@ async def test_with_a_kubeconfig_it_works_on_that_cluster(nursery: trio.Nursery,
             server.delete(Pod, "web-1")
             await program.wait_for_line("Pod default/web-1 does not exist any more")
             program.process.terminate()
-            assert await program.process.wait() == 0
+            assert await program.wait_until_over() == 0

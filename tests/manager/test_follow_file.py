@@ -188,14 +188,29 @@ async def test_the_content_of_an_invalid_file_is_not_logged(
     assert repr(file) == f"<FollowedFile '{path}': {reason}>"
 
 
-async def test_a_file_rewritten_with_the_same_text_keeps_its_value(tmp_path: Path) -> None:
+async def test_a_file_rewritten_with_the_same_text_keeps_its_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "config"
     put(path, [1])
-    async with followed(path) as file:
-        first = file.value
-        put(path, [1])
-        await trio.testing.wait_all_tasks_blocked(0.3)  # long enough for the thread to notice the event
-        assert file.value is first
+    send, looks = trio.open_memory_channel[str](10)
+    read_text = trio.Path.read_text
+
+    async def recorded(self: trio.Path, **options: Any) -> str:
+        text = await read_text(self, **options)
+        send.send_nowait(text)
+        return text
+
+    monkeypatch.setattr(trio.Path, "read_text", recorded)
+    with send, looks:
+        async with followed(path) as file:
+            first = file.value
+            for _ in range(2):  # the first look, and the one when it is watched
+                assert await looks.receive() == "[1]"
+            put(path, [1])
+            assert await looks.receive() == "[1]"
+            await trio.testing.wait_all_tasks_blocked()
+            assert file.value is first
 
 
 async def test_a_temporarily_missing_file_keeps_its_value(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

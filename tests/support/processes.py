@@ -39,24 +39,41 @@ class Program:
     process: trio.Process
     lines: list[str] = attrs.field(factory=list)
     errors: list[str] = attrs.field(factory=list)
-    is_over: bool = False
+    _streams: int = 2
+    """How many of its streams have not ended."""
     _news: trio.Event = attrs.field(factory=trio.Event)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether both of its streams have been read to their ends."""
+        return not self._streams
+
+    async def wait_until_over(self) -> int:
+        """Wait until it has ended and all that it has written is there; returns the exit code."""
+        while not self.is_over:
+            await self._wait_for_news()
+        return await self.process.wait()
 
     async def wait_for(self, condition: Callable[[Sequence[str]], bool]) -> None:
         """Wait until the lines so far fulfil ``condition``."""
         while not condition(self.lines):
             assert not self.is_over, f"the program has ended: {self.lines[-3:]} {self.errors[-3:]}"
+            await self._wait_for_news()
+
+    async def _wait_for_news(self) -> None:
+        # More than one task may wait.
+        if self._news.is_set():
             self._news = trio.Event()
-            await self._news.wait()
+        await self._news.wait()
 
     async def wait_for_line(self, line: str) -> None:
         """Wait until the program has printed ``line``."""
         await self.wait_for(lambda lines: line in lines)
 
     async def interrupt(self) -> int:
-        """Press Ctrl-C and return the exit code."""
+        """Press Ctrl-C, wait until it has ended, and return the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return await self.process.wait()
+        return await self.wait_until_over()
 
     async def read(self, stream: trio.abc.ReceiveStream, into: list[str]) -> None:
         """Gather a stream's lines until it ends."""
@@ -65,7 +82,7 @@ class Program:
             *whole, rest = (rest + chunk).split(b"\n")
             into.extend(line.decode() for line in whole)
             self._news.set()
-        self.is_over = True
+        self._streams -= 1
         self._news.set()
 
 
@@ -97,9 +114,7 @@ async def result_of(*command: str, deadline: float = 30) -> tuple[int, list[str]
     """Run ``python command…`` to its end and return exit code, output lines and error lines."""
     with trio.fail_after(deadline):
         async with running(*command) as program:
-            code = await program.process.wait()
-            await trio.testing.wait_all_tasks_blocked(0.05)  # both streams have been read to their ends
-            return code, program.lines, program.errors
+            return await program.wait_until_over(), program.lines, program.errors
 
 
 # --- without a process of their own -----------------------------------------------------------------------------------
@@ -177,9 +192,7 @@ def result_of_process(
             async with running(program, *arguments) as started:
                 await started.wait_for(bool)
                 await trio.sleep(interrupt_after or 0.0)
-                code = await started.interrupt()
-                await trio.testing.wait_all_tasks_blocked(0.05)  # both streams have been read to their ends
-                return code, started.lines, started.errors
+                return await started.interrupt(), started.lines, started.errors
 
     return trio.run(partial(result_of, program, *arguments) if interrupt_after is None else interrupted)
 

@@ -256,7 +256,6 @@ async def command(*options: str, stop_patience: float | None = None) -> AsyncIte
         async with running(*start, "serve", "--bind", "127.0.0.1:0", *options) as program:
             await program.wait_for(lambda lines: bool(lines))
             yield program, program.lines[0]
-            await trio.testing.wait_all_tasks_blocked(0.01)  # what it printed has been read
 
 
 @pytest.mark.parametrize("patience", [30.0, pytest.param(1.5, marks=pytest.mark.long)])
@@ -266,8 +265,7 @@ async def test_a_signal_ends_the_command_at_once_with_watches_open(how: signal.S
     async with command(stop_patience=10_000) as (program, url), raw_watch(url), raw_watch(url):
         with trio.fail_after(patience):
             program.process.send_signal(how)
-            assert await program.process.wait() == 0
-        await trio.testing.wait_all_tasks_blocked(0.01)
+            assert await program.wait_until_over() == 0
         assert program.errors == []
         assert program.lines == [url]
 
@@ -279,7 +277,7 @@ async def test_a_client_that_has_stopped_reading_does_not_hold_up_the_end() -> N
                 body = {**config_map(f"cm-{number}"), "data": {"text": "x" * 1_000_000}}
                 assert (await http.post(CONFIG_MAPS, json=body)).status_code == 201
         program.process.send_signal(signal.SIGTERM)
-        assert await program.process.wait() == 0
+        assert await program.wait_until_over() == 0
         assert program.errors == []
 
 
