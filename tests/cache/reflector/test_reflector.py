@@ -333,7 +333,7 @@ async def test_a_full_sink_does_not_count_as_a_silent_server(
 
 
 async def test_a_permanent_error_is_raised_after_the_grace_period(autojump_clock: trio.testing.MockClock) -> None:
-    source = ScriptedListWatch([FORBIDDEN])
+    source = ScriptedListWatch([ForbiddenError("no", code=403, reason="Forbidden")])  # of its own: it gets a note
     with pytest.raises(ForbiddenError) as caught:
         await play(source, Sink(), 1_000)
     assert trio.current_time() == pytest.approx(30)
