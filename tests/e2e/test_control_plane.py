@@ -109,7 +109,7 @@ async def test_a_killed_api_server_comes_back_at_its_address_with_its_data(
         await control_plane.start_api_server()
         assert control_plane.url == url
         assert "survives-the-api-server" in await names(client)
-        with pytest.raises(RuntimeError, match="kube-apiserver is running already"):
+        with pytest.raises(RuntimeError, match="kube-apiserver is already running"):
             await control_plane.start_api_server()
 
 

@@ -1,4 +1,4 @@
-"""The guard of an external program kills it with this Python, and never anything else."""
+"""The watchdog of an external program kills it when this process dies, and never another process."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="no waitid() h
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A program that is ready at once and never ends by itself."""
+    """A program that is ready immediately and runs until it is killed."""
     (tmp_path / "logs").mkdir()
     return Program(["/bin/sleep", "1000"], 1, [], tmp_path, issue_certificates(tmp_path))
 
 
-async def test_a_guard_kills_when_nobody_is_left() -> None:
+async def test_a_watchdog_kills_the_process_when_its_pipe_is_closed() -> None:
     process = await trio.lowlevel.open_process(["/bin/sleep", "1000"], stdout=subprocess.DEVNULL)
-    guard = await start_watchdog(process.pid)
-    os.close(guard._pipe)  # as the kernel does
+    watchdog = await start_watchdog(process.pid)
+    os.close(watchdog._pipe)  # as the kernel does when this process dies
     with trio.fail_after(10):
         assert await process.wait() == -signal.SIGKILL
-        await guard._shell.wait()
+        await watchdog._shell.wait()
 
 
-async def test_a_program_that_dies_by_itself_and_is_asked_for_has_no_guard_any_more(program: Program) -> None:
+async def test_reading_the_pid_of_a_dead_program_closes_its_watchdog(program: Program) -> None:
     await program.start()
-    pid, guard = program.pid, program._guard
+    pid, watchdog = program.pid, program._watchdog
     assert pid is not None
-    assert guard is not None
+    assert watchdog is not None
     os.kill(pid, signal.SIGKILL)
-    await trio.to_thread.run_sync(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # dead, and still ours
-    assert program.pid is None  # from here on the pid may be anybody's
+    # Dead but not reaped: the pid cannot be reused yet.
+    await trio.to_thread.run_sync(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert program.pid is None  # from here on the pid may be reused
     with trio.fail_after(10):
-        assert await guard._shell.wait() == 0  # it was told to go, and has killed nothing
+        assert await watchdog._shell.wait() == 0  # it has ended without killing
     await program.kill()

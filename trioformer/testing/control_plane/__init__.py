@@ -1,9 +1,9 @@
-"""A real control plane for tests: etcd, kube-apiserver and what else a cluster needs, as processes.
+"""A real control plane for tests: etcd, kube-apiserver and optionally more, as child processes.
 
 - ``_control_plane.py``: :class:`ControlPlane`
-- ``_cluster.py``: nodes and the built-in controllers
-- ``_process.py``: one program, from its start to its end
-- ``_watchdog.py``: ends the programs when the test process has died
+- ``_cluster.py``: kube-controller-manager, and nodes by kwok
+- ``_process.py``: one program: start, readiness, stop
+- ``_watchdog.py``: kills a program when the test process dies
 - ``_certificates.py``: the certificates of a control plane
 """
 

@@ -1,6 +1,6 @@
-"""Throw-away certificates for a control plane: one authority, one server, one administrator.
+"""Temporary certificates for a control plane: one authority, one server, one administrator.
 
-Needs trustme, a development dependency, which is why ``trioformer.testing`` imports this room only on demand.
+Needs trustme, which trioformer does not depend on, so ``trioformer.testing`` imports this module on first access.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ __all__ = ["Certificates", "issue_certificates"]
 SERVER_NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 ADMINISTRATOR = "trioformer-admin"
 ADMINISTRATORS = "system:masters"
-"""The group that RBAC lets do everything; the API server reads it from the organization of a client certificate."""
+"""The group with all permissions in RBAC; the API server reads it from the organization of a client certificate."""
 
 
 @attrs.frozen
 class Certificates:
-    """Paths of the PEM files of one control plane; each control plane trusts only its own authority."""
+    """The paths of the PEM files of one control plane, which trusts only its own authority."""
 
     authority: Path
-    """The certificate that signed the others."""
+    """The authority's certificate."""
     server_certificate: Path
-    """For 127.0.0.1, localhost and the names that a Service gives the API server."""
+    """The certificate for 127.0.0.1, localhost and the service names of the API server."""
     server_key: Path
     """The server's private key."""
     client_certificate: Path
-    """An administrator: organization ``system:masters``."""
+    """The certificate of an administrator: organization ``system:masters``."""
     client_key: Path
     """The administrator's private key."""
     service_account_key: Path
     """The private key that signs service account tokens."""
 
     def client_context(self) -> ssl.SSLContext:
-        """Return TLS settings that trust only this authority and show the administrator's certificate."""
+        """Return a TLS context that trusts only this authority and sends the administrator's certificate."""
         context = ssl.create_default_context(cafile=self.authority)
         context.load_cert_chain(self.client_certificate, self.client_key)
         return context
 
     def kubeconfig(self, url: str) -> dict[str, object]:
-        """Return a kubeconfig for the administrator of the server at `url`, with all its data inside."""
+        """Return a kubeconfig for the administrator of the server at `url`, with the certificates embedded."""
         cluster = {"server": url, "certificate-authority-data": _encoded(self.authority)}
         user = {
             "client-certificate-data": _encoded(self.client_certificate),
@@ -61,13 +61,13 @@ class Certificates:
 
 
 def issue_certificates(directory: Path) -> Certificates:
-    """Make an authority and everything that it signs, and write all of it into `directory`.
+    """Create an authority and the certificates that it signs, and write them into `directory`.
 
     Args:
-        directory: An existing directory; its files of the same names are replaced.
+        directory: An existing directory; files with the same names are replaced.
 
     Returns:
-        The paths written.
+        The written paths.
     """
     authority = trustme.CA(organization_name="trioformer testing")
     server = authority.issue_cert(*SERVER_NAMES)

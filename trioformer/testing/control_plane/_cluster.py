@@ -1,7 +1,7 @@
-"""What makes a control plane a cluster: kube-controller-manager, and kwok in the place of nodes and kubelets.
+"""kube-controller-manager, and kwok, which simulates nodes and kubelets.
 
-Both are clients of kube-apiserver: they outlive its restarts, and nothing has to be done for them then.
-There is no scheduler: a pod runs when its ``spec.nodeName`` says where.
+Both are clients of kube-apiserver, and reconnect when it restarts.
+There is no scheduler: a pod runs when its ``spec.nodeName`` is set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POD_ADDRESSES = "10.128.0.0/16"
 
 
 def make_controller_manager(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Prepare kube-controller-manager for the server that the kubeconfig in `directory` names."""
+    """Return kube-controller-manager, to be started, for the server in the kubeconfig of `directory`."""
     (port,) = free_ports(1)
     values: dict[str, object] = {
         "kubeconfig": directory / "kubeconfig",
@@ -37,14 +37,14 @@ def make_controller_manager(assets: Path, directory: Path, certificates: Certifi
         "tls-private-key-file": certificates.server_key,
         "service-account-private-key-file": certificates.service_account_key,
         "leader-elect": "false",
-        # Its default lies outside, and would be made.
+        # The default is a system directory, which it would create.
         "flex-volume-plugin-dir": directory / "flexvolume",
     }
     return Program(flags(assets / "kube-controller-manager", values), port, ["/healthz"], directory, certificates)
 
 
 def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Prepare kwok for all nodes of the server that the kubeconfig in `directory` names."""
+    """Return kwok, to be started, for all nodes of the server in the kubeconfig of `directory`."""
     (port,) = free_ports(1)
     values: dict[str, object] = {
         "kubeconfig": directory / "kubeconfig",
@@ -60,7 +60,11 @@ def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Prog
 
 
 async def create_nodes(kubeconfig: Path, names: Collection[str]) -> None:
-    """Create nodes, those that exist excepted, and wait until kwok has made all of them ready."""
+    """Create the nodes that do not exist, and wait until kwok has made all of them ready.
+
+    Raises:
+        ControlPlaneError: They are not ready after :data:`START_DEADLINE` seconds.
+    """
     async with open_client(load_config(kubeconfig=kubeconfig)) as client:
         nodes = client.api(Node)
         with trio.move_on_after(START_DEADLINE) as deadline:

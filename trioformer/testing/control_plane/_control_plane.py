@@ -1,17 +1,20 @@
-"""A real control plane for tests: etcd, kube-apiserver and more as child processes on loopback.
+"""A real control plane for tests: etcd, kube-apiserver and optionally more as child processes on loopback.
 
 ::
 
     your test ─TLS, client certificate─▶ kube-apiserver ─TLS, client certificate─▶ etcd ─▶ directory/etcd
                                               ▲   ▲
-                  kube-controller-manager ────┘   └──── kwok, for nodes and kubelets              (both if asked for)
+                  kube-controller-manager ────┘   └──── kwok, for nodes and kubelets              (both optional)
 
-An external process gives nothing to wait on when it becomes ready, so this is the one room that polls.
-Two facts about the programs shape the start.
-etcd ends at once when one of its ports is taken, and kube-apiserver without etcd does not fail but hangs in every
-request: so etcd must be alive and answer ``/health`` before kube-apiserver is started.
-And a free port is only known to have been free a moment ago: a program that finds its port taken is started again on
-fresh ones, and because every control plane has an authority of its own, a stranger on the port is never taken for ours.
+An external process sends no event when it becomes ready, so this package polls.
+
+The order of the start follows from the programs' behaviour.
+etcd exits immediately when one of its ports is in use; kube-apiserver without etcd does not fail, but every request
+hangs.
+So etcd must respond to ``/health`` before kube-apiserver is started.
+
+A port that was free may be in use when the program binds it; the program is then started again on other ports.
+Every control plane has its own certificate authority, so another process on a port is never mistaken for the program.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ def _strings(given: Iterable[str]) -> tuple[str, ...]:
 @final
 @attrs.define(eq=False, kw_only=True)
 class ControlPlane:
-    """etcd and kube-apiserver, and more if asked for, started from binaries on entry and stopped on exit.
+    """etcd and kube-apiserver, and optionally more, started from binaries on entry and stopped on exit.
 
     ::
 
@@ -66,33 +69,34 @@ class ControlPlane:
                 await control_plane.kill_api_server()
                 await control_plane.start_api_server()
 
-    The programs are found as other Kubernetes test kits find them: in `assets`, else in the directory that the
-    environment variable ``KUBEBUILDER_ASSETS`` names, else in ``/usr/local/kubebuilder/bin``.
-    Authorization is RBAC, service account admission is off; no scheduler runs.
-    Objects are stored and nothing acts on them, unless kube-controller-manager and nodes are asked for::
+    As in other Kubernetes test tools, the programs are those in `assets`, else in the directory of the environment
+    variable ``KUBEBUILDER_ASSETS``, else in ``/usr/local/kubebuilder/bin``.
+    Authorization is RBAC, service account admission is disabled, and no scheduler runs.
+    Objects are only stored, unless kube-controller-manager and nodes are enabled::
 
         async with ControlPlane(controller_manager=True, nodes=["node-1"]) as control_plane:
-            ...  # a Deployment with nodeName: node-1 in its template gets pods that run, as kwok has it
+            ...  # a Deployment with nodeName: node-1 in its template gets pods, and kwok sets them to running
 
-    Real processes need the real clock: not under ``trio.testing.MockClock``, whose jumps would end every wait.
-    Nothing here is bound to one ``trio.run``, so a synchronous fixture may enter in one and leave in another.
+    Real processes need the real clock: ``trio.testing.MockClock`` would jump over every wait.
+    The object is not bound to one ``trio.run``: a synchronous fixture may enter it in one and exit it in another.
 
     Args:
-        assets: The directory that holds ``etcd`` and ``kube-apiserver``; also ``kube-controller-manager``, and ``kwok``
-            with its stages in ``kwok.yaml``, when these are asked for.
-        directory: Where data, certificates, logs and the kubeconfig go; made if need be, never removed, and an etcd
-            found there is continued. Default: a temporary directory, removed on exit, but kept after a
+        assets: The directory with ``etcd`` and ``kube-apiserver``; for `controller_manager` also with
+            ``kube-controller-manager``, for `nodes` with ``kwok`` and its stages in ``kwok.yaml``.
+        directory: The directory for data, certificates, logs and the kubeconfig; created when missing, never removed;
+            existing etcd data in it is used. Default: a temporary directory, removed on exit, but kept after a
             `ControlPlaneError` or when the environment variable ``TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
-        api_server_flags: More flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``; they win over ours.
-        controller_manager: Whether to start kube-controller-manager, which makes pods of Deployments, deletes what the
-            deleted owned, and so on.
-        nodes: The names of nodes, to be created and made ready by kwok, which then also says that the pods bound to
-            them run; nothing of a pod really does.
+        api_server_flags: More flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``; they override the
+            default ones.
+        controller_manager: Whether to start kube-controller-manager, which creates the pods of Deployments, deletes
+            the dependents of deleted objects, and so on.
+        nodes: The names of nodes, which kwok creates and makes ready; kwok also sets pods that are bound to them to
+            running, without running any container.
 
     Ownership:
         The object owns exactly the processes that it started, by their process ids, and no tasks.
-        Leaving stops them (SIGTERM, then SIGKILL after 5 seconds each), shielded from cancellation.
-        When this Python is itself killed, a shell beside each of them kills it; the directory stays.
+        On exit it stops them (SIGTERM, then SIGKILL after 5 seconds each), shielded from cancellation.
+        When this Python process is killed, a watchdog shell for each process kills it; the directory stays.
 
     Errors:
         `ControlPlaneError` when a program is missing, ends early, or is not ready after 60 seconds.
@@ -107,15 +111,15 @@ class ControlPlane:
     _nodes: tuple[str, ...] = attrs.field(default=(), converter=_strings, alias="nodes")
     _directory: Path | None = attrs.field(init=False, default=None)
     _programs: dict[str, Program] = attrs.field(init=False, factory=dict)
-    """By name, in the order of their start."""
+    """The programs by name, in the order of their start."""
 
     def __repr__(self) -> str:
-        where = self._directory or "nowhere yet"
+        where = self._directory or "no directory"
         return f"<ControlPlane of {self.assets} in {where}, running {self.process_ids or 'nothing'}>"
 
     @property
     def directory(self) -> Path:
-        """The directory of data, certificates, logs and kubeconfig."""
+        """The directory for data, certificates, logs and the kubeconfig."""
         if self._directory is None:
             raise RuntimeError("the control plane is not started: use it in an async with statement")
         return self._directory
@@ -127,7 +131,7 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig file for an administrator (client certificate, group ``system:masters``), its data inside."""
+        """A kubeconfig file for an administrator (group ``system:masters``), with the certificates embedded."""
         return self.directory / "kubeconfig"
 
     @property
@@ -137,44 +141,44 @@ class ControlPlane:
 
     @property
     def etcd_url(self) -> str:
-        """The address of etcd, which wants the same client certificate: ``client.crt``, ``client.key``."""
+        """The address of etcd, which requires the same client certificate: ``client.crt``, ``client.key``."""
         return self._program("etcd").url
 
     @property
     def process_ids(self) -> dict[str, int]:
-        """The process id of each program that runs now, by name."""
+        """The process ids of the running programs, by name."""
         return {name: program.pid for name, program in self._programs.items() if program.pid is not None}
 
     async def start_api_server(self) -> None:
-        """Start kube-apiserver again on the same port over the same data, and wait until it is ready.
+        """Start kube-apiserver again on the same port and data, and wait until it is ready.
 
-        Cancellation: leaves it not running.
+        Cancellation: it is then not running.
 
         Raises:
             ControlPlaneError: It did not become ready.
-            RuntimeError: It runs already.
+            RuntimeError: It is already running.
         """
         await self._program("kube-apiserver").start()
 
     async def stop_api_server(self) -> None:
-        """Send SIGTERM to kube-apiserver and wait until it has ended; nothing to do when it does not run.
+        """Send SIGTERM to kube-apiserver and wait until it has ended; does nothing when it is not running.
 
-        Open watches end cleanly, where `kill_api_server` tears them; what still runs after 5 seconds is killed.
+        Open watches end cleanly, while `kill_api_server` breaks them; after 5 seconds the process is killed.
 
-        Cancellation: the signal is sent all the same, and the process may end later.
+        Cancellation: the signal is sent nevertheless, and the process may end later.
         """
         await trio.lowlevel.checkpoint()
         await self._program("kube-apiserver").stop()
 
     async def kill_api_server(self) -> None:
-        """Send SIGKILL to kube-apiserver and wait until it has ended; nothing to do when it does not run."""
+        """Send SIGKILL to kube-apiserver and wait until it has ended; does nothing when it is not running."""
         await trio.lowlevel.checkpoint()
         await self._program("kube-apiserver").kill()
 
     async def start_etcd(self) -> None:
-        """Start etcd again on the same ports over the same data, and wait until it and the API server are ready.
+        """Start etcd again on the same ports and data, and wait until it and a running kube-apiserver are ready.
 
-        Cancellation, Raises: as of `start_api_server`; a kube-apiserver that runs is left running.
+        Cancellation, Raises: as for `start_api_server`; a running kube-apiserver stays running.
         """
         api_server = self._program("kube-apiserver")
         await self._program("etcd").start()
@@ -211,7 +215,7 @@ class ControlPlane:
         if self._nodes:
             wanted.append("kwok")
         if missing := [name for name in wanted if not os.access(self.assets / name, os.X_OK)]:
-            remedy = f"give assets= or set {ASSETS_VARIABLE} to the directory that holds them"
+            remedy = f"pass assets= or set {ASSETS_VARIABLE} to the directory that contains them"
             raise ControlPlaneError(f"no program {' or '.join(missing)} in {self.assets}: {remedy}")
 
     async def _start_programs(self, certificates: Certificates) -> None:
@@ -231,7 +235,7 @@ class ControlPlane:
 
     async def _close(self, exc: BaseException | None) -> None:
         with trio.CancelScope(shield=True):
-            # The last one first: an orderly end of kube-apiserver needs etcd.
+            # In reverse order: kube-apiserver needs etcd for a graceful shutdown.
             async with AsyncExitStack() as stack:
                 for program in self._programs.values():
                     stack.push_async_callback(program.stop)
@@ -241,7 +245,7 @@ class ControlPlane:
 
     def _program(self, name: str) -> Program:
         if name not in self._programs:
-            raise RuntimeError("the control plane is not started, or stopped: use it inside its async with statement")
+            raise RuntimeError("the control plane is not running: use it inside its async with statement")
         return self._programs[name]
 
     def _make_etcd(self, certificates: Certificates) -> Program:
@@ -284,10 +288,10 @@ class ControlPlane:
             "authorization-mode": "RBAC",
             "disable-admission-plugins": "ServiceAccount",
             "allow-privileged": "true",
-            # Without it a single open HTTP/1.1 watch holds up SIGTERM for more than 15 seconds; so it ends at once.
+            # Without it a single open HTTP/1.1 watch delays SIGTERM by more than 15 seconds.
             "shutdown-watch-termination-grace-period": "1s",
         }
-        # /readyz does not wait for the namespace "default", which is made a moment later.
+        # /readyz does not wait for the namespace "default", which is created a moment later.
         ready = ["/readyz", "/api/v1/namespaces/default"]
         command = flags(self.assets / "kube-apiserver", values, self._api_server_flags)
         return Program(command, port, ready, self.directory, certificates)

@@ -1,4 +1,4 @@
-"""One external program of a control plane: started, asked whether it is ready, stopped, killed."""
+"""One external program of a control plane: start, readiness, stop and kill."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ import trio
 
 from ...errors import TrioformerError
 from ._certificates import Certificates
-from ._watchdog import Guard, start_watchdog
+from ._watchdog import Watchdog, start_watchdog
 
 __all__ = ["ControlPlaneError", "Program", "flags", "free_ports", "start_on_free_ports"]
 
 PORTS = range(20_000, 32_768)
-"""Below the ephemeral ranges of Linux and macOS, so that no outgoing connection sits on one of these."""
+"""Ports below the ephemeral ranges of Linux and macOS, so that no outgoing connection uses one."""
 PORT_ATTEMPTS = 5
 POLL_PERIOD = 0.05
-"""Seconds between two questions whether a program is ready."""
+"""Seconds between two readiness checks."""
 POLL_DEADLINE = 5.0
-"""Seconds that one such question may take."""
+"""Seconds that one readiness check may take."""
 START_DEADLINE = 60.0
 """Seconds until a program must be ready; kube-apiserver takes about three."""
 STOP_DEADLINE = 5.0
 """Seconds between SIGTERM and SIGKILL; kube-apiserver takes one, but more than 15 when etcd is gone."""
 KILL_DEADLINE = 5.0
-"""Seconds that the kernel has for removing a killed process."""
+"""Seconds in which the kernel must remove a killed process."""
 LOG_LINES = 15
 
 
 class ControlPlaneError(TrioformerError):
     """A program of a control plane is missing, did not become ready, or did not stop.
 
-    The end of its log is attached as a note.
+    The last lines of its log are attached as a note.
 
     Attributes:
-        process: The program's name, such as ``kube-apiserver``, or None when no single program is at fault.
+        process: The program's name, such as ``kube-apiserver``; None when the error is not about a single program.
         exit_code: Its exit code, negative for a signal; None while it runs.
         log: Its log file, which is kept, or None.
     """
@@ -61,16 +61,16 @@ class ControlPlaneError(TrioformerError):
 @final
 @attrs.define(eq=False)
 class Program:
-    """One program: how it is started, where it logs, what it answers when it is ready."""
+    """One program: its command, log and readiness."""
 
     command: list[str]
     port: int
     ready_paths: list[str]
-    """The program is ready when each has answered 200."""
+    """The program is ready when each of these has responded with 200."""
     directory: Path
     _certificates: Certificates
     _process: trio.Process | None = attrs.field(init=False, default=None)
-    _guard: Guard | None = attrs.field(init=False, default=None)
+    _watchdog: Watchdog | None = attrs.field(init=False, default=None)
     _log_start: int = attrs.field(init=False, default=0)
 
     @property
@@ -87,17 +87,17 @@ class Program:
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
+        """The process id; None when the program is not running."""
         return self._process.pid if self._process is not None and self._poll() is None else None
 
     async def start(self) -> None:
-        """Start the program and wait until it is ready; a start that fails or is cancelled leaves no process."""
+        """Start the program and wait until it is ready; when this fails or is cancelled, no process is left."""
         if self.pid is not None:
-            raise RuntimeError(f"{self.name} is running already")
-        await self._dismiss_guard()
+            raise RuntimeError(f"{self.name} is already running")
+        await self._stop_watchdog()
         with self.log.open("ab") as log:
             self._log_start = log.tell()
-            # Without the caller's environment: ETCD_* variables and proxies would change what the programs do.
+            # Without the caller's environment: ETCD_* and proxy variables would change the programs' behaviour.
             self._process = await trio.lowlevel.open_process(
                 self.command,
                 stdin=subprocess.DEVNULL,
@@ -107,14 +107,14 @@ class Program:
                 env={"PATH": os.defpath},
             )
         try:
-            self._guard = await start_watchdog(self._process.pid)
+            self._watchdog = await start_watchdog(self._process.pid)
             await self.wait_ready()
         except BaseException:
             await self.kill()
             raise
 
     async def stop(self) -> None:
-        """Send SIGTERM, wait, and kill what is left after the deadline."""
+        """Send SIGTERM, wait, and send SIGKILL after the deadline."""
         if self._process is not None:
             self._process.terminate()
             with trio.move_on_after(STOP_DEADLINE):
@@ -122,61 +122,65 @@ class Program:
             await self.kill()
 
     async def kill(self) -> None:
-        """Send SIGKILL and wait; not cancellable, but bounded."""
+        """Send SIGKILL and wait; shielded from cancellation, but bounded."""
         if self._process is not None:
             self._process.kill()
             with trio.move_on_after(KILL_DEADLINE, shield=True):
                 await self._process.wait()
             if self.pid is not None:
-                raise self._error(f"process {self.pid} is still there after SIGKILL")
-            await self._dismiss_guard()
+                raise self._error(f"process {self.pid} is still running after SIGKILL")
+            await self._stop_watchdog()
 
-    async def _dismiss_guard(self) -> None:
-        guard, self._guard = self._guard, None
-        if guard is not None:
-            await guard.dismiss()
+    async def _stop_watchdog(self) -> None:
+        watchdog, self._watchdog = self._watchdog, None
+        if watchdog is not None:
+            await watchdog.aclose()
 
     def _poll(self) -> int | None:
-        """Ask for the exit code.
+        """Return the exit code, or None while the program runs.
 
-        Who has asked has freed the pid, if the process has ended; so the guard must not keep it any longer.
+        Polling a process that has ended frees its pid for reuse, so the watchdog is closed at the same time.
         """
         code = None if self._process is None else self._process.poll()
-        if code is not None and self._guard is not None:
-            self._guard.release()
+        if code is not None and self._watchdog is not None:
+            self._watchdog.close()
         return code
 
     def port_was_taken(self) -> bool:
-        """Whether the last start failed because another process has the port."""
+        """Return whether the last start failed because another process uses the port."""
         return self.pid is None and os.strerror(errno.EADDRINUSE).lower() in self._last_log().lower()
 
     async def wait_ready(self) -> None:
-        """Ask until the program is ready; raises when it ends before that, or takes too long."""
+        """Wait until the program is ready.
+
+        Raises:
+            ControlPlaneError: It ended, or was not ready after :data:`START_DEADLINE` seconds.
+        """
         process = self._process
         assert process is not None
         tls = self._certificates.client_context()
-        waiting_for = list(self.ready_paths)
+        not_ready = list(self.ready_paths)
         with trio.move_on_after(START_DEADLINE) as deadline:
-            while waiting_for and self._poll() is None:
-                if await self._answers_200(waiting_for[0], tls):
-                    del waiting_for[0]
+            while not_ready and self._poll() is None:
+                if await self._responds_200(not_ready[0], tls):
+                    del not_ready[0]
                 else:
                     await trio.sleep(POLL_PERIOD)
         if self._poll() is not None:
             raise self._error(f"ended with exit code {process.returncode} before it was ready")
         if deadline.cancelled_caught:
-            raise self._error(f"was not ready after {START_DEADLINE:g} seconds: {waiting_for[0]} did not answer 200")
+            raise self._error(f"was not ready after {START_DEADLINE:g} seconds: no response 200 to {not_ready[0]}")
 
-    async def _answers_200(self, path: str, tls: ssl.SSLContext) -> bool:
-        # Not httpx, whose trio backend leaves the socket open when it is cancelled in the TLS handshake.
+    async def _responds_200(self, path: str, tls: ssl.SSLContext) -> bool:
+        # Not httpx: its trio backend leaves the socket open when it is cancelled during the TLS handshake.
         with trio.move_on_after(POLL_DEADLINE), contextlib.suppress(OSError, trio.BrokenResourceError):
             tcp = await trio.open_tcp_stream("127.0.0.1", self.port)
             async with trio.SSLStream(tcp, tls, server_hostname="127.0.0.1", https_compatible=True) as stream:
                 await stream.send_all(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-                answer = bytearray()
-                while b"\r\n" not in answer and (more := await stream.receive_some()):
-                    answer += more
-                return answer.startswith(b"HTTP/1.1 200 ")
+                received = bytearray()
+                while b"\r\n" not in received and (more := await stream.receive_some()):
+                    received += more
+                return received.startswith(b"HTTP/1.1 200 ")
         return False
 
     def _error(self, what: str) -> ControlPlaneError:
@@ -184,7 +188,7 @@ class Program:
         exit_code = self._poll()
         message = f"{self.name} {what}, see {self.log}" + (f"; its last line: {lines[-1][:300]}" if lines else "")
         error = ControlPlaneError(message, process=self.name, exit_code=exit_code, log=self.log)
-        error.add_note("\n".join([f"the end of {self.log}:", *lines]))
+        error.add_note("\n".join([f"the last lines of {self.log}:", *lines]))
         return error
 
     def _last_log(self) -> str:
@@ -194,10 +198,10 @@ class Program:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nothing listened on a moment ago, all different."""
+    """Return distinct ports that no process was listening on when they were checked."""
     ports: list[int] = []
     with contextlib.ExitStack() as held:
-        # Not the global generator, whose seed test runners fix: parallel runs would all try the same ports.
+        # Not the global generator: test runners seed it, and parallel runs would all try the same ports.
         for port in random.SystemRandom().sample(PORTS, len(PORTS)):
             probe = held.enter_context(socket.socket())
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -210,10 +214,12 @@ def free_ports(count: int) -> list[int]:
 
 
 def flags(command: Path, values: dict[str, object], more: Iterable[str] = ()) -> list[str]:
+    """Return a command with its values as ``--name=value``."""
     return [str(command), *(f"--{name}={value}" for name, value in values.items()), *more]
 
 
 async def start_on_free_ports(make: Callable[[], Program]) -> Program:
+    """Make and start a program; again, on other ports, when another process has taken its port meanwhile."""
     attempts_left = PORT_ATTEMPTS
     while True:
         program = make()

@@ -1,4 +1,4 @@
-"""A shell beside a child process, which kills it should this Python be killed itself."""
+"""A shell that kills a child process when this Python process is killed."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from typing import final
 import attrs
 import trio
 
-__all__ = ["Guard", "start_watchdog"]
+__all__ = ["Watchdog", "start_watchdog"]
 
 SCRIPT = 'read -r line || kill -KILL "$1"'
-"""A line is the order to go; the end of the input without one is that nobody is left to give it."""
+"""A line on standard input ends the shell; end of file without a line means that this process has died."""
 
 
 @final
 @attrs.define(eq=False)
-class Guard:
-    """The shell, and the pipe that the kernel closes when this process ends, however it ends."""
+class Watchdog:
+    """The shell, and its pipe, which the kernel closes when this process ends in any way."""
 
     _shell: trio.Process
     _pipe: int
-    _is_released: bool = attrs.field(default=False, init=False)
+    _is_closed: bool = attrs.field(default=False, init=False)
 
-    def release(self) -> None:
-        """Order the shell to go; its process has ended, and the pid may be a stranger's soon."""
-        if not self._is_released:
-            self._is_released = True
-            with contextlib.suppress(BrokenPipeError):  # somebody has killed the shell
+    def close(self) -> None:
+        """End the shell without killing; necessary when the process has ended, since its pid may be reused."""
+        if not self._is_closed:
+            self._is_closed = True
+            with contextlib.suppress(BrokenPipeError):  # the shell was killed
                 os.write(self._pipe, b"\n")
             os.close(self._pipe)
 
-    async def dismiss(self) -> None:
-        """Let the shell go, and wait until it has gone."""
-        self.release()
+    async def aclose(self) -> None:
+        """End the shell without killing, and wait until it has ended."""
+        self.close()
         with trio.CancelScope(shield=True):
             await self._shell.wait()
 
 
-async def start_watchdog(pid: int) -> Guard:
-    """Start the guard of a process."""
+async def start_watchdog(pid: int) -> Watchdog:
+    """Start a watchdog for a process."""
     reading, writing = os.pipe()
     try:
-        # In a session of its own, so that Ctrl-C in a terminal does not reach it.
+        # In its own session, so that Ctrl-C in a terminal does not reach it.
         shell = await trio.lowlevel.open_process(
-            ["/bin/sh", "-c", SCRIPT, "guard", str(pid)],
+            ["/bin/sh", "-c", SCRIPT, "watchdog", str(pid)],
             stdin=reading,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -58,4 +58,4 @@ async def start_watchdog(pid: int) -> Guard:
         raise
     finally:
         os.close(reading)
-    return Guard(shell, writing)
+    return Watchdog(shell, writing)
