@@ -42,7 +42,7 @@ from trioformer.metrics import Metrics
 from trioformer.models import KubernetesObject
 from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import Namespace, Pod
-from trioformer.testing import APIServer, live
+from trioformer.testing import APIServer, simulate_cluster
 
 RUNNING = "example.com/running"
 
@@ -203,7 +203,7 @@ async def main(arguments: argparse.Namespace) -> None:
         if arguments.embedded:
             server = APIServer()
             await nursery.start(server.run)
-            await nursery.start(live, server)
+            await nursery.start(simulate_cluster, server)
             cluster = server.open_client()
         else:
             cluster = open_client(kubeconfig=arguments.kubeconfig, observer=metrics.request_observer())

@@ -29,7 +29,7 @@ from trioformer import (
 )
 from trioformer.client import Client
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, live
+from trioformer.testing import APIServer, simulate_cluster
 
 logger = logging.getLogger("pod_logger")
 
@@ -81,7 +81,7 @@ async def cluster(arguments: argparse.Namespace, nursery: trio.Nursery) -> Async
     if arguments.embedded:
         server = APIServer()
         await nursery.start(server.run)
-        await nursery.start(live, server)
+        await nursery.start(simulate_cluster, server)
         async with server.open_client() as client:
             yield client
     else:

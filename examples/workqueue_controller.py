@@ -29,7 +29,7 @@ from trioformer import (
 )
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, live
+from trioformer.testing import APIServer, simulate_cluster
 from trioformer.workqueue import RateLimitingQueue
 
 MAX_RETRIES = 5
@@ -143,7 +143,7 @@ async def main(arguments: argparse.Namespace) -> None:
         if arguments.embedded:
             server = APIServer()
             await nursery.start(server.run)
-            await nursery.start(live, server)
+            await nursery.start(simulate_cluster, server)
             opened = server.open_client()
         else:
             opened = open_client(kubeconfig=arguments.kubeconfig)

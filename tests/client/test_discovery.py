@@ -15,7 +15,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.raw_requests import PODS, WIDGET, pod, refused, running, watching
+from tests.support.raw_requests import PODS, WIDGET, failure_of, pod, running, watching
 from tests.support.scripted_http import InMemory, response
 from trioformer import Added, SharedInformerFactory, Updated
 from trioformer.client import Client, Undecodable, open_client
@@ -649,7 +649,7 @@ async def test_the_embedded_server_rejects_the_wrong_metadata_media_type() -> No
             (f"{PODS}?watch=1", AS_METADATA_LIST, "PartialObjectMetadataList, but the requested object is not a list"),
         ):
             response = await http.get(path, headers={"accept": f"{accept},application/json"})
-            code, reason, message = refused(response)
+            code, reason, message = failure_of(response)
             assert (code, reason) == (406, "NotAcceptable")
             assert message == f"you requested {text}"
         listed = (await http.get(PODS, headers={"accept": AS_METADATA_LIST})).json()

@@ -29,7 +29,7 @@ current-context: embedded
 contexts: [{{name: embedded, context: {{cluster: embedded}}}}]
 clusters: [{{name: embedded, cluster: {{server: "{url}"}}}}]
 """
-"""How programs find a server that is reached by plain HTTP; to be formatted with its ``url``."""
+"""A kubeconfig for a server over plain HTTP; to be formatted with its ``url``."""
 
 
 @attrs.define(eq=False)

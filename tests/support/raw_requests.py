@@ -1,4 +1,4 @@
-"""Plain HTTP to an embedded API server, for tests that want no client of ours in between."""
+"""Plain HTTP to an embedded API server, for tests that must not use trioformer's client."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ WIDGET = ResourceInfo(
 
 
 def pod(name: str = "web-1", *, labels: dict[str, str] | None = None, **spec: Any) -> JSON:
-    """A pod as a user would write it, in the namespace ``default``."""
+    """Return a pod in the namespace ``default``; ``spec`` is added to its spec."""
     metadata: JSON = {"name": name, "namespace": "default", **({"labels": labels} if labels else {})}
     containers = [{"name": "web", "image": "nginx:1.27"}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}
 
 
 def config_map(name: str = "cm", *, namespace: str = "default", **more: Any) -> JSON:
-    """A ConfigMap; ``more`` is metadata."""
+    """Return a ConfigMap; ``more`` is added to its metadata."""
     metadata = {"name": name, "namespace": namespace, **more}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
 
 
 def merge_patch(patch: Any) -> dict[str, Any]:
-    """What an httpx request for a merge patch has."""
+    """Return the arguments of an httpx request with a merge patch."""
     return {"content": json.dumps(patch), "headers": MERGE}
 
 
-def refused(response: httpx.Response) -> tuple[int, str, str]:
-    """Make sure that an answer is a Status; returns its code, reason and message."""
+def failure_of(response: httpx.Response) -> tuple[int, str, str]:
+    """Check that a response is a failure Status; returns its code, reason and message."""
     status = response.json()
     assert status["kind"] == "Status"
     assert status["status"] == "Failure"
@@ -55,14 +55,14 @@ def refused(response: httpx.Response) -> tuple[int, str, str]:
 
 @asynccontextmanager
 async def http_client(server: APIServer) -> AsyncIterator[httpx.AsyncClient]:
-    """An httpx client of a running embedded server."""
+    """Open an httpx client of a running embedded server."""
     async with httpx.AsyncClient(transport=server.http_transport(), base_url=URL, timeout=None) as client:
         yield client
 
 
 @asynccontextmanager
 async def running(server: APIServer) -> AsyncIterator[httpx.AsyncClient]:
-    """Run an embedded server beside the block, with an httpx client of it."""
+    """Run an embedded server while the block runs; yields an httpx client of it."""
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         async with http_client(server) as client:
@@ -72,12 +72,12 @@ async def running(server: APIServer) -> AsyncIterator[httpx.AsyncClient]:
 
 @attrs.define(eq=False)
 class WatchReader:
-    """The frames of one watch; every HTTP chunk has to be exactly one."""
+    """Reads the events of one watch; every HTTP chunk must be exactly one event."""
 
     response: httpx.Response
 
     async def event(self) -> tuple[str, JSON]:
-        """The next event's type and object."""
+        """Return the next event's type and object."""
         chunk = await self.chunk()
         assert chunk.count(b"\n") == 1
         assert chunk.endswith(b"\n")
@@ -86,16 +86,16 @@ class WatchReader:
         return event["type"], event["object"]
 
     async def events(self, count: int) -> list[tuple[str, str]]:
-        """The types and names of the next events."""
+        """Return the types and names of the next events."""
         return [(kind, obj["metadata"].get("name", "")) for kind, obj in [await self.event() for _ in range(count)]]
 
     async def chunk(self) -> bytes:
-        """The next chunk; raises StopAsyncIteration at the end."""
+        """Return the next chunk; raises StopAsyncIteration at the end."""
         assert isinstance(self.response.stream, httpx.AsyncByteStream)
         return await self.response.stream.__aiter__().__anext__()
 
     async def rest(self) -> list[tuple[str, JSON]]:
-        """Every event until the stream ends as it should."""
+        """Return all events until the response is completed."""
         events = []
         while True:
             try:
@@ -106,7 +106,7 @@ class WatchReader:
 
 @asynccontextmanager
 async def watching(server: APIServer, path: str, *, accept: str = "", **query: str | int) -> AsyncIterator[WatchReader]:
-    """Open a watch, without the async generators of an httpx client."""
+    """Open a watch without an httpx client, whose async generators would need to be closed."""
     params = {"watch": "1", **{name: str(value) for name, value in query.items()}}
     headers = {"accept": accept} if accept else {}
     request = httpx.Request("GET", URL + path, params=params, headers=headers)

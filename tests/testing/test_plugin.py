@@ -1,4 +1,4 @@
-"""The pytest plugin, in a pytest of its own, and as this suite would use it."""
+"""The pytest plugin, in a separate pytest process and in this one."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ async def run_pytest(directory: Path, test: str, *options: str) -> tuple[int, li
     return code, output + errors
 
 
-async def test_the_server_runs_while_the_test_does(api_server: APIServer, client: Client) -> None:
+async def test_the_server_runs_during_the_test(api_server: APIServer, client: Client) -> None:
     assert api_server.statistics().is_running
     api_server.create(Pod(metadata=ObjectMeta(name="a")))
     assert [pod.name for pod in await client.api(Pod).list()] == ["a"]
 
 
-async def test_the_fixtures_give_a_running_server_and_a_client(tmp_path: Path) -> None:
+async def test_the_fixtures_provide_a_running_server_and_a_client(tmp_path: Path) -> None:
     code, output = await run_pytest(tmp_path, TEST.format(marker=""), "-o", "trio_mode=true")
     assert code == 0, output
 
@@ -70,7 +70,7 @@ async def test_the_fixtures_work_for_marked_tests_too(tmp_path: Path) -> None:
     assert code == 0, output
 
 
-async def test_the_plugin_enters_no_room_before_a_fixture_is_used() -> None:
+async def test_the_plugin_imports_no_module_before_a_fixture_is_used() -> None:
     listing = "[name for name in sys.modules if name.startswith('trioformer.testing')]"
     program = f"import sys, trioformer.testing._plugin; print({listing})"
     code, output, errors = await result_of("-c", program)
@@ -78,10 +78,10 @@ async def test_the_plugin_enters_no_room_before_a_fixture_is_used() -> None:
     assert output == ["['trioformer.testing', 'trioformer.testing._plugin']"]
 
 
-def test_the_front_door_has_what_it_says_and_nothing_else() -> None:
+def test_the_package_provides_exactly_the_names_that_it_lists() -> None:
     assert {name: getattr(trioformer.testing, name).__name__ for name in trioformer.testing.__all__} == {
         name: name for name in trioformer.testing.__all__
     }
     assert set(trioformer.testing.__all__) <= set(dir(trioformer.testing))
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
-        trioformer.testing.nope  # noqa: B018  # the reading is the test
+        trioformer.testing.nope  # noqa: B018  # reading it raises

@@ -282,8 +282,8 @@ async def test_a_client_that_has_stopped_reading_does_not_hold_up_the_end() -> N
 
 
 @pytest.mark.parametrize("patience", [30.0, pytest.param(3.0, marks=pytest.mark.long)])
-async def test_the_living_cluster_shows_every_kind_of_event(patience: float) -> None:
-    """How soon is tested in virtual time, in ``test_testing_living.py``, and here with ``--long``."""
+async def test_the_simulated_cluster_shows_every_kind_of_event(patience: float) -> None:
+    """How soon is tested in virtual time, in ``tests/testing/test_simulation.py``, and here with ``--long``."""
     async with command("--living") as (_, url), raw_watch(url) as stream:
         received = b""
         with trio.fail_after(patience):

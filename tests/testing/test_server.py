@@ -1,4 +1,4 @@
-"""The embedded API server as a test sees it: its own hand, its transport, faults, figures, and how it ends."""
+"""The embedded API server: direct API, in-memory transport, faults, statistics."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Widget(KubernetesObject):
     size: int = 0
 
 
-# --- the test's own hand --------------------------------------------------------------------------------------------
+# --- the direct API -------------------------------------------------------------------------------------------------
 
 
-def test_classes_go_in_and_come_out() -> None:
+def test_the_direct_api_takes_and_returns_models() -> None:
     server = APIServer()
     made = server.create(Pod(metadata=ObjectMeta(name="a"), status=PodStatus(phase="Running")))
     assert type(made) is Pod
@@ -56,7 +56,7 @@ def test_classes_go_in_and_come_out() -> None:
     assert server.list(Pod) == []
 
 
-def test_dicts_go_in_and_come_out() -> None:
+def test_the_direct_api_takes_and_returns_dicts() -> None:
     server = APIServer()
     made = server.create(config_map())
     assert (made["kind"], made["apiVersion"]) == ("ConfigMap", "v1")
@@ -74,7 +74,7 @@ def test_a_given_object_is_not_changed() -> None:
     assert given == config_map()
 
 
-def test_kinds_without_namespaces_need_none() -> None:
+def test_cluster_scoped_kinds_need_no_namespace() -> None:
     server = APIServer()
     made = server.create(Namespace(metadata=ObjectMeta(name="shop")))
     assert made.namespace is None
@@ -89,7 +89,7 @@ def test_kinds_without_namespaces_need_none() -> None:
     ]
 
 
-def test_errors_are_those_of_a_client() -> None:
+def test_the_direct_api_raises_the_errors_of_a_client() -> None:
     server = APIServer()
     made = server.create(Pod(metadata=ObjectMeta(name="a")))
     with pytest.raises(AlreadyExistsError, match='create: pods "a" already exists'):
@@ -107,7 +107,7 @@ def test_errors_are_those_of_a_client() -> None:
         server.replace(attrs.evolve(made, status=PodStatus()))
 
 
-def test_custom_kinds_are_registered() -> None:
+def test_a_custom_kind_is_served_once_registered() -> None:
     server = APIServer()
     for call in (lambda: server.create(Widget(metadata=ObjectMeta(name="w"))), lambda: server.list(Widget)):
         with pytest.raises(NotFoundError, match=r"is not served; call register\(\)"):
@@ -119,7 +119,7 @@ def test_custom_kinds_are_registered() -> None:
     assert server.get("widgets.example.com", "w")["size"] == 3
 
 
-def test_what_is_no_kind_is_refused() -> None:
+def test_registering_a_class_that_is_not_a_kind_is_an_error() -> None:
     with pytest.raises(TypeError, match="is not a kind"):
         APIServer().register(KubernetesObject)
 
@@ -133,28 +133,28 @@ def test_the_versions_of_a_kind_share_their_objects() -> None:
     assert found["apiVersion"] == "autoscaling/v2"
 
 
-def test_the_server_says_what_it_is() -> None:
+def test_the_repr_shows_state_objects_and_revision() -> None:
     assert repr(APIServer()) == "<APIServer, not running, 4 objects at revision 5>"
 
 
 # --- the in-memory transport ----------------------------------------------------------------------------------------
 
 
-async def test_the_transport_wants_a_running_server() -> None:
+async def test_the_transport_needs_a_running_server() -> None:
     server = APIServer()
     async with http_client(server) as http:
         with pytest.raises(RuntimeError, match=r"not running: await nursery.start\(server.run\)"):
             await http.get("/version")
 
 
-async def test_a_server_runs_once_at_a_time(nursery: trio.Nursery) -> None:
+async def test_a_server_cannot_run_twice_at_once(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
-    with pytest.raises(RuntimeError, match="running already"):
+    with pytest.raises(RuntimeError, match="already running"):
         await server.run()
 
 
-async def test_a_server_runs_again_with_what_it_had() -> None:
+async def test_a_server_keeps_its_objects_when_it_runs_again() -> None:
     server = APIServer()
     for _ in range(2):
         async with running(server) as http:
@@ -163,7 +163,7 @@ async def test_a_server_runs_again_with_what_it_had() -> None:
     assert not server.statistics().is_running
 
 
-async def test_a_client_works_over_it(nursery: trio.Nursery) -> None:
+async def test_a_client_reads_writes_and_watches_over_the_transport(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     async with server.open_client() as client:
@@ -176,7 +176,7 @@ async def test_a_client_works_over_it(nursery: trio.Nursery) -> None:
     assert server.config.server == URL
 
 
-async def test_the_end_of_the_server_breaks_what_is_being_read() -> None:
+async def test_the_end_of_the_server_breaks_open_responses() -> None:
     server = APIServer()
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
@@ -185,11 +185,11 @@ async def test_the_end_of_the_server_breaks_what_is_being_read() -> None:
             nursery.cancel_scope.cancel()
             with trio.CancelScope(shield=True), pytest.raises(httpx.RemoteProtocolError):
                 await watch.event()
-    figures = server.statistics()
-    assert (figures.is_running, figures.open_watches) == (False, 0)
+    statistics = server.statistics()
+    assert (statistics.is_running, statistics.open_watches) == (False, 0)
 
 
-async def test_the_end_of_the_server_breaks_a_request_that_waits_for_its_answer() -> None:
+async def test_the_end_of_the_server_breaks_a_request_without_a_response() -> None:
     server = APIServer()
     server_scope = trio.CancelScope()
 
@@ -205,7 +205,7 @@ async def test_the_end_of_the_server_breaks_a_request_that_waits_for_its_answer(
                 await http.get(PODS)
 
 
-async def test_chunks_that_nobody_reads_are_bounded(nursery: trio.Nursery) -> None:
+async def test_unread_chunks_are_bounded(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     for number in range(200):
@@ -216,9 +216,7 @@ async def test_chunks_that_nobody_reads_are_bounded(nursery: trio.Nursery) -> No
         assert 16 <= len(await watch.rest()) <= 18
 
 
-async def test_a_read_timeout_is_kept_on_trios_clock(
-    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
-) -> None:
+async def test_the_read_timeout_uses_trios_clock(autojump_clock: trio.testing.MockClock, nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     async with http_client(server) as http:
@@ -232,7 +230,7 @@ async def test_a_read_timeout_is_kept_on_trios_clock(
 
 
 @pytest.mark.parametrize("deadline", [0.0, 1.0])
-async def test_cancelling_leaves_nothing_behind(
+async def test_cancelling_a_request_leaves_no_task_and_no_watch(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, deadline: float
 ) -> None:
     server = APIServer()
@@ -248,10 +246,10 @@ async def test_cancelling_leaves_nothing_behind(
     await trio.testing.wait_all_tasks_blocked()
     assert server.statistics().open_watches == 0
     assert len(nursery.child_tasks) == tasks
-    gc.collect()  # an async generator that was left would be a warning, and so an error
+    gc.collect()  # an async generator that was not closed would warn, which is an error
 
 
-async def test_a_client_that_leaves_before_its_head_comes_ends_the_request(nursery: trio.Nursery) -> None:
+async def test_a_client_that_is_cancelled_before_the_response_ends_the_request(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     request = httpx.Request("GET", f"{URL}{PODS}?watch=1")
@@ -264,9 +262,9 @@ async def test_a_client_that_leaves_before_its_head_comes_ends_the_request(nurse
     assert server.statistics().open_watches == 0
 
 
-async def test_a_request_that_the_ending_server_no_longer_takes_is_broken_off(nursery: trio.Nursery) -> None:
-    inbox, exchanges = trio.open_memory_channel[Exchange](0)
-    transport = InMemoryTransport(lambda: inbox)
+async def test_a_request_that_the_ending_server_does_not_receive_fails(nursery: trio.Nursery) -> None:
+    sender, exchanges = trio.open_memory_channel[Exchange](0)
+    transport = InMemoryTransport(lambda: sender)
 
     async def end() -> None:
         await trio.testing.wait_all_tasks_blocked()
@@ -277,22 +275,22 @@ async def test_a_request_that_the_ending_server_no_longer_takes_is_broken_off(nu
         await transport.handle_async_request(httpx.Request("GET", URL))
 
 
-async def test_an_answer_that_does_not_come_in_time_is_a_timeout(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_response_that_is_too_late_is_a_timeout(autojump_clock: trio.testing.MockClock) -> None:
     server = APIServer()
 
-    inbox, exchanges = trio.open_memory_channel[Exchange](1)
-    transport = InMemoryTransport(lambda: inbox)
+    sender, exchanges = trio.open_memory_channel[Exchange](1)
+    transport = InMemoryTransport(lambda: sender)
     request = httpx.Request("GET", URL, extensions={"timeout": {"read": 3}})
-    with pytest.raises(httpx.ReadTimeout, match="did not answer for 3 s"):
+    with pytest.raises(httpx.ReadTimeout, match="did not respond for 3 s"):
         await transport.handle_async_request(request)
     exchange = await exchanges.receive()
-    assert exchange.is_gone.is_set()
-    # Whoever serves it now speaks to nobody, and is told so.
+    assert exchange.disconnected.is_set()
+    # Serving it later sends to a closed channel, which is not an error.
     await exchange.serve(server.asgi_app)
     assert exchange.head is not None
 
 
-async def test_a_connection_that_is_refused_says_so(nursery: trio.Nursery) -> None:
+async def test_an_unreachable_server_refuses_connections(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     async with server.open_client() as client:
@@ -308,14 +306,14 @@ async def test_a_connection_that_is_refused_says_so(nursery: trio.Nursery) -> No
         assert len(await pods.list()) == 0
 
 
-async def test_another_protocol_is_an_error() -> None:
+async def test_an_unsupported_asgi_scope_is_an_error() -> None:
     async def nothing(*_: Any) -> Any: ...
 
-    with pytest.raises(RuntimeError, match="does not speak websocket"):
+    with pytest.raises(RuntimeError, match="does not support websocket"):
         await APIServer().asgi_app({"type": "websocket"}, nothing, nothing)
 
 
-async def test_a_watch_minds_nothing_but_the_clients_leave() -> None:
+async def test_a_watch_ignores_all_messages_but_the_disconnect() -> None:
     sent: list[Any] = []
     messages = [
         {"type": "http.request", "body": b""},
@@ -335,7 +333,7 @@ async def test_a_watch_minds_nothing_but_the_clients_leave() -> None:
     assert sent == ["http.response.start"]
 
 
-async def test_a_client_that_leaves_within_its_body_is_not_answered() -> None:
+async def test_a_client_that_disconnects_within_its_body_gets_no_response() -> None:
     sent: list[Any] = []
     messages = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
 
@@ -353,7 +351,7 @@ async def test_a_client_that_leaves_within_its_body_is_not_answered() -> None:
 # --- faults ---------------------------------------------------------------------------------------------------------
 
 
-async def test_requests_fail_when_told_to() -> None:
+async def test_the_next_matching_requests_fail() -> None:
     server = APIServer()
     async with running(server) as http:
         server.fail_next(2, verb="list", resource="pods", status=503)
@@ -365,7 +363,7 @@ async def test_requests_fail_when_told_to() -> None:
         assert server.statistics().pending_faults == 0
 
 
-async def test_a_failure_can_ask_for_patience(nursery: trio.Nursery) -> None:
+async def test_a_failure_can_have_retry_after(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     server.fail_next(status=429, retry_after=7)
@@ -378,7 +376,7 @@ async def test_a_failure_can_ask_for_patience(nursery: trio.Nursery) -> None:
         assert (await http.get(PODS)).headers["retry-after"] == "7"
 
 
-async def test_a_failure_can_be_chosen_by_looking() -> None:
+async def test_a_function_can_choose_which_requests_fail() -> None:
     server = APIServer()
 
     def choose(request: RequestRecord) -> int | None:
@@ -390,16 +388,16 @@ async def test_a_failure_can_be_chosen_by_looking() -> None:
         assert (await http.get(f"{PODS}?continue=x")).json()["reason"] == "Expired"
 
 
-async def test_failures_are_told_apart_by_group() -> None:
+async def test_failures_can_be_limited_to_a_group() -> None:
     server = APIServer()
     async with running(server) as http:
         server.fail_next(resource="deployments.apps", status=599)
         assert (await http.get(PODS)).status_code == 200
-        answer = await http.get("/apis/apps/v1/deployments")
-        assert (answer.status_code, answer.json()["message"]) == (599, "HTTP 599")
+        response = await http.get("/apis/apps/v1/deployments")
+        assert (response.status_code, response.json()["message"]) == (599, "HTTP 599")
 
 
-async def test_a_watch_can_be_refused(nursery: trio.Nursery) -> None:
+async def test_a_watch_can_be_made_to_fail(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     server.fail_next(verb="watch", status=410)
@@ -410,22 +408,22 @@ async def test_a_watch_can_be_refused(nursery: trio.Nursery) -> None:
 
 
 @pytest.mark.parametrize(("n", "status"), [(0, 500), (1, 200), (1, 600)])
-def test_faults_that_make_no_sense_are_refused(n: int, status: int) -> None:
+def test_invalid_faults_are_rejected(n: int, status: int) -> None:
     with pytest.raises(ValueError, match="must be"):
         APIServer().fail_next(n, status=status)
 
 
-def test_watches_of_an_unknown_kind_cannot_be_ended() -> None:
+def test_ending_the_watches_of_an_unknown_kind_is_an_error() -> None:
     with pytest.raises(NotFoundError):
         APIServer().disconnect_watches(kind="widgets")
 
 
-def test_the_future_cannot_be_compacted() -> None:
+def test_a_future_revision_cannot_be_compacted() -> None:
     with pytest.raises(ValueError, match="cannot compact"):
         APIServer().compact(100)
 
 
-# --- figures --------------------------------------------------------------------------------------------------------
+# --- statistics -----------------------------------------------------------------------------------------------------
 
 
 async def test_requests_are_recorded(autojump_clock: trio.testing.MockClock) -> None:
@@ -466,7 +464,7 @@ async def test_requests_are_recorded(autojump_clock: trio.testing.MockClock) -> 
     assert server.statistics().requests_served == 5
 
 
-async def test_the_status_of_a_namespace_is_no_object_in_it() -> None:
+async def test_the_status_of_a_namespace_is_not_an_object_in_it() -> None:
     server = APIServer()
     async with running(server) as http:
         assert (await http.get("/api/v1/namespaces/default/status")).status_code == 200
@@ -479,15 +477,15 @@ async def test_the_status_of_a_namespace_is_no_object_in_it() -> None:
     )
 
 
-async def test_figures_tell_the_state(nursery: trio.Nursery) -> None:
+async def test_statistics_are_those_of_the_current_state(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)
     server.create(pod())
     async with watching(server, PODS):
         await trio.testing.wait_all_tasks_blocked()
         compacted = server.compact()
-        figures = server.statistics()
-    assert attrs.asdict(figures) == {
+        statistics = server.statistics()
+    assert attrs.asdict(statistics) == {
         "is_running": True,
         "open_watches": 1,
         "requests_served": 1,
@@ -499,8 +497,8 @@ async def test_figures_tell_the_state(nursery: trio.Nursery) -> None:
     assert compacted == 7
 
 
-async def test_a_server_in_the_place_of_another_refuses_to_resume_the_others_watches(nursery: trio.Nursery) -> None:
-    """Or an informer would never learn that everything it knows is gone."""
+async def test_watches_of_a_replaced_server_cannot_be_resumed(nursery: trio.Nursery) -> None:
+    """Otherwise an informer would keep the objects of the replaced server."""
     server = APIServer(first_revision=1_000_000)
     await nursery.start(server.run)
     assert int(server.create(Pod(metadata=ObjectMeta(name="a"))).resource_version) > 1_000_000

@@ -1,4 +1,4 @@
-"""The living cluster for demos."""
+"""The simulated cluster for demos."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import trio.testing
 
 from tests.support.raw_requests import watching
 from trioformer.models.core_v1 import Node, Pod
-from trioformer.testing import APIServer, live
+from trioformer.testing import APIServer, simulate_cluster
 
 PODS = "/api/v1/namespaces/default/pods"
 
 
-async def test_everything_that_can_happen_to_a_pod_happens_within_three_seconds(
+async def test_pods_are_added_modified_and_deleted_within_three_seconds(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
     server = APIServer()
     await nursery.start(server.run)
-    await nursery.start(live, server)
+    await nursery.start(simulate_cluster, server)
     assert len(server.list(Node)) == 3
     assert [pod.status.phase for pod in server.list(Pod)] == ["Running"] * 3
     async with watching(server, PODS, resourceVersion=server.statistics().revision) as watch:
@@ -29,7 +29,7 @@ async def test_everything_that_can_happen_to_a_pod_happens_within_three_seconds(
 
 async def test_the_number_of_pods_is_bounded(autojump_clock: trio.testing.MockClock, nursery: trio.Nursery) -> None:
     server = APIServer()
-    await nursery.start(live, server)
+    await nursery.start(simulate_cluster, server)
     most = 0
     for _ in range(200):
         await trio.sleep(0.5)
@@ -38,9 +38,9 @@ async def test_the_number_of_pods_is_bounded(autojump_clock: trio.testing.MockCl
     assert len(server.list(Pod)) >= 2
 
 
-async def test_others_may_delete_its_pods(autojump_clock: trio.testing.MockClock, nursery: trio.Nursery) -> None:
+async def test_clients_may_delete_its_pods(autojump_clock: trio.testing.MockClock, nursery: trio.Nursery) -> None:
     server = APIServer()
-    await nursery.start(live, server)
+    await nursery.start(simulate_cluster, server)
     for _ in range(20):
         await trio.sleep(0.5)
         for pod in server.list(Pod):
@@ -48,11 +48,11 @@ async def test_others_may_delete_its_pods(autojump_clock: trio.testing.MockClock
     assert server.statistics().revision > 20
 
 
-async def test_it_lives_on_in_the_same_server(autojump_clock: trio.testing.MockClock) -> None:
+async def test_it_can_run_again_on_the_same_server(autojump_clock: trio.testing.MockClock) -> None:
     server = APIServer()
     for _ in range(2):
         async with trio.open_nursery() as nursery:
-            await nursery.start(live, server)
+            await nursery.start(simulate_cluster, server)
             await trio.sleep(1)
             nursery.cancel_scope.cancel()
     assert len(server.list(Node)) == 3

@@ -1,29 +1,28 @@
-"""The API server, in your process; a product, not the library's own test helper.
+"""API servers for tests: an embedded one in the test's process, and a real control plane.
 
 ::
 
     async def test_my_controller(autojump_clock, api_server, client, nursery):     # fixtures of the pytest plugin
-        api_server.create(Pod(metadata=ObjectMeta(name="web-0")))                   # the test's own hand, at once
-        await nursery.start(factory.run)                                            # your code, over the client
+        api_server.create(Pod(metadata=ObjectMeta(name="web-0")))                   # takes effect immediately
+        await nursery.start(factory.run)                                            # your code, with the client
         api_server.compact()
         api_server.disconnect_watches()                                             # the next watch gets 410
         await trio.sleep(60)                                                        # virtual time, no sockets
 
-:class:`APIServer` is an ASGI application over a storage with etcd's manners, reached in memory;
-:func:`serve_http` puts it on a socket, as does ``python -m trioformer.testing serve``.
-:class:`ControlPlane` starts a real etcd and kube-apiserver, and if asked for what makes them a living cluster.
+:class:`APIServer` is an ASGI application over a storage with etcd's semantics, reached in memory;
+:func:`serve_http` serves it on a socket, as does ``python -m trioformer.testing serve``.
+:class:`ControlPlane` runs a real etcd and kube-apiserver, and optionally kube-controller-manager and nodes.
 
-The rooms:
-
-- ``_server.py``: :class:`APIServer`, what a test sees; ``_flavours.py``: classes or dicts in, the same out
-- ``_storage.py``: revisions, history, compaction
-- ``_registry.py``, ``_metadata.py``, ``_deletion.py``, ``_custom.py``: the life of objects
-- ``_app.py``: ASGI; ``_requests.py`` → ``_resources.py``, ``_subresources.py``, ``_discovery.py`` → ``_answers.py``
-- ``_listing.py``, ``_selection.py``, ``_watching.py``, ``_patching.py``: what the verbs do
-- ``_rendering.py``, ``_tables.py``, ``_status.py``: how it is said
-- ``_in_memory.py``, ``_serve.py``, ``__main__.py``: how it is reached; ``_faults.py``: how it fails when told to
-- ``_kinds.py``, ``_clock.py``, ``_statistics.py``, ``_living.py``, ``_plugin.py``
-- ``_control_plane.py``, ``_cluster.py``, ``_process.py``, ``_guard.py``, ``_certificates.py``: the real thing
+- ``_server.py``: :class:`APIServer` and its direct API
+- ``_convert.py``: objects and dicts as stored states, and back
+- ``_in_memory.py``: the httpx transport without sockets
+- ``_serve_http.py``: :func:`serve_http`
+- ``_simulation.py``: :func:`simulate_cluster`, a cluster with activity for demos
+- ``_plugin.py``: the fixtures of the pytest plugin
+- ``__main__.py``: the command ``python -m trioformer.testing serve``
+- ``_serving/``: the embedded server's HTTP side
+- ``_storage/``: its objects, revisions and rules
+- ``control_plane/``: :class:`ControlPlane`
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._serve_http import serve_http as serve_http
     from ._server import APIServer as APIServer
+    from ._server import APIServerStatistics as APIServerStatistics
     from ._serving._requests import RequestRecord as RequestRecord
-    from ._simulation import live as live
-    from ._statistics import APIServerStatistics as APIServerStatistics
+    from ._simulation import simulate_cluster as simulate_cluster
     from .control_plane import ControlPlane as ControlPlane
     from .control_plane import ControlPlaneError as ControlPlaneError
 
@@ -46,20 +45,20 @@ __all__ = [
     "ControlPlane",
     "ControlPlaneError",
     "RequestRecord",
-    "live",
     "serve_http",
+    "simulate_cluster",
 ]
 
-# Imported when first asked for: pytest imports this package with the plugin, in every project that has trioformer
-# installed; and ControlPlane needs cryptography, serve_http hypercorn, which only some have.
+# Imported on first access: pytest imports this package with the plugin in every environment that has trioformer
+# installed, and ControlPlane and serve_http need optional dependencies: trustme and hypercorn.
 _MODULES = {
     "APIServer": "_server",
-    "APIServerStatistics": "_statistics",
+    "APIServerStatistics": "_server",
     "ControlPlane": "control_plane",
     "ControlPlaneError": "control_plane",
     "RequestRecord": "_serving._requests",
     "serve_http": "_serve_http",
-    "live": "_simulation",
+    "simulate_cluster": "_simulation",
 }
 
 

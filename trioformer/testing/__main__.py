@@ -1,7 +1,7 @@
 """``python -m trioformer.testing serve``: an embedded API server for kubectl and demos.
 
 ``kubectl get``, ``create -f``, ``apply``, ``label``, ``patch``, ``scale``, ``delete`` and ``wait`` work.
-The generators, such as ``kubectl create namespace``, speak protobuf and do not: pipe their
+Generators such as ``kubectl create namespace`` send protobuf, which is not supported: pipe their
 ``--dry-run=client -o yaml`` into ``create -f -``.
 """
 
@@ -23,28 +23,28 @@ import trio
 import yaml
 
 from ._server import APIServer
-from ._simulation import live
+from ._simulation import simulate_cluster
 
 STOP_PATIENCE = 2.0
-"""Seconds that the end may take; only a client that has stopped reading makes it longer."""
+"""Seconds after a signal until the process exits even though a client that does not read delays the end."""
 
 
 class _UsageError(Exception):
-    """What keeps the server from starting, in one line."""
+    """The server cannot start; the message is one line."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     options = _parser().parse_args(arguments)
-    # hypercorn shields the sending of bytes, so a client that has stopped reading could hold up the end for ever.
+    # hypercorn shields the sending of bytes, so a client that does not read could delay the end indefinitely.
     watchdog = threading.Timer(STOP_PATIENCE, os._exit, (0,))
     watchdog.daemon = True
     try:
         trio.run(_serve, options, watchdog)
     except _UsageError as exc:
-        print(f"error: {exc}", file=sys.stderr)  # noqa: T201  # a command's answer
+        print(f"error: {exc}", file=sys.stderr)  # noqa: T201  # output of the command
         return 1
-    except KeyboardInterrupt:  # before our own handler was in place
+    except KeyboardInterrupt:  # before the signal handler is installed
         return 0
     finally:
         watchdog.cancel()
@@ -52,17 +52,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    summary = "Serve an embedded API server over plain HTTP, print its URL, and go on until Ctrl-C or SIGTERM."
+    summary = "Serve an embedded API server over plain HTTP until Ctrl-C or SIGTERM; prints its URL."
     parser = argparse.ArgumentParser(
         prog="python -m trioformer.testing", description="An API server for tests and demos."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="serve an empty cluster over plain HTTP", description=summary)
     serve.add_argument(
-        "--bind", default="127.0.0.1:8001", metavar="HOST:PORT", help="default 127.0.0.1:8001; port 0: any"
+        "--bind", default="127.0.0.1:8001", metavar="HOST:PORT", help="default: 127.0.0.1:8001; port 0: any free port"
     )
-    serve.add_argument("--write-kubeconfig", type=Path, metavar="PATH", help="write a kubeconfig for kubectl there")
-    serve.add_argument("--living", action="store_true", help="let pods come, change and go")
+    serve.add_argument(
+        "--write-kubeconfig", type=Path, metavar="PATH", help="write a kubeconfig for kubectl to this file"
+    )
+    serve.add_argument(
+        "--living", action="store_true", help="simulate a cluster whose pods are created, change and are deleted"
+    )
     serve.add_argument("--access-log", action="store_true", help="log finished requests to standard error")
     return parser
 
@@ -81,15 +85,15 @@ async def _serve(options: argparse.Namespace, watchdog: threading.Thread) -> Non
         except OSError as exc:
             raise _UsageError(f"cannot listen on {options.bind}: {exc.strerror}") from exc
         await _write_kubeconfig(options.write_kubeconfig, url_of(listener), listener)
-        # Milliseconds, so that a server which is started again on its port never goes back in revisions.
+        # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
         server = APIServer(first_revision=int(time.time() * 1_000))
         access_log = _access_log() if options.access_log else None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, nursery.cancel_scope, watchdog)
             url = await nursery.start(partial(serve_app, server.asgi_app, listener, access_log=access_log))
             if options.living:
-                await nursery.start(live, server)
-            print(url, flush=True)  # noqa: T201  # a command's answer
+                await nursery.start(simulate_cluster, server)
+            print(url, flush=True)  # noqa: T201  # output of the command
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope, watchdog: threading.Thread) -> None:

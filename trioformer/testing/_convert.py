@@ -1,4 +1,4 @@
-"""The test's own hand: classes or plain dicts in, the same out, and a client's errors."""
+"""Conversions for :class:`APIServer`'s direct API: between objects or dicts and stored states, and of errors."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import TypeAlias, TypeVar, overload
 from ..errors import StatusError
 from ..models import KubernetesObject, PartialObjectMetadata, ResourceInfo, resource_of
 from ..models._internal import decode, dumps, encode_for_server, make_object, metadata_only
-from ._serving._rendering import full
-from ._storage._kinds import Kinds, Served
-from ._storage._status import RefusedError, refusal
+from ._serving._rendering import object_json
+from ._storage._kinds import Kinds, ServedKind
+from ._storage._status import APIStatusError, status_error
 from ._storage._storage import JSONObject, Stored
 
 K = TypeVar("K", bound=KubernetesObject)
 Kind: TypeAlias = type[KubernetesObject] | ResourceInfo | str
-"""A kind: its class, where it lives, or its plural (``pods``, ``deployments.apps``)."""
+"""A kind: its class, its :class:`ResourceInfo`, or its plural (``pods``, ``deployments.apps``)."""
 
-_UNKNOWN = "is not served; call register() or create its CustomResourceDefinition first"
+_NOT_SERVED = "is not served; call register() or create its CustomResourceDefinition first"
 
 
-def find(kinds: Kinds, kind: Kind) -> Served:
-    """Return a kind as it is served.
+def find_kind(kinds: Kinds, kind: Kind) -> ServedKind:
+    """Return the served kind.
 
     Raises:
-        RefusedError: 404: it is not.
-        TypeError: The class is no kind.
+        APIStatusError: 404 when the kind is not served.
+        TypeError: The class is not a kind.
     """
     if isinstance(kind, str):
         served, name = kinds.find_resource(kind), kind
@@ -34,51 +34,53 @@ def find(kinds: Kinds, kind: Kind) -> Served:
         info = kind if isinstance(kind, ResourceInfo) else resource_of(kind)
         served, name = kinds.find(info.group, info.version, info.plural), str(info)
     if served is None:
-        raise refusal(404, message=f"{name} {_UNKNOWN}")
+        raise status_error(404, message=f"{name} {_NOT_SERVED}")
     return served
 
 
-def read(kinds: Kinds, obj: KubernetesObject | Mapping[str, object]) -> tuple[Served, JSONObject]:
-    """Copy an object of either flavour, and find its kind.
+def read_object(kinds: Kinds, obj: KubernetesObject | Mapping[str, object]) -> tuple[ServedKind, JSONObject]:
+    """Copy an object or a dict as decoded JSON; returns it with its kind.
 
     Raises:
-        RefusedError: 404: the kind is not served.
+        APIStatusError: 404 when the kind is not served.
     """
     given: JSONObject = decode(encode_for_server(obj) if isinstance(obj, KubernetesObject) else dumps(obj))
     api_version, kind = str(given.get("apiVersion")), str(given.get("kind"))
     served = kinds.find_kind(api_version, kind)
     if served is None:
-        raise refusal(404, message=f"{api_version} {kind} {_UNKNOWN}")
+        raise status_error(404, message=f"{api_version} {kind} {_NOT_SERVED}")
     return served, given
 
 
-def place_of(served: Served, given: JSONObject) -> tuple[str, str]:
-    """Return the namespace and name that an object asks for; ``default`` when it names no namespace."""
+def namespace_and_name(served: ServedKind, given: JSONObject) -> tuple[str, str]:
+    """Return an object's namespace and name; the namespace is ``default`` when it is missing."""
     metadata = given.get("metadata") or {}
     namespace = str(metadata.get("namespace") or "default") if served.info.namespaced else ""
     return namespace, str(metadata.get("name") or "")
 
 
 @overload
-def like(flavour: K | type[K], served: Served, stored: Stored) -> K: ...
+def convert_like(example: K | type[K], served: ServedKind, stored: Stored) -> K: ...
 @overload
-def like(flavour: ResourceInfo | str | Mapping[str, object], served: Served, stored: Stored) -> dict[str, object]: ...
+def convert_like(
+    example: ResourceInfo | str | Mapping[str, object], served: ServedKind, stored: Stored
+) -> dict[str, object]: ...
 
 
-def like(flavour: object, served: Served, stored: Stored) -> KubernetesObject | dict[str, object]:
-    """Return a state in the flavour of what was given: an object of the class, or a dict."""
-    raw = full(served, stored)
-    kind = flavour if isinstance(flavour, type) else type(flavour)
-    if issubclass(kind, KubernetesObject):
-        return make_object(kind, metadata_only(raw) if issubclass(kind, PartialObjectMetadata) else raw)
+def convert_like(example: object, served: ServedKind, stored: Stored) -> KubernetesObject | dict[str, object]:
+    """Convert a state to the class of ``example`` when that is a model or its class, otherwise to a dict."""
+    raw = object_json(served, stored)
+    cls = example if isinstance(example, type) else type(example)
+    if issubclass(cls, KubernetesObject):
+        return make_object(cls, metadata_only(raw) if issubclass(cls, PartialObjectMetadata) else raw)
     obj: dict[str, object] = decode(raw)
     return obj
 
 
 @contextmanager
 def as_status_errors(where: str) -> Iterator[None]:
-    """Raise what is refused inside the block as a client would."""
+    """Raise the errors of the block as a client raises them."""
     try:
         yield
-    except RefusedError as refused:
-        raise StatusError.from_status(refused.status, where=where) from refused
+    except APIStatusError as error:
+        raise StatusError.from_status(error.status, where=where) from error

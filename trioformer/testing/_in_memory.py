@@ -1,4 +1,4 @@
-"""An httpx transport that reaches the embedded server without sockets, and streams.
+"""An httpx transport that reaches the embedded server without sockets, and streams responses.
 
 ::
 
@@ -8,11 +8,12 @@
       ResponseStream     ◀── chunks (channel of 16) ── http.response.body
       aclose()           ─────────── event ──────────▶ http.disconnect
 
-The client's side owns nothing: a response that is closed or cancelled is a disconnect to the application, whose task
-ends in the server's nursery.
-Chunks wait in a bounded channel, so a client that does not read holds the application up, as a socket would.
+The client's side owns no task.
+When a response is closed or its request is cancelled, the application receives ``http.disconnect``, and its task in the
+server's nursery ends.
+Chunks wait in a bounded channel, so a client that does not read blocks the application, as a socket would.
 
-The stream is a class and not an async generator, because a generator that is left in the middle waits for the garbage
+The stream is a class and not an async generator, since a generator that is not exhausted is closed only by the garbage
 collector.
 """
 
@@ -30,25 +31,25 @@ import trio
 
 from ._serving._app import Application, Message
 
-BUFFER = 16
-"""How many chunks of a response may wait for the client."""
+MAX_BUFFERED_CHUNKS = 16
+"""The number of chunks of a response that may wait for the client."""
 
 
 @final
 @attrs.define(eq=False)
 class Exchange:
-    """One request and its response, between two tasks."""
+    """One request and its response, shared by the client's task and the application's."""
 
     scope: Message
     body: bytes
     chunks: trio.MemorySendChannel[bytes]
     head: tuple[int, list[tuple[bytes, bytes]]] | None = None
-    has_head: trio.Event = attrs.field(factory=trio.Event)
-    """Set when there is a head, or there will be none."""
-    is_gone: trio.Event = attrs.field(factory=trio.Event)
-    """Set when the client has left."""
+    response_started: trio.Event = attrs.field(factory=trio.Event)
+    """Set when ``head`` is set, or the application has ended without a response."""
+    disconnected: trio.Event = attrs.field(factory=trio.Event)
+    """Set when the client has disconnected."""
     is_complete: bool = False
-    """Whether the application sent the end of the body."""
+    """Whether the application has sent the end of the body."""
     _body_sent: bool = False
 
     async def serve(self, app: Application) -> None:
@@ -56,28 +57,28 @@ class Exchange:
         try:
             await app(self.scope, self._receive, self._send)
         finally:
-            # In this order, and without a checkpoint: a reader that sees the end must find is_complete decided.
+            # is_complete is final before the channel is closed: a reader that sees its end can rely on it.
             self.chunks.close()
-            self.has_head.set()
+            self.response_started.set()
 
     async def _receive(self) -> Message:
         if not self._body_sent:
             self._body_sent = True
             await trio.lowlevel.checkpoint()
             return {"type": "http.request", "body": self.body, "more_body": False}
-        await self.is_gone.wait()
+        await self.disconnected.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.head = (message["status"], list(message["headers"]))
-            self.has_head.set()
+            self.response_started.set()
             await trio.lowlevel.checkpoint()
         elif message["body"]:
             try:
                 await self.chunks.send(message["body"])
             except trio.BrokenResourceError:
-                # The client has left; http.disconnect says so.
+                # The client has disconnected; the application learns it from http.disconnect.
                 await trio.lowlevel.checkpoint()
         if not message.get("more_body", True):
             self.is_complete = True
@@ -85,18 +86,18 @@ class Exchange:
 
 @final
 class ResponseStream(httpx.AsyncByteStream):
-    """The body of a response, as it comes."""
+    """The body of a response, streamed."""
 
-    def __init__(self, exchange: Exchange, chunks: trio.MemoryReceiveChannel[bytes], read_after: float) -> None:
+    def __init__(self, exchange: Exchange, chunks: trio.MemoryReceiveChannel[bytes], read_timeout: float) -> None:
         self._exchange = exchange
         self._chunks = chunks
-        self._read_after = read_after
+        self._read_timeout = read_timeout
 
     def __aiter__(self) -> ResponseStream:
         return self
 
     async def __anext__(self) -> bytes:
-        with trio.move_on_after(self._read_after):
+        with trio.move_on_after(self._read_timeout):
             try:
                 return await self._chunks.receive()
             except trio.EndOfChannel:
@@ -105,40 +106,40 @@ class ResponseStream(httpx.AsyncByteStream):
                 raise httpx.RemoteProtocolError(
                     "peer closed connection without sending complete message body"
                 ) from None
-        raise httpx.ReadTimeout(f"the embedded API server sent nothing for {self._read_after:g} s")
+        raise httpx.ReadTimeout(f"the embedded API server sent nothing for {self._read_timeout:g} s")
 
     async def aclose(self) -> None:
-        """Leave: the application is told, and its task ends soon."""
-        self._exchange.is_gone.set()
+        """Disconnect: the application receives ``http.disconnect``, and its task ends."""
+        self._exchange.disconnected.set()
         self._chunks.close()
 
 
 @final
 class InMemoryTransport(httpx.AsyncBaseTransport):
-    """Hands requests to the task that runs the server."""
+    """Sends requests to the task that runs the server."""
 
-    def __init__(self, inbox: Callable[[], trio.abc.SendChannel[Exchange]]) -> None:
-        self._inbox = inbox
+    def __init__(self, get_exchanges: Callable[[], trio.abc.SendChannel[Exchange]]) -> None:
+        self._get_exchanges = get_exchanges
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; returns when the response's head is there.
+        """Send a request; returns when the response's head has been received.
 
         Raises:
             RuntimeError: The server is not running.
             httpx.TransportError: The server ended or refuses connections, or httpx's read timeout passed.
         """
         body = await request.aread()
-        inbox = self._inbox()
-        send, receive = trio.open_memory_channel[bytes](BUFFER)
+        exchanges = self._get_exchanges()
+        send, receive = trio.open_memory_channel[bytes](MAX_BUFFERED_CHUNKS)
         exchange = Exchange(_scope(request), body, send)
-        read_after = _read_timeout(request)
-        stream = ResponseStream(exchange, receive, read_after)
+        read_timeout = _read_timeout_of(request)
+        stream = ResponseStream(exchange, receive, read_timeout)
         try:
-            await inbox.send(exchange)
-            with trio.move_on_after(read_after):
-                await exchange.has_head.wait()
-        except trio.BrokenResourceError:  # run() ended while this waited to be taken
-            exchange.has_head.set()
+            await exchanges.send(exchange)
+            with trio.move_on_after(read_timeout):
+                await exchange.response_started.wait()
+        except trio.BrokenResourceError:  # run() ended before it received the exchange
+            exchange.response_started.set()
         except BaseException:
             await stream.aclose()
             raise
@@ -146,21 +147,21 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
             code, headers = exchange.head
             return httpx.Response(code, headers=headers, stream=stream, request=request)
         await stream.aclose()
-        if exchange.has_head.is_set():
+        if exchange.response_started.is_set():
             raise httpx.RemoteProtocolError("server disconnected without sending a response")
-        raise httpx.ReadTimeout(f"the embedded API server did not answer for {read_after:g} s")
+        raise httpx.ReadTimeout(f"the embedded API server did not respond for {read_timeout:g} s")
 
 
 def connection_refused() -> httpx.ConnectError:
-    """Build the error of a server that does not listen, with the cause that a socket would give it."""
+    """Build the error for a server that does not listen, with the same cause as on a socket."""
     error = httpx.ConnectError("the embedded API server refuses connections")
     error.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
     return error
 
 
-def _read_timeout(request: httpx.Request) -> float:
-    wanted = request.extensions.get("timeout", {}).get("read")
-    return math.inf if wanted is None else float(wanted)
+def _read_timeout_of(request: httpx.Request) -> float:
+    timeout = request.extensions.get("timeout", {}).get("read")
+    return math.inf if timeout is None else float(timeout)
 
 
 def _scope(request: httpx.Request) -> Message:

@@ -1,7 +1,7 @@
-"""Fixtures for pytest-trio: an embedded API server and a client of it, running while the test does.
+"""Fixtures for pytest-trio: an embedded API server that runs for the duration of a test, and its client.
 
-pytest finds this plugin by its entry point, in every project that has trioformer installed, so it imports nothing of
-trioformer until a fixture is used.
+pytest loads this plugin through its entry point in every environment that has trioformer installed, so it imports
+nothing of trioformer until a fixture is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def api_server(nursery: trio.Nursery) -> APIServer:
-    """An empty :class:`~trioformer.testing.APIServer`, running until the test is over; its error is the test's."""
+    """An empty :class:`~trioformer.testing.APIServer` that runs until the test ends; its errors fail the test."""
     from ._server import APIServer  # noqa: PLC0415  # only when the fixture is used
 
     server = APIServer()
@@ -30,6 +30,6 @@ async def api_server(nursery: trio.Nursery) -> APIServer:
 
 @pytest.fixture
 async def client(api_server: APIServer) -> AsyncIterator[Client]:
-    """A client of ``api_server``, closed when the test is over."""
+    """A client of ``api_server``, closed when the test ends."""
     async with api_server.open_client() as opened:
         yield opened

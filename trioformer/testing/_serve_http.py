@@ -1,6 +1,6 @@
-"""The embedded API server on a real socket, by hypercorn's trio worker, for kubectl and other processes.
+"""The embedded API server on a socket, served by hypercorn, for kubectl and other processes.
 
-Importing this room needs hypercorn, the extra ``trioformer[server]``.
+Importing this module needs hypercorn, the extra ``trioformer[server]``.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ async def serve_http(
 ) -> None:
     """Serve an embedded API server over plain HTTP/1.1 until cancelled.
 
-    It needs no :meth:`APIServer.run`, and goes well with one: both serve the same objects.
+    It does not need :meth:`APIServer.run`, and can run beside it: both serve the same objects.
 
     Args:
-        server: What is served.
-        bind: ``host:port`` to listen on; port 0 is any free one.
-        access_log: Where each finished request is logged; watches are when they end.
-        task_status: Is given the URL once connections are accepted.
+        server: The server.
+        bind: The ``host:port`` to listen on; port 0 is any free port.
+        access_log: The logger for finished requests; a watch is logged when it ends.
+        task_status: Reports the URL once connections are accepted.
 
     Raises:
         ValueError: ``bind`` is not ``host:port``.
-        OSError: The address cannot be listened on.
+        OSError: Cannot listen on the address.
 
     Cancellation:
-        Ends requests and watches at once and closes the socket.
-        Only a client that has stopped reading while more was sent than the kernel buffers can hold this up, until its
-        connection breaks.
+        Ends requests and watches immediately and closes the socket.
+        Only a client that stops reading, so that the kernel's buffers fill up, delays this until its connection breaks.
 
     Ownership:
-        Every connection's tasks belong to a nursery in here, so other errors leave it in an ``ExceptionGroup``.
+        The tasks of all connections belong to a nursery of this function, so other errors leave it in an
+        ``ExceptionGroup``.
     """
     listener = await open_listener(bind)
     await serve_app(server.asgi_app, listener, access_log=access_log, task_status=task_status)

@@ -1,4 +1,4 @@
-"""The embedded API server, put together."""
+"""The embedded API server."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from ..client import Client, open_client
 from ..kubeconfig import ClusterConfig
 from ..models import KubernetesObject, ResourceInfo, resource_of
 from ..models._internal import decode, dumps
-from ._convert import K, Kind, as_status_errors, find, like, place_of, read
+from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
 from ._in_memory import Exchange, InMemoryTransport, connection_refused
 from ._serving._app import Application
 from ._serving._faults import Faults, StatusChooser
 from ._serving._requests import RequestRecord
 from ._serving._resources import Resources
-from ._serving._watching import End, Watches, WatchSettings
-from ._statistics import APIServerStatistics
+from ._serving._watching import WatchEnd, Watches, WatchSettings
 from ._storage._clock import Clock, wall_clock
 from ._storage._kinds import Kinds
 from ._storage._patching import merge
@@ -32,7 +31,28 @@ from ._storage._selection import Selection
 from ._storage._storage import JSONObject, Storage
 
 URL = "http://embedded.invalid"
-"""The server's address in memory; the domain is one that never resolves."""
+"""The server's address in memory; a domain that never resolves."""
+
+
+@final
+@attrs.frozen
+class APIServerStatistics:
+    """A snapshot of an embedded API server's statistics."""
+
+    is_running: bool
+    """Whether :meth:`APIServer.run` serves the in-memory transport."""
+    open_watches: int
+    """The number of open watches."""
+    requests_served: int
+    """The number of received requests, including discovery and failed requests."""
+    pending_faults: int
+    """The number of requests that are still to fail because of :meth:`APIServer.fail_next`."""
+    objects: int
+    """The number of stored objects."""
+    revision: int
+    """The revision of the last write."""
+    compacted_revision: int
+    """The revision of the last compaction; changes before it cannot be read."""
 
 
 @final
@@ -40,13 +60,16 @@ URL = "http://embedded.invalid"
 class APIServer:
     """A Kubernetes API server in this process.
 
-    It serves every built-in kind, and custom ones, with the manners of kube-apiserver v1.36 over etcd: one revision
+    It serves all built-in kinds, and custom kinds, with the semantics of kube-apiserver v1.36 over etcd: one revision
     counter, conflicts, generations, finalizers, consistent pages, watches that resume, bookmarks, watch-lists,
     compaction and 410, selectors, the status and scale subresources, three kinds of patch, Tables and discovery for
-    kubectl.  What it does not do: validate or default anything below ``metadata``, authenticate, run controllers (a
-    deleted pod is gone at once, owner references are not followed), server-side apply, bodies other than JSON.
+    kubectl.
+    It does not validate or default anything below ``metadata``, authenticate, or run controllers (a deleted pod is
+    removed immediately, owner references have no effect), and does not support server-side apply or bodies other than
+    JSON.
 
-    Clients reach it without sockets, by :meth:`open_client` or :meth:`http_transport`, while a task runs :meth:`run`::
+    Clients reach it without sockets, through :meth:`open_client` or :meth:`http_transport`, while a task runs
+    :meth:`run`::
 
         server = APIServer()
         async with trio.open_nursery() as nursery:
@@ -54,42 +77,42 @@ class APIServer:
             async with server.open_client() as client:
                 ...
 
-    The test's own hand is :meth:`create`, :meth:`replace`, :meth:`patch`, :meth:`delete`, :meth:`get` and :meth:`list`:
-    plain functions that act at once, before, during and after :meth:`run`.
-    They take and return classes or plain dicts, write the status together with the rest, use the namespace
-    ``default`` where none is given, and raise the errors that a client would raise.
+    The direct API, for tests, is :meth:`create`, :meth:`replace`, :meth:`patch`, :meth:`delete`, :meth:`get` and
+    :meth:`list`: synchronous methods that take effect immediately, before, during and after :meth:`run`.
+    They take and return models or dicts, write the status together with the rest, use the namespace ``default`` unless
+    another is given, and raise the same errors as a client.
 
-    Nothing is polled, and time is trio's, so that it works under ``trio.testing.MockClock(autojump_threshold=0)``.
-    Names and uids that it makes up are the same in every run.
+    The server never polls and uses trio's clock, so it works under ``trio.testing.MockClock(autojump_threshold=0)``.
+    Generated names and uids are the same in every run.
     """
 
     clock: Clock = wall_clock
-    """Returns the time for the stamps in objects; by default real time, or virtual time under a mock clock."""
+    """Returns the time for timestamps in objects; by default the real time, or the virtual time of a mock clock."""
     bookmark_period: float = 60.0
     """Seconds between the bookmarks of a watch that allows them."""
     watch_timeout: float = 1_800.0
-    """Seconds after which a watch without ``timeoutSeconds`` ends; a real server takes 1,800 to 3,600."""
+    """Seconds after which a watch without ``timeoutSeconds`` ends; 1,800 to 3,600 in kube-apiserver."""
     expired_as_status: bool = False
-    """Whether a watch from a forgotten revision is answered with HTTP 410, as by a server without watch cache; if not,
-    it is a stream with one ERROR event, as by most."""
+    """Whether the response to a watch from a compacted revision is HTTP 410, as from a server without watch cache;
+    otherwise it is a stream with one ERROR event, as from most servers."""
     first_revision: int = 1
-    """Where the revisions begin.  A server that takes the place of one that forgot everything must begin higher than
-    that ended, or clients would resume watches across the gap and miss it; lower ones are answered with 410."""
+    """The first revision.  It must be higher than the last revision of a server that this one replaces, so that watches
+    from lower revisions get 410; otherwise clients would resume them and miss the difference between the servers."""
     history_limit: int = 10_000
-    """How many changes of each kind are remembered at least."""
+    """How many changes of each kind are kept at least."""
     seed: int = 0
-    """Begins the random numbers behind uids and generated names."""
+    """The seed of the random numbers for uids and generated names."""
     request_log_size: int = 1_000
-    """How many requests :attr:`requests` keeps."""
+    """The maximum length of :attr:`requests`."""
     requests: deque[RequestRecord] = attrs.field(init=False)
-    """The last requests, oldest first, discovery and failed ones included; clear it at will."""
+    """The last requests, oldest first, including discovery and failed requests; a test may clear it."""
     _storage: Storage = attrs.field(init=False)
     _kinds: Kinds = attrs.field(init=False, factory=Kinds.builtin)
     _registry: Registry = attrs.field(init=False)
     _watches: Watches = attrs.field(init=False)
     _faults: Faults = attrs.field(init=False, factory=Faults)
     _app: Application = attrs.field(init=False)
-    _inbox: trio.MemorySendChannel[Exchange] | None = attrs.field(init=False, default=None)
+    _exchanges: trio.MemorySendChannel[Exchange] | None = attrs.field(init=False, default=None)
     _is_unreachable: bool = attrs.field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
@@ -103,7 +126,7 @@ class APIServer:
         self._registry.create_system_namespaces()
 
     def __repr__(self) -> str:
-        state = "running" if self._inbox is not None else "not running"
+        state = "running" if self._exchanges is not None else "not running"
         return f"<{type(self).__name__}, {state}, {self._storage.count()} objects at revision {self._storage.revision}>"
 
     # --- serving ------------------------------------------------------------------------------------------------------
@@ -112,18 +135,18 @@ class APIServer:
         """Serve the in-memory transport until cancelled.
 
         Raises:
-            RuntimeError: It is running already.
+            RuntimeError: The server is already running.
 
         Cancellation:
-            Ends every request: a response that is being read breaks off. When this returns, nothing is left.
+            Ends every request; unfinished responses break off.  When this returns, no task is left.
 
         Ownership:
-            Every request's task belongs to a nursery in here, so an error in the server leaves it in an
+            The tasks of all requests belong to a nursery of this method, so an error in the server leaves it in an
             ``ExceptionGroup``.
         """
-        if self._inbox is not None:
-            raise RuntimeError("this API server is running already")
-        self._inbox, exchanges = trio.open_memory_channel[Exchange](0)
+        if self._exchanges is not None:
+            raise RuntimeError("the embedded API server is already running")
+        self._exchanges, exchanges = trio.open_memory_channel[Exchange](0)
         try:
             with exchanges:
                 async with trio.open_nursery() as nursery:
@@ -131,11 +154,11 @@ class APIServer:
                     async for exchange in exchanges:
                         nursery.start_soon(exchange.serve, self._app)
         finally:
-            self._inbox = None
+            self._exchanges = None
 
     @property
     def asgi_app(self) -> Application:
-        """The server as an ASGI application, for a server with sockets; it needs no :meth:`run`."""
+        """The server as an ASGI application, for a server with sockets; it does not need :meth:`run`."""
         return self._app
 
     @property
@@ -144,30 +167,30 @@ class APIServer:
         return ClusterConfig(server=URL, source="embedded")
 
     def http_transport(self) -> httpx.AsyncBaseTransport:
-        """Return an httpx transport that reaches this server in memory, and streams.
+        """Return an httpx transport that reaches this server in memory, and streams responses.
 
         Its requests raise ``RuntimeError`` while :meth:`run` is not running.
         """
-        return InMemoryTransport(self._accepting)
+        return InMemoryTransport(self._open_exchanges)
 
     def open_client(self) -> AbstractAsyncContextManager[Client]:
         """Open a client of this server."""
         return open_client(self.config, http_transport=self.http_transport())
 
-    def _accepting(self) -> trio.MemorySendChannel[Exchange]:
-        if self._inbox is None:
+    def _open_exchanges(self) -> trio.MemorySendChannel[Exchange]:
+        if self._exchanges is None:
             raise RuntimeError("the embedded API server is not running: await nursery.start(server.run) first")
         if self._is_unreachable:
             raise connection_refused()
-        return self._inbox
+        return self._exchanges
 
-    # --- the test's own hand ------------------------------------------------------------------------------------------
+    # --- direct API ---------------------------------------------------------------------------------------------------
 
     def register(self, kind: type[KubernetesObject] | ResourceInfo) -> None:
-        """Serve a custom kind; creating its CustomResourceDefinition does the same.
+        """Serve a custom kind; creating its CustomResourceDefinition has the same effect.
 
         Raises:
-            TypeError: The class is no kind.
+            TypeError: The class is not a kind.
         """
         self._kinds.add(kind if isinstance(kind, ResourceInfo) else resource_of(kind))
 
@@ -177,15 +200,15 @@ class APIServer:
     def create(self, obj: Mapping[str, object]) -> dict[str, object]: ...
 
     def create(self, obj: K | Mapping[str, object]) -> K | dict[str, object]:
-        """Create an object; the status is taken as it is given.
+        """Create an object, including its status.
 
         Raises:
             StatusError: As a client would get it.
         """
         with as_status_errors("create"):
-            served, given = read(self._kinds, obj)
-            stored = self._registry.create(served, place_of(served, given)[0], given, part="whole")
-            return like(obj, served, stored)
+            served, given = read_object(self._kinds, obj)
+            stored = self._registry.create(served, namespace_and_name(served, given)[0], given, part="whole")
+            return convert_like(obj, served, stored)
 
     @overload
     def replace(self, obj: K) -> K: ...
@@ -193,15 +216,15 @@ class APIServer:
     def replace(self, obj: Mapping[str, object]) -> dict[str, object]: ...
 
     def replace(self, obj: K | Mapping[str, object]) -> K | dict[str, object]:
-        """Replace an object, status and all; a ``resourceVersion`` in it must be the present one.
+        """Replace an object, including its status; a ``resourceVersion`` in it must be the current one.
 
         Raises:
             StatusError: As a client would get it.
         """
         with as_status_errors("replace"):
-            served, given = read(self._kinds, obj)
-            stored = self._registry.update(served, *place_of(served, given), lambda _: given, part="whole")
-            return like(obj, served, stored)
+            served, given = read_object(self._kinds, obj)
+            stored = self._registry.update(served, *namespace_and_name(served, given), lambda _: given, part="whole")
+            return convert_like(obj, served, stored)
 
     @overload
     def patch(self, kind: type[K], name: str, patch: Mapping[str, object], *, namespace: str = ...) -> K: ...
@@ -213,16 +236,16 @@ class APIServer:
     def patch(
         self, kind: type[K] | ResourceInfo | str, name: str, patch: Mapping[str, object], *, namespace: str = "default"
     ) -> K | dict[str, object]:
-        """Apply a JSON merge patch to an object, status and all.
+        """Apply a JSON merge patch to an object, including its status.
 
         Raises:
             StatusError: As a client would get it.
         """
         with as_status_errors(f"patch {name}"):
-            served = find(self._kinds, kind)
+            served = find_kind(self._kinds, kind)
             change: JSONObject = decode(dumps(patch))
             stored = self._registry.update(served, namespace, name, lambda old: merge(old, change), part="whole")
-            return like(kind, served, stored)
+            return convert_like(kind, served, stored)
 
     @overload
     def get(self, kind: type[K], name: str, *, namespace: str = ...) -> K: ...
@@ -235,11 +258,11 @@ class APIServer:
         """Return an object as it is stored.
 
         Raises:
-            NotFoundError: There is none, or the kind is not served.
+            NotFoundError: The object does not exist, or the kind is not served.
         """
         with as_status_errors(f"get {name}"):
-            served = find(self._kinds, kind)
-            return like(kind, served, self._registry.get(served, namespace, name))
+            served = find_kind(self._kinds, kind)
+            return convert_like(kind, served, self._registry.get(served, namespace, name))
 
     @overload
     def list(
@@ -268,18 +291,18 @@ class APIServer:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Sequence[K | dict[str, object]]:
-        """Return the stored objects of a kind, ordered by namespace and name; None is every namespace.
+        """Return the stored objects of a kind, ordered by namespace and name; the namespace None is all namespaces.
 
         Raises:
-            BadRequestError: A selector does not parse, or the kind cannot be selected by a field.
+            BadRequestError: A selector does not parse, or a field is not selectable for the kind.
             NotFoundError: The kind is not served.
         """
         with as_status_errors("list"):
-            served = find(self._kinds, kind)
+            served = find_kind(self._kinds, kind)
             selection = Selection.parse(served, label_selector or "", field_selector or "")
             prefix = f"{namespace}/" if namespace is not None and served.info.namespaced else ""
             found = self._storage.snapshot(served.resource, prefix)
-            return [like(kind, served, stored) for stored in found if selection.matches(stored)]
+            return [convert_like(kind, served, stored) for stored in found if selection.matches(stored)]
 
     @overload
     def delete(self, kind: Kind, name: str, *, namespace: str = ...) -> None: ...
@@ -287,55 +310,62 @@ class APIServer:
     def delete(self, kind: KubernetesObject) -> None: ...
 
     def delete(self, kind: Kind | KubernetesObject, name: str = "", *, namespace: str = "default") -> None:
-        """Delete an object, given by kind and name or as it is; one with finalizers stays until they are removed.
+        """Delete an object; one with finalizers stays until they are removed.
+
+        Args:
+            kind: The object, or its kind.
+            name: Its name, when only the kind is given.
+            namespace: Its namespace, when only the kind is given.
 
         Raises:
             StatusError: As a client would get it.
         """
         if isinstance(kind, KubernetesObject):
-            place: tuple[Kind, str, str] = type(kind), kind.namespace or "default", kind.name
-        else:
-            place = kind, namespace, name
-        with as_status_errors(f"delete {place[2]}"):
-            self._registry.delete(find(self._kinds, place[0]), *place[1:])
+            namespace, name = kind.namespace or "default", kind.name
+            kind = type(kind)
+        with as_status_errors(f"delete {name}"):
+            self._registry.delete(find_kind(self._kinds, kind), namespace, name)
 
-    # --- faults and figures -------------------------------------------------------------------------------------------
+    # --- faults and statistics ----------------------------------------------------------------------------------------
 
     def compact(self, revision: int | None = None) -> int:
-        """Forget history, as etcd does every few minutes.
+        """Discard history, as etcd does every few minutes.
 
-        Watches that have not read it yet get an ERROR event with 410; those that are up to date go on.
-        New watches and continued lists from before it are refused.
+        A watch that has not read it yet gets an ERROR event with 410; a watch that is up to date continues.
+        New watches and continued lists from earlier revisions get 410.
 
         Args:
-            revision: The last revision to forget; None forgets everything and makes every revision that was ever handed
-                out too old, as if something else had been written since.
+            revision: The last revision to discard.
+                None discards all history and makes every revision that a client may know too old, as if another object
+                had been written since.
 
         Returns:
-            The oldest revision that can still be watched from.
+            The oldest revision from which a watch can begin.
 
         Raises:
             ValueError: The revision is in the future.
         """
         return self._storage.compact(revision)
 
-    def disconnect_watches(self, *, how: End = "clean", kind: Kind | None = None, status: int | None = None) -> int:
-        """End the open watches, at once: changes that they have not sent yet are not sent.
+    def disconnect_watches(
+        self, *, how: WatchEnd = "clean", kind: Kind | None = None, status: int | None = None
+    ) -> int:
+        """End the open watches immediately, without sending pending changes.
 
         Args:
-            how: ``"clean"`` ends the response as when ``timeoutSeconds`` are over; ``"reset"`` breaks the connection in
-                the middle of the response; ``"stall"`` sends nothing any more but leaves it open.
-            kind: Whose watches; None for all.
-            status: First send an ERROR event with this code.
+            how: ``"clean"`` completes the response, as after ``timeoutSeconds``; ``"reset"`` breaks the connection in
+                the middle of the response; ``"stall"`` sends nothing more but keeps the connection open.
+            kind: The kind whose watches end; None for all kinds.
+            status: The code of an ERROR event to send first; None for no such event.
 
         Returns:
-            How many watches that were.
+            The number of these watches.
 
         Raises:
             NotFoundError: The kind is not served.
         """
         with as_status_errors("disconnect_watches"):
-            resource = None if kind is None else find(self._kinds, kind).resource
+            resource = None if kind is None else find_kind(self._kinds, kind).resource
         return self._watches.end(how, resource=resource, status=status)
 
     def fail_next(
@@ -347,23 +377,23 @@ class APIServer:
         status: int | StatusChooser = 500,
         retry_after: int | None = None,
     ) -> None:
-        """Let the next ``n`` fitting requests fail.
+        """Let the next ``n`` matching requests fail.
 
         Args:
-            n: How many.
-            verb: Only such requests: ``list``, ``watch``, ``update``, …; see :class:`RequestRecord`.
-            resource: Only requests for it: ``pods``, or with its group, ``deployments.apps``.
-            status: The HTTP code, or a function that looks at each request and returns it, or None to let it pass.
+            n: The number of requests.
+            verb: Match only this verb: ``list``, ``watch``, ``update``, …; see :class:`RequestRecord`.
+            resource: Match only this resource: ``pods``, or with its group, ``deployments.apps``.
+            status: The HTTP code, or a function that returns it for a request, or None when the request does not match.
             retry_after: Seconds for the ``Retry-After`` header and the Status's details.
 
         Raises:
             ValueError: ``n`` or ``status`` is out of range.
         """
-        self._faults.order(n, verb=verb, resource=resource, status=status, retry_after=retry_after)
+        self._faults.add(n, verb=verb, resource=resource, status=status, retry_after=retry_after)
 
     @contextmanager
     def unreachable(self) -> Iterator[None]:
-        """Refuse new connections in memory while the block runs; open watches are reset at its beginning."""
+        """Refuse in-memory connections while the block runs; resets all open watches first."""
         self._is_unreachable = True
         self.disconnect_watches(how="reset")
         try:
@@ -372,9 +402,9 @@ class APIServer:
             self._is_unreachable = False
 
     def statistics(self) -> APIServerStatistics:
-        """Return the server's figures."""
+        """Return the server's statistics."""
         return APIServerStatistics(
-            is_running=self._inbox is not None,
+            is_running=self._exchanges is not None,
             open_watches=len(self._watches),
             requests_served=self._app.served,
             pending_faults=self._faults.pending,

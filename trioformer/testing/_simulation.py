@@ -1,4 +1,4 @@
-"""A small living cluster for demos: pods come, get ready, change, and go, for as long as somebody looks."""
+"""A small simulated cluster for demos: pods are created, become ready, change, and are deleted."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from ._server import APIServer
 from ._storage._clock import timestamp
 
 PERIOD = 0.5
-"""Seconds between two changes; three of them show a pod added, updated and deleted."""
-MOST_PODS = 6
-"""How many pods there are at most."""
+"""Seconds between two changes; any three in a row add, update and delete a pod."""
+MAX_PODS = 6
+"""The maximum number of pods."""
 NODES = ("node-1", "node-2", "node-3")
 APPS = {"web": "nginx:1.27", "api": "registry.example.com/api:2.4.1", "worker": "registry.example.com/worker:2.4.1"}
 NAMESPACE = "default"
 
 
-async def live(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Keep the namespace ``default`` of an embedded API server busy until cancelled.
+async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    """Simulate activity in the namespace ``default`` of an embedded API server until cancelled.
 
-    Starts with three nodes and three pods.
-    Then, every half second in turn, a pod is created (it runs half a second later), one is relabelled, and the oldest
-    is deleted; there are never more than six.
-    The same pods come in every run.
+    Creates three nodes and three pods.
+    Then, every half second in turn, a pod is created (it runs half a second later), another is relabelled, and the
+    oldest is deleted; there are at most six.
+    The sequence is the same in every run.
 
     Cancellation:
-        At any time; what there is stays.
+        At any time; the objects stay.
     """
-    cluster = _Cluster(server)
+    cluster = _SimulatedCluster(server)
     cluster.create_nodes()
     for _ in APPS:
         cluster.start_pod(cluster.create_pod())
     task_status.started()
     for step in itertools.count():
         await trio.sleep(PERIOD)
-        cluster.act(step)
+        cluster.advance(step)
 
 
 @final
 @attrs.define(eq=False)
-class _Cluster:
-    """The hands of a scheduler, a kubelet and somebody with kubectl."""
+class _SimulatedCluster:
+    """Acts as a scheduler, a kubelet and a user of kubectl."""
 
     _server: APIServer
     _pods: list[str] = attrs.field(factory=list)
     """The names of the pods, oldest first."""
     _pending: str = ""
-    """The pod that was created last and does not run yet."""
+    """The pod that was created last, if it does not run yet."""
     _count: int = 0
 
     def create_nodes(self) -> None:
@@ -61,15 +61,15 @@ class _Cluster:
             if name not in existing:
                 self._server.create(_node(name))
 
-    def act(self, step: int) -> None:
-        """Do what is due."""
+    def advance(self, step: int) -> None:
+        """Make the changes of one step."""
         existing = {pod.name for pod in self._server.list(Pod, namespace=NAMESPACE)}
-        self._pods = [name for name in self._pods if name in existing]  # others may delete them too
+        self._pods = [name for name in self._pods if name in existing]  # clients may delete them too
         if self._pending in existing:
             self.start_pod(self._pending)
         self._pending = ""
         match step % 3:
-            case 0 if len(self._pods) < MOST_PODS:
+            case 0 if len(self._pods) < MAX_PODS:
                 self._pending = self.create_pod()
             case 1 if self._pods:
                 labels = {"demo.trioformer/step": str(step)}
@@ -78,7 +78,7 @@ class _Cluster:
                 self._server.delete(Pod, self._pods.pop(0), namespace=NAMESPACE)
 
     def create_pod(self) -> str:
-        """Create the next pod, scheduled but not running; returns its name."""
+        """Create the next pod, bound to a node but not running; returns its name."""
         app = list(APPS)[self._count % len(APPS)]
         made = self._server.create(from_dict(Pod, _pod(app, NODES[self._count % len(NODES)])))
         self._count += 1
@@ -86,7 +86,7 @@ class _Cluster:
         return made.name
 
     def start_pod(self, name: str) -> None:
-        """Let a pod run."""
+        """Set a pod's status to running and ready."""
         status = _running(name.partition("-")[0], self._count, timestamp(self._server.clock))
         self._server.patch(Pod, name, {"status": status}, namespace=NAMESPACE)
 

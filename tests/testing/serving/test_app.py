@@ -1,4 +1,4 @@
-"""The embedded API server answers whatever it is sent; it never breaks."""
+"""The embedded API server sends a valid response to every request, however malformed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from tests.support.raw_requests import TABLE, refused, running
+from tests.support.raw_requests import TABLE, failure_of, running
 from trioformer.models import ResourceInfo
 from trioformer.testing import APIServer
 from trioformer.testing._serving._requests import read_request
 from trioformer.testing._serving._resources import ResourceRequest
 from trioformer.testing._serving._responses import Response
 from trioformer.testing._storage._patching import JSON_PATCH, MERGE, STRATEGIC
-from trioformer.testing._storage._status import RefusedError
+from trioformer.testing._storage._status import APIStatusError
 
 KEYS = st.sampled_from(
     [
@@ -120,47 +120,47 @@ FOLLOWING = st.lists(
 )
 
 
-def ask(
+def send(
     server: APIServer, method: str, path: str, body: Any = None, *, content_type: str = "", accept: str = ""
 ) -> int:
-    """Ask without tasks; returns the code of what is answered, after reading all of it."""
+    """Send a request without tasks; reads the whole response and returns its code."""
     path, _, query = path.partition("?")
     record = read_request(method, path, query.encode(), user_agent="", time=0)
     content = b"" if body is None else json.dumps(body).encode()
     try:
-        answer, _ = server._app._resources.answer(ResourceRequest(record, accept, content_type, content))
-    except RefusedError as refusal:
-        json.dumps(refusal.status)
-        return refusal.code
-    assert isinstance(answer, Response)
-    json.loads(b"".join(answer.chunks))
-    return answer.code
+        response, _ = server._app._resources.handle(ResourceRequest(record, accept, content_type, content))
+    except APIStatusError as error:
+        json.dumps(error.status)
+        return error.code
+    assert isinstance(response, Response)
+    json.loads(b"".join(response.chunks))
+    return response.code
 
 
 @given(COLLECTIONS, OBJECTS | JSON, FOLLOWING)
-def test_no_body_breaks_the_server(collection: str, first: Any, following: Any) -> None:
+def test_every_body_gets_a_valid_response(collection: str, first: Any, following: Any) -> None:
     server = APIServer()
     server.register(CUSTOM)
-    assert ask(server, "POST", collection, first) in (201, 400, 403, 404, 409, 422, 500)
+    assert send(server, "POST", collection, first) in (201, 400, 403, 404, 409, 422, 500)
     for method, suffix, content_type, body in following:
-        code = ask(server, method, collection + suffix, body, content_type=content_type)
+        code = send(server, method, collection + suffix, body, content_type=content_type)
         assert code in (200, 201, 400, 403, 404, 405, 409, 415, 422, 500)
     for accept in ("", TABLE):
-        assert ask(server, "GET", collection, accept=accept) in (200, 404)
-        assert ask(
+        assert send(server, "GET", collection, accept=accept) in (200, 404)
+        assert send(
             server, "GET", f"{collection}?labelSelector=a,x!=y&fieldSelector=metadata.name=x", accept=accept
         ) in (200, 404)
-    ask(server, "GET", "/api/v1/pods?fieldSelector=spec.nodeName=,status.phase=,status.podIP=,spec.hostNetwork=true")
-    ask(server, "GET", "/api/v1/events?fieldSelector=source=,reason=,type=,involvedObject.name=x")
+    send(server, "GET", "/api/v1/pods?fieldSelector=spec.nodeName=,status.phase=,status.podIP=,spec.hostNetwork=true")
+    send(server, "GET", "/api/v1/events?fieldSelector=source=,reason=,type=,involvedObject.name=x")
 
 
 PARAMETERS = ["limit", "continue", "resourceVersion", "timeoutSeconds", "labelSelector", "fieldSelector", "dryRun"]
 
 
 @given(st.sampled_from(PARAMETERS), st.text())
-def test_no_query_breaks_the_server(parameter: str, value: str) -> None:
+def test_every_query_gets_a_valid_response(parameter: str, value: str) -> None:
     query = urlencode({parameter: value, "watch": "0"})
-    assert ask(APIServer(), "GET", f"/api/v1/pods?{query}") in (200, 400, 410, 504)
+    assert send(APIServer(), "GET", f"/api/v1/pods?{query}") in (200, 400, 410, 504)
 
 
 @pytest.mark.parametrize(
@@ -172,16 +172,16 @@ def test_no_query_breaks_the_server(parameter: str, value: str) -> None:
         ("watch=perhaps", 400),
     ],
 )
-async def test_numbers_have_their_bounds(query: str, code: int) -> None:
+async def test_too_large_numbers_and_invalid_booleans_are_rejected(query: str, code: int) -> None:
     async with running(APIServer()) as http:
-        assert refused(await http.get(f"/api/v1/pods?{query}"))[0] == code
+        assert failure_of(await http.get(f"/api/v1/pods?{query}"))[0] == code
 
 
-async def test_depth_has_its_bound() -> None:
+async def test_too_deeply_nested_bodies_are_rejected() -> None:
     deep = b"[" * 100_000
     async with running(APIServer()) as http:
         path = "/api/v1/namespaces/default/pods"
-        assert refused(await http.post(path, content=deep))[0] == 400
+        assert failure_of(await http.post(path, content=deep))[0] == 400
         headers = {"content-type": MERGE}
-        assert refused(await http.patch(f"{path}/x", content=deep, headers=headers))[0] == 400
-        assert refused(await http.request("DELETE", f"{path}/x", content=deep))[0] == 400
+        assert failure_of(await http.patch(f"{path}/x", content=deep, headers=headers))[0] == 400
+        assert failure_of(await http.request("DELETE", f"{path}/x", content=deep))[0] == 400

@@ -1,4 +1,4 @@
-"""What the embedded API server says about itself, and the Tables that kubectl prints."""
+"""Discovery of the embedded API server, negotiated formats, and the Tables that kubectl prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio.testing
 
-from tests.support.raw_requests import TABLE, WIDGET, config_map, pod, refused, running
+from tests.support.raw_requests import TABLE, WIDGET, config_map, failure_of, pod, running
 from trioformer.models import ResourceInfo
 from trioformer.testing import APIServer
 from trioformer.testing._serving._tables import human_duration
@@ -19,9 +19,9 @@ PODS = "/api/v1/namespaces/default/pods"
 
 async def get(server: APIServer, path: str, accept: str = "") -> Any:
     async with running(server) as http:
-        answer = await http.get(path, headers={"accept": accept} if accept else {})
-        assert answer.status_code == 200
-        return answer.json()
+        response = await http.get(path, headers={"accept": accept} if accept else {})
+        assert response.status_code == 200
+        return response.json()
 
 
 async def test_groups_and_versions_are_listed() -> None:
@@ -34,7 +34,7 @@ async def test_groups_and_versions_are_listed() -> None:
     assert "/apis/apps/v1" in (await get(server, "/"))["paths"]
 
 
-async def test_released_versions_come_before_betas_and_alphas() -> None:
+async def test_stable_versions_come_before_betas_and_alphas() -> None:
     server = APIServer()
     for version in ("v1beta2", "v1alpha1", "odd", "v1", "v1betax", "v2", "v1beta1"):
         server.register(ResourceInfo(group="x.com", version=version, kind="X", plural="xs", namespaced=True))
@@ -43,7 +43,7 @@ async def test_released_versions_come_before_betas_and_alphas() -> None:
     assert set(versions[5:]) == {"v1alpha1", "odd"}
 
 
-async def test_the_kinds_of_a_version_are_listed_with_subresources() -> None:
+async def test_kinds_are_listed_with_their_subresources() -> None:
     listed = await get(APIServer(), "/apis/apps/v1")
     by_name = {resource["name"]: resource for resource in listed["resources"]}
     assert by_name["deployments"] == {
@@ -67,7 +67,7 @@ async def test_the_kinds_of_a_version_are_listed_with_subresources() -> None:
     assert by_name["deployments/status"]["kind"] == "Deployment"
 
 
-async def test_questions_that_are_no_objects_are_not_served() -> None:
+async def test_kinds_that_are_not_stored_are_not_served() -> None:
     names = {resource["name"] for resource in (await get(APIServer(), "/api/v1"))["resources"]}
     assert "pods" in names
     assert {"pods/binding", "pods/eviction", "pods/status"} <= names
@@ -75,11 +75,11 @@ async def test_questions_that_are_no_objects_are_not_served() -> None:
 
 
 @pytest.mark.parametrize(("path", "group"), [("/api", None), ("/apis", "apps")])
-async def test_discovery_comes_aggregated_for_kubectl(path: str, group: str | None) -> None:
+async def test_discovery_is_aggregated_for_kubectl(path: str, group: str | None) -> None:
     async with running(APIServer()) as http:
-        answer = await http.get(path, headers={"accept": AGGREGATED})
-    assert answer.headers["content-type"] == "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    listed = answer.json()
+        response = await http.get(path, headers={"accept": AGGREGATED})
+    assert response.headers["content-type"] == "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    listed = response.json()
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
     (found,) = [item for item in listed["items"] if item["metadata"].get("name") == group]
     resources = {resource["resource"]: resource for resource in found["versions"][0]["resources"]}
@@ -103,7 +103,7 @@ async def test_registered_kinds_are_discovered() -> None:
     assert paths["apis/example.com/v1"] == {"serverRelativeURL": "/openapi/v3/apis/example.com/v1"}
 
 
-async def test_openapi_has_what_kubectl_create_looks_for() -> None:
+async def test_openapi_has_the_parameter_that_kubectl_create_needs() -> None:
     document = await get(APIServer(), "/openapi/v3/api/v1")
     patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "", "version": "v1", "kind": "Pod"}
@@ -111,12 +111,12 @@ async def test_openapi_has_what_kubectl_create_looks_for() -> None:
     assert not [path for path in document["paths"] if path.startswith("/apis/")]
 
 
-async def test_health_and_version_are_answered() -> None:
+async def test_health_and_version_are_served() -> None:
     async with running(APIServer()) as http:
         for path in ("/healthz", "/livez", "/readyz", "/readyz/ping"):
             assert (await http.get(path)).text == "ok"
         assert (await http.get("/version")).json()["gitVersion"].startswith("v1.36.")
-        assert refused(await http.post("/version"))[0] == 405
+        assert failure_of(await http.post("/version"))[0] == 405
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ async def test_health_and_version_are_answered() -> None:
 )
 async def test_other_paths_are_not_found(path: str) -> None:
     async with running(APIServer()) as http:
-        answer = await http.get(path)
-        assert (answer.status_code, answer.text) == (404, "404 page not found\n")
-        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        response = await http.get(path)
+        assert (response.status_code, response.text) == (404, "404 page not found\n")
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-# --- forms of an answer ---------------------------------------------------------------------------------------------
+# --- formats of a response ------------------------------------------------------------------------------------------
 
 
-async def test_the_first_form_that_is_known_is_taken() -> None:
+async def test_the_first_supported_format_is_used() -> None:
     server = APIServer()
     server.create(pod())
     path = f"{PODS}/web-1"
@@ -148,12 +148,12 @@ async def test_the_first_form_that_is_known_is_taken() -> None:
     ):
         assert (await get(server, path, accept))["kind"] == kind
     async with running(server) as http:
-        code, reason, message = refused(await http.get(path, headers={"accept": "text/html"}))
+        code, reason, message = failure_of(await http.get(path, headers={"accept": "text/html"}))
         assert (code, reason) == (406, "NotAcceptable")
         assert message.startswith("406: Not Acceptable\n\nAvailable representations: application/json")
 
 
-async def test_metadata_alone_can_be_asked_for() -> None:
+async def test_a_list_can_be_of_metadata_only() -> None:
     server = APIServer()
     server.create(pod())
     listed = await get(server, PODS, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
@@ -167,7 +167,7 @@ async def test_metadata_alone_can_be_asked_for() -> None:
     ("include", "expected"),
     [("", "PartialObjectMetadata"), ("Metadata", "PartialObjectMetadata"), ("Object", "Pod"), ("None", None)],
 )
-async def test_the_rows_of_a_table_hold_what_is_asked_for(include: str, expected: str | None) -> None:
+async def test_include_object_selects_the_content_of_table_rows(include: str, expected: str | None) -> None:
     server = APIServer()
     server.create(pod())
     ((row,),) = [(await get(server, f"{PODS}?includeObject={include}", TABLE))["rows"]]
@@ -218,7 +218,7 @@ async def test_a_pod_has_the_columns_of_kubectl(autojump_clock: trio.testing.Moc
         ),
     ],
 )
-async def test_the_status_of_a_pod_is_the_telling_word(status: Any, word: str) -> None:
+async def test_the_status_of_a_pod_is_its_phase_or_a_containers_reason(status: Any, word: str) -> None:
     server = APIServer()
     server.create({**pod(), "status": status})
     assert (await cells(server, PODS))["Status"] == word
@@ -286,7 +286,7 @@ async def test_a_pod_that_waits_for_finalizers_is_terminating() -> None:
         ({"apiVersion": "v1", "kind": "Endpoints"}, "/api/v1/endpoints", {"Name": "x", "Age": "0s"}),
     ],
 )
-async def test_other_kinds_have_columns_too(
+async def test_other_kinds_have_the_columns_of_kubectl(
     autojump_clock: trio.testing.MockClock, obj: Any, path: str, expected: dict[str, Any]
 ) -> None:
     server = APIServer()
@@ -295,14 +295,14 @@ async def test_other_kinds_have_columns_too(
     assert {name: found[name] for name in expected} == expected
 
 
-async def test_a_nodes_roles_are_its_labels() -> None:
+async def test_the_roles_of_a_node_are_read_from_its_labels() -> None:
     server = APIServer()
     labels = {f"node-role.kubernetes.io/{role}": "" for role in ("worker", "control-plane")}
     server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}})
     assert (await cells(server, "/api/v1/nodes"))["Roles"] == "control-plane,worker"
 
 
-async def test_a_table_of_one_object_has_its_version() -> None:
+async def test_a_table_of_one_object_has_its_resource_version() -> None:
     server = APIServer()
     server.create(pod())
     table = await get(server, f"{PODS}/web-1", TABLE)
@@ -310,7 +310,7 @@ async def test_a_table_of_one_object_has_its_version() -> None:
     assert len(table["rows"]) == 1
 
 
-async def test_an_age_that_cannot_be_read_is_unknown() -> None:
+async def test_an_invalid_timestamp_has_an_unknown_age() -> None:
     server = APIServer()
     terminated = {"finishedAt": "yesterday"}
     status = {"restartCount": 1, "lastState": {"terminated": terminated}}
@@ -338,5 +338,5 @@ async def test_an_age_that_cannot_be_read_is_unknown() -> None:
         (timedelta(days=365 * 9), "9y"),
     ],
 )
-def test_ages_are_rendered_as_kubectl_does(age: timedelta, text: str) -> None:
+def test_ages_are_formatted_as_in_kubectl(age: timedelta, text: str) -> None:
     assert human_duration(age.total_seconds()) == text

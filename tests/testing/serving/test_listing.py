@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_requests import config_map, pod, refused, running
+from tests.support.raw_requests import config_map, failure_of, pod, running
 from trioformer.testing import APIServer
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -26,14 +26,14 @@ def server_with(count: int) -> APIServer:
     return server
 
 
-async def test_a_list_has_a_head_and_items_without_type() -> None:
+async def test_a_list_has_metadata_first_and_items_without_kind() -> None:
     server = server_with(1)
     async with running(server) as http:
-        answer = await http.get(CONFIG_MAPS)
+        response = await http.get(CONFIG_MAPS)
         revision = server.statistics().revision
         head = f'{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{{"resourceVersion":"{revision}"}},"items":['
-        assert answer.text.startswith(head + '{"metadata":{"name":"cm-0",')
-        assert answer.text.endswith("]}\n")
+        assert response.text.startswith(head + '{"metadata":{"name":"cm-0",')
+        assert response.text.endswith("]}\n")
         assert (await http.get("/api/v1/namespaces/nowhere/configmaps")).json()["items"] == []
 
 
@@ -42,9 +42,9 @@ async def test_a_long_list_is_sent_in_pieces() -> None:
     for number in range(30):
         server.create({**config_map(f"cm-{number:02}"), "data": {"text": "x" * 10_000}})
     async with running(server) as http:
-        answer = await http.get(CONFIG_MAPS)
-        assert "content-length" not in answer.headers
-        assert len(names(answer.json())) == 30
+        response = await http.get(CONFIG_MAPS)
+        assert "content-length" not in response.headers
+        assert len(names(response.json())) == 30
         assert "content-length" in (await http.get(f"{CONFIG_MAPS}?limit=1")).headers
 
 
@@ -67,7 +67,7 @@ async def test_pages_show_one_consistent_state() -> None:
         assert set(last["metadata"]) == {"resourceVersion"}
 
 
-async def test_a_token_is_a_real_servers() -> None:
+async def test_a_continue_token_has_the_format_of_kube_apiserver() -> None:
     server = server_with(2)
     async with running(server) as http:
         token = (await http.get(f"{CONFIG_MAPS}?limit=1")).json()["metadata"]["continue"]
@@ -77,7 +77,7 @@ async def test_a_token_is_a_real_servers() -> None:
         assert json.loads(base64.urlsafe_b64decode(everywhere + "=="))["start"] == "/default/cm-0\0"
 
 
-async def test_pages_with_a_selector_do_not_say_how_much_is_left() -> None:
+async def test_pages_with_a_selector_have_no_remaining_item_count() -> None:
     server = APIServer()
     for number in range(6):
         server.create(config_map(f"cm-{number}", labels={"even": str(number % 2 == 0).lower()}))
@@ -94,19 +94,19 @@ async def test_pages_with_a_selector_do_not_say_how_much_is_left() -> None:
         assert "continue" not in whole["metadata"]
 
 
-async def test_a_token_expires_with_the_history_and_offers_an_inconsistent_rest() -> None:
+async def test_an_expired_token_is_rejected_with_a_token_for_an_inconsistent_rest() -> None:
     server = server_with(3)
     async with running(server) as http:
         token = (await http.get(f"{CONFIG_MAPS}?limit=1")).json()["metadata"]["continue"]
         server.delete("configmaps", "cm-1")
         server.compact()
-        answer = await http.get(CONFIG_MAPS, params={"limit": "1", "continue": token})
-        code, reason, message = refused(answer)
+        response = await http.get(CONFIG_MAPS, params={"limit": "1", "continue": token})
+        code, reason, message = failure_of(response)
         assert (code, reason) == (410, "Expired")
         assert message.startswith(
             "The provided continue parameter is too old to display a consistent list result. You can"
         )
-        rest = await http.get(CONFIG_MAPS, params={"continue": answer.json()["metadata"]["continue"]})
+        rest = await http.get(CONFIG_MAPS, params={"continue": response.json()["metadata"]["continue"]})
         assert names(rest.json()) == ["cm-2"]
         assert rest.json()["metadata"]["resourceVersion"] == str(server.statistics().revision)
 
@@ -115,18 +115,22 @@ async def test_a_token_expires_with_the_history_and_offers_an_inconsistent_rest(
     "token",
     ["abc", "é", "bnVsbA", base64.urlsafe_b64encode(b'{"v":"v2","rv":1,"start":"/a"}').decode()],
 )
-async def test_a_strange_token_is_refused(token: str) -> None:
+async def test_an_invalid_token_is_rejected(token: str) -> None:
     async with running(server_with(1)) as http:
-        code, _, message = refused(await http.get(CONFIG_MAPS, params={"limit": "1", "continue": token}))
+        code, _, message = failure_of(await http.get(CONFIG_MAPS, params={"limit": "1", "continue": token}))
         assert code == 400
         assert message.startswith("invalid continue token: continue key is not valid")
 
 
-async def test_a_revision_and_a_token_exclude_each_other() -> None:
+async def test_a_revision_together_with_a_token_is_rejected() -> None:
     async with running(server_with(2)) as http:
         token = (await http.get(f"{CONFIG_MAPS}?limit=1")).json()["metadata"]["continue"]
-        answer = await http.get(CONFIG_MAPS, params={"continue": token, "resourceVersion": "5"})
-        assert refused(answer) == (400, "BadRequest", "specifying resource version is not allowed when using continue")
+        response = await http.get(CONFIG_MAPS, params={"continue": token, "resourceVersion": "5"})
+        assert failure_of(response) == (
+            400,
+            "BadRequest",
+            "specifying resource version is not allowed when using continue",
+        )
 
 
 async def test_revision_zero_ignores_the_limit() -> None:
@@ -136,7 +140,7 @@ async def test_revision_zero_ignores_the_limit() -> None:
         assert "continue" not in listed["metadata"]
 
 
-async def test_a_list_can_be_of_an_exact_revision() -> None:
+async def test_an_exact_revision_can_be_listed() -> None:
     server = server_with(1)
     old = server.statistics().revision
     server.create(config_map("later"))
@@ -152,8 +156,8 @@ async def test_a_list_can_be_of_an_exact_revision() -> None:
             listed = (await http.get(f"{CONFIG_MAPS}?resourceVersion={old}{query}")).json()
             assert (names(listed), listed["metadata"]["resourceVersion"]) == (expected, revision)
         server.compact()
-        answer = await http.get(f"{CONFIG_MAPS}?resourceVersion={old}&resourceVersionMatch=Exact")
-        assert refused(answer) == (410, "Expired", "The resourceVersion for the provided list is too old.")
+        response = await http.get(f"{CONFIG_MAPS}?resourceVersion={old}&resourceVersionMatch=Exact")
+        assert failure_of(response) == (410, "Expired", "The resourceVersion for the provided list is too old.")
         assert (await http.get(f"{CONFIG_MAPS}?resourceVersion={old}")).status_code == 200
 
 
@@ -161,9 +165,9 @@ async def test_a_list_can_be_of_an_exact_revision() -> None:
 async def test_a_revision_in_the_future_is_a_timeout(path: str) -> None:
     server = server_with(1)
     async with running(server) as http:
-        answer = await http.get(f"{path}?resourceVersion=99999999")
-        assert answer.headers["retry-after"] == "1"
-        assert answer.json() == {
+        response = await http.get(f"{path}?resourceVersion=99999999")
+        assert response.headers["retry-after"] == "1"
+        assert response.json() == {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
@@ -220,12 +224,12 @@ UNSUPPORTED = 'Unsupported value: "Nope": supported values: '
         ("watch=1&resourceVersion=abc", (500, "", NOT_A_NUMBER)),
     ],
 )
-async def test_parameters_that_make_no_sense_are_refused(query: str, expected: tuple[int, str, str]) -> None:
+async def test_invalid_parameters_are_rejected(query: str, expected: tuple[int, str, str]) -> None:
     async with running(APIServer()) as http:
-        assert refused(await http.get(f"{PODS}?{query}")) == expected
+        assert failure_of(await http.get(f"{PODS}?{query}")) == expected
 
 
-async def test_refused_options_name_their_causes() -> None:
+async def test_the_error_for_invalid_options_has_causes() -> None:
     async with running(APIServer()) as http:
         assert (await http.get(f"{PODS}?watch=1&sendInitialEvents=true")).json()["details"] == {
             "group": "meta.k8s.io",
@@ -240,7 +244,7 @@ async def test_refused_options_name_their_causes() -> None:
         }
 
 
-async def test_labels_select() -> None:
+async def test_objects_are_selected_by_label() -> None:
     server = APIServer()
     server.create(pod("a", labels={"app": "web"}))
     server.create(pod("b", labels={"app": "db"}))
@@ -253,7 +257,7 @@ async def test_labels_select() -> None:
             ("app in (db,web)", ["a", "b"]),
         ):
             assert names((await http.get(PODS, params={"labelSelector": selector})).json()) == expected
-        code, _, message = refused(await http.get(PODS, params={"labelSelector": "a===b"}))
+        code, _, message = failure_of(await http.get(PODS, params={"labelSelector": "a===b"}))
         assert (code, message.partition(":")[0]) == (400, "unable to parse requirement")
 
 
@@ -307,17 +311,17 @@ async def test_other_kinds_are_selected_by_name_and_namespace_only() -> None:
     server = server_with(1)
     async with running(server) as http:
         assert names((await http.get(f"{CONFIG_MAPS}?fieldSelector=metadata.name%3Dcm-0")).json()) == ["cm-0"]
-        assert refused(await http.get(f"{CONFIG_MAPS}?fieldSelector=data%3Dx")) == (
+        assert failure_of(await http.get(f"{CONFIG_MAPS}?fieldSelector=data%3Dx")) == (
             400,
             "BadRequest",
             '"data" is not a known field selector: only "metadata.name", "metadata.namespace"',
         )
-        assert refused(await http.get("/api/v1/nodes?fieldSelector=metadata.namespace%3Dx"))[0] == 400
+        assert failure_of(await http.get("/api/v1/nodes?fieldSelector=metadata.namespace%3Dx"))[0] == 400
 
 
-async def test_jobs_are_selected_by_a_field_with_another_name() -> None:
+async def test_jobs_are_selected_by_successful_which_is_the_field_succeeded() -> None:
     server = APIServer()
     server.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "status": {"succeeded": 2}})
     async with running(server) as http:
-        answer = await http.get("/apis/batch/v1/jobs?fieldSelector=status.successful%3D2")
-        assert names(answer.json()) == ["j"]
+        response = await http.get("/apis/batch/v1/jobs?fieldSelector=status.successful%3D2")
+        assert names(response.json()) == ["j"]

@@ -25,7 +25,7 @@ async def server(nursery: trio.Nursery) -> APIServer:
     return server
 
 
-# --- where a watch begins -------------------------------------------------------------------------------------------
+# --- the beginning of a watch ---------------------------------------------------------------------------------------
 
 
 async def test_a_watch_resumes_after_a_revision(server: APIServer) -> None:
@@ -43,7 +43,9 @@ async def test_a_watch_resumes_after_a_revision(server: APIServer) -> None:
 
 
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": ""}, {"resourceVersion": "0"}])
-async def test_a_watch_from_nowhere_begins_with_what_there_is(server: APIServer, query: dict[str, str]) -> None:
+async def test_a_watch_without_a_revision_begins_with_the_current_objects(
+    server: APIServer, query: dict[str, str]
+) -> None:
     server.create(config_map("b"))
     server.create(config_map("a"))
     server.patch("configmaps", "b", {"data": {"x": "y"}})
@@ -53,7 +55,7 @@ async def test_a_watch_from_nowhere_begins_with_what_there_is(server: APIServer,
         assert await watch.events(1) == [("ADDED", "c")]
 
 
-async def test_nothing_that_happens_while_a_watch_opens_is_missed(server: APIServer) -> None:
+async def test_no_change_is_missed_while_a_watch_opens(server: APIServer) -> None:
     async with watching(server, CONFIG_MAPS) as watch:
         server.create(config_map("a"))
         server.delete("configmaps", "a")
@@ -75,7 +77,7 @@ async def test_a_watch_list_ends_its_initial_events_with_a_bookmark(server: APIS
         assert await watch.events(1) == [("ADDED", "b")]
 
 
-async def test_a_watch_list_without_bookmarks_has_no_end_mark(server: APIServer) -> None:
+async def test_a_watch_list_without_bookmarks_does_not_mark_the_end(server: APIServer) -> None:
     server.create(pod("a"))
     listed = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     async with watching(server, PODS, **listed) as watch:
@@ -83,7 +85,7 @@ async def test_a_watch_list_without_bookmarks_has_no_end_mark(server: APIServer)
         assert await watch.events(2) == [("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_a_watch_list_from_the_future_gets_an_error_event(server: APIServer) -> None:
+async def test_a_watch_list_from_a_future_revision_gets_an_error_event(server: APIServer) -> None:
     listed = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "resourceVersion": "9999"}
     async with watching(server, PODS, **listed) as watch:
         ((kind, status),) = await watch.rest()
@@ -91,7 +93,7 @@ async def test_a_watch_list_from_the_future_gets_an_error_event(server: APIServe
         assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
-async def test_initial_events_can_be_declined(server: APIServer) -> None:
+async def test_a_watch_without_initial_events_sends_only_changes(server: APIServer) -> None:
     server.create(pod("a"))
     declined = {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan", "resourceVersion": "0"}
     async with watching(server, PODS, **declined) as watch:
@@ -99,7 +101,7 @@ async def test_initial_events_can_be_declined(server: APIServer) -> None:
         assert await watch.events(1) == [("ADDED", "b")]
 
 
-async def test_a_watch_from_the_future_waits_for_it(server: APIServer) -> None:
+async def test_a_watch_from_a_future_revision_waits_for_it(server: APIServer) -> None:
     async with watching(server, CONFIG_MAPS, resourceVersion=now(server) + 2) as watch:
         for name in ("a", "b", "c"):
             server.create(config_map(name))
@@ -109,7 +111,7 @@ async def test_a_watch_from_the_future_waits_for_it(server: APIServer) -> None:
 # --- 410 ------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_forgotten_revision_is_an_error_event_in_the_stream(server: APIServer) -> None:
+async def test_a_watch_from_a_compacted_revision_gets_an_error_event(server: APIServer) -> None:
     server.create(config_map())
     start = now(server)
     server.compact()
@@ -128,17 +130,17 @@ async def test_a_forgotten_revision_is_an_error_event_in_the_stream(server: APIS
         }
 
 
-async def test_a_forgotten_revision_can_be_an_http_status() -> None:
+async def test_a_watch_from_a_compacted_revision_can_get_an_http_status() -> None:
     server = APIServer(expired_as_status=True)
     start = now(server)
     server.compact()
     async with running(server) as http:
-        answer = await http.get(f"{CONFIG_MAPS}?watch=1&resourceVersion={start}")
-        assert answer.status_code == 410
-        assert answer.json()["reason"] == "Expired"
+        response = await http.get(f"{CONFIG_MAPS}?watch=1&resourceVersion={start}")
+        assert response.status_code == 410
+        assert response.json()["reason"] == "Expired"
 
 
-async def test_history_is_forgotten_when_it_is_too_long(nursery: trio.Nursery) -> None:
+async def test_history_beyond_its_limit_is_compacted(nursery: trio.Nursery) -> None:
     server = APIServer(history_limit=4)
     await nursery.start(server.run)
     start = now(server)
@@ -148,7 +150,7 @@ async def test_history_is_forgotten_when_it_is_too_long(nursery: trio.Nursery) -
         assert [kind for kind, _ in await watch.rest()] == ["ERROR"]
 
 
-async def test_a_watch_that_is_up_to_date_outlives_compaction(server: APIServer) -> None:
+async def test_a_watch_that_is_up_to_date_continues_after_compaction(server: APIServer) -> None:
     async with watching(server, CONFIG_MAPS) as watch:
         server.create(config_map("a"))
         assert await watch.events(1) == [("ADDED", "a")]
@@ -170,7 +172,7 @@ async def test_a_watch_that_compaction_overtakes_gets_an_error_event(server: API
 # --- selectors ------------------------------------------------------------------------------------------------------
 
 
-async def test_only_the_namespace_is_watched(server: APIServer) -> None:
+async def test_a_watch_of_a_namespace_sends_only_its_changes(server: APIServer) -> None:
     async with watching(server, CONFIG_MAPS) as here, watching(server, "/api/v1/configmaps") as everywhere:
         server.create(config_map("elsewhere", namespace="kube-system"))
         server.create(config_map("here"))
@@ -186,7 +188,7 @@ async def test_leaving_a_selection_is_a_deletion_and_entering_it_an_addition(ser
         server.patch("pods", "a", {"metadata": {"labels": {"app": "db"}}, "spec": {"nodeName": "n"}})
         kind, left = await watch.event()
         assert kind == "DELETED"
-        # The state that the watcher knows, under the revision of the change.
+        # The state before the change, with the revision of the change.
         assert left["metadata"]["labels"] == {"app": "web"}
         assert left["metadata"]["resourceVersion"] == str(now(server))
         assert "nodeName" not in left["spec"]
@@ -219,7 +221,7 @@ async def test_a_watch_ends_cleanly_after_its_timeout(
     assert trio.current_time() == 300
 
 
-async def test_a_watch_without_timeout_ends_after_the_servers(
+async def test_a_watch_without_timeout_ends_after_that_of_the_server(
     autojump_clock: trio.testing.MockClock, server: APIServer
 ) -> None:
     async with watching(server, PODS) as watch:
@@ -227,15 +229,15 @@ async def test_a_watch_without_timeout_ends_after_the_servers(
     assert trio.current_time() == 1_800
 
 
-@pytest.mark.parametrize("happens", ["something", "nothing"])
-async def test_bookmarks_come_every_minute_and_before_the_end(
-    autojump_clock: trio.testing.MockClock, server: APIServer, happens: str
+@pytest.mark.parametrize("change", ["another kind", "none"])
+async def test_bookmarks_are_sent_every_minute_and_before_the_end(
+    autojump_clock: trio.testing.MockClock, server: APIServer, change: str
 ) -> None:
-    """Also of a kind that nothing happens to: kube-apiserver 1.36.3 was seen to send them after 60, 120 and 148 s."""
+    """Also for a kind without changes: kube-apiserver 1.36.3 was seen to send them after 60, 120 and 148 s."""
     seen: list[tuple[float, str, str]] = []
     async with watching(server, PODS, timeoutSeconds=150, allowWatchBookmarks="true") as watch:
-        if happens == "something":
-            server.create(config_map())  # somebody else's write moves the revision on
+        if change == "another kind":
+            server.create(config_map())  # a write of another kind increases the revision
         while True:
             try:
                 kind, obj = await watch.event()
@@ -275,7 +277,7 @@ async def test_the_bookmark_period_can_be_chosen(autojump_clock: trio.testing.Mo
 # --- tables and metadata --------------------------------------------------------------------------------------------
 
 
-async def test_a_table_watch_says_its_columns_once(server: APIServer) -> None:
+async def test_a_table_watch_sends_the_column_definitions_once(server: APIServer) -> None:
     server.create(pod("a"))
     async with watching(server, PODS, accept=TABLE) as watch:
         _, first = await watch.event()
@@ -288,7 +290,7 @@ async def test_a_table_watch_says_its_columns_once(server: APIServer) -> None:
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("Table", "Table"), ("PartialObjectMetadata", "PartialObjectMetadata")])
-async def test_bookmarks_come_in_every_form(
+async def test_bookmarks_are_sent_in_every_format(
     autojump_clock: trio.testing.MockClock, server: APIServer, kind: str, expected: str
 ) -> None:
     accept = f"application/json;as={kind};v=v1;g=meta.k8s.io"
@@ -298,10 +300,10 @@ async def test_bookmarks_come_in_every_form(
     assert (obj["kind"], obj["metadata"]) == (expected, {"resourceVersion": str(now(server))})
 
 
-# --- ends that a test orders ----------------------------------------------------------------------------------------
+# --- ends caused by a test ------------------------------------------------------------------------------------------
 
 
-async def test_watches_are_ended_cleanly_at_once(server: APIServer) -> None:
+async def test_watches_can_be_ended_immediately(server: APIServer) -> None:
     async with watching(server, PODS) as watch, watching(server, CONFIG_MAPS, resourceVersion=now(server)) as other:
         await trio.testing.wait_all_tasks_blocked()
         assert server.statistics().open_watches == 2
@@ -313,7 +315,7 @@ async def test_watches_are_ended_cleanly_at_once(server: APIServer) -> None:
         assert await other.events(1) == [("ADDED", "cm")]
 
 
-async def test_watches_are_reset(server: APIServer) -> None:
+async def test_watches_can_be_reset(server: APIServer) -> None:
     async with watching(server, PODS) as watch:
         await trio.testing.wait_all_tasks_blocked()
         assert server.disconnect_watches(how="reset") == 1
@@ -321,7 +323,7 @@ async def test_watches_are_reset(server: APIServer) -> None:
             await watch.rest()
 
 
-async def test_watches_end_with_an_error_event(server: APIServer) -> None:
+async def test_watches_can_be_ended_with_an_error_event(server: APIServer) -> None:
     async with watching(server, PODS) as watch:
         await trio.testing.wait_all_tasks_blocked()
         server.disconnect_watches(status=500)
@@ -329,7 +331,7 @@ async def test_watches_end_with_an_error_event(server: APIServer) -> None:
         assert (kind, status["code"], status["reason"]) == ("ERROR", 500, "InternalError")
 
 
-async def test_a_stalled_watch_is_silent_for_ever(autojump_clock: trio.testing.MockClock, server: APIServer) -> None:
+async def test_a_stalled_watch_sends_nothing_more(autojump_clock: trio.testing.MockClock, server: APIServer) -> None:
     async with watching(server, PODS, timeoutSeconds=10) as watch:
         await trio.testing.wait_all_tasks_blocked()
         server.disconnect_watches(how="stall")
@@ -342,7 +344,7 @@ async def test_a_stalled_watch_is_silent_for_ever(autojump_clock: trio.testing.M
     assert server.statistics().open_watches == 0
 
 
-async def test_a_watch_can_end_in_the_middle_of_its_initial_events(server: APIServer) -> None:
+async def test_a_watch_can_be_ended_during_its_initial_events(server: APIServer) -> None:
     for number in range(100):
         server.create(config_map(f"cm-{number}"))
     async with watching(server, CONFIG_MAPS) as watch:
@@ -351,7 +353,9 @@ async def test_a_watch_can_end_in_the_middle_of_its_initial_events(server: APISe
         assert len(await watch.rest()) < 50  # what was buffered
 
 
-async def test_a_client_that_leaves_ends_its_watch(autojump_clock: trio.testing.MockClock, server: APIServer) -> None:
+async def test_a_client_that_disconnects_ends_its_watch(
+    autojump_clock: trio.testing.MockClock, server: APIServer
+) -> None:
     async with watching(server, PODS) as watch:
         with trio.move_on_after(1):
             await watch.event()
@@ -359,15 +363,15 @@ async def test_a_client_that_leaves_ends_its_watch(autojump_clock: trio.testing.
     assert server.statistics().open_watches == 0
 
 
-async def test_a_slow_reader_costs_no_memory_and_misses_nothing(server: APIServer) -> None:
+async def test_a_slow_reader_misses_no_event(server: APIServer) -> None:
     async with watching(server, CONFIG_MAPS) as watch:
         for number in range(500):
             server.create(config_map(f"cm-{number:03}"))
-        await trio.testing.wait_all_tasks_blocked()  # the buffer is full, the watch waits
+        await trio.testing.wait_all_tasks_blocked()  # the buffer is full and the watch blocks
         assert await watch.events(500) == [("ADDED", f"cm-{number:03}") for number in range(500)]
 
 
-async def test_a_long_stretch_of_foreign_changes_lets_others_run(server: APIServer) -> None:
+async def test_many_unselected_changes_do_not_block_other_tasks(server: APIServer) -> None:
     start = now(server)
     for number in range(300):
         server.create(config_map(f"cm-{number}", namespace="kube-system"))

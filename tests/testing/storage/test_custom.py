@@ -1,4 +1,4 @@
-"""Custom kinds and subresources of the embedded API server, and what it does not serve."""
+"""Custom kinds and subresources of the embedded API server, and unsupported requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_requests import MERGE, PODS, merge_patch, pod, refused, running
+from tests.support.raw_requests import MERGE, PODS, failure_of, merge_patch, pod, running
 from trioformer.errors import InvalidError
 from trioformer.testing import APIServer
 
@@ -38,7 +38,7 @@ async def test_a_definition_serves_its_kind_until_it_is_deleted() -> None:
         assert made["status"]["storedVersions"] == ["v1"]
         created = (await http.post(widgets, json={"metadata": {"name": "w"}, "size": 3})).json()
         assert created["metadata"]["generation"] == 1
-        # The items of a custom list say what they are, and come before its metadata; not so in built-in lists.
+        # The items of a custom list have a kind and come before its metadata, unlike those of built-in lists.
         listed = (await http.get(widgets)).text
         revision = server.statistics().revision
         assert listed.startswith(
@@ -59,7 +59,7 @@ async def test_a_definition_serves_its_kind_until_it_is_deleted() -> None:
 @pytest.mark.parametrize(
     "spec", [{"names": {"plural": "x", "kind": "X"}, "versions": [5]}, {"versions": [{"storage": True}]}]
 )
-def test_a_definition_that_makes_no_sense_is_refused(spec: Any) -> None:
+def test_an_invalid_definition_is_rejected(spec: Any) -> None:
     server = APIServer()
     bad = {**definition(), "spec": spec}
     with pytest.raises(InvalidError, match=r"widgets\.example\.com"):
@@ -75,7 +75,7 @@ def test_a_definition_without_names_serves_nothing() -> None:
     server.delete("customresourcedefinitions", "widgets.example.com")
 
 
-async def test_replicas_are_read_and_set_by_scale() -> None:
+async def test_replicas_are_read_and_set_through_the_scale_subresource() -> None:
     server = APIServer()
     spec = {"replicas": 2, "selector": {"matchLabels": {"b": "2", "a": "1"}}}
     server.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
@@ -86,31 +86,37 @@ async def test_replicas_are_read_and_set_by_scale() -> None:
         assert scale["status"] == {"replicas": 0, "selector": "a=1,b=2"}
         scale["spec"]["replicas"] = 3
         assert (await http.put(path, json=scale)).json()["spec"] == {"replicas": 3}
-        assert refused(await http.put(path, json=scale))[0] == 409
+        assert failure_of(await http.put(path, json=scale))[0] == 409
         assert (await http.patch(path, **merge_patch({"spec": {"replicas": 5}}))).json()["spec"] == {"replicas": 5}
-        assert refused(await http.patch(path, **merge_patch({"spec": {"replicas": -1}})))[0] == 400
-        assert refused(await http.put(path, content="{}", headers=MERGE))[0] == 415
-        assert refused(await http.delete(path))[0] == 405
-        assert refused(await http.get(f"{PODS}/x/scale"))[0] == 404
+        assert failure_of(await http.patch(path, **merge_patch({"spec": {"replicas": -1}})))[0] == 400
+        assert failure_of(await http.put(path, content="{}", headers=MERGE))[0] == 415
+        assert failure_of(await http.delete(path))[0] == 405
+        assert failure_of(await http.get(f"{PODS}/x/scale"))[0] == 404
     deployment = server.get("deployments", "d")
     assert isinstance(deployment["spec"], dict)
     assert deployment["spec"]["replicas"] == 5
 
 
-async def test_a_pod_is_bound_once_and_evicted() -> None:
+async def test_a_pod_can_be_bound_once_and_evicted() -> None:
     server = APIServer()
     server.create(pod())
     binding = {"metadata": {"name": "web-1"}, "target": {"kind": "Node", "name": "node-1"}}
     async with running(server) as http:
-        assert refused(await http.post(f"{PODS}/web-1/binding", json={"metadata": {}}))[0] == 400
-        answer = await http.post(f"{PODS}/web-1/binding", json=binding)
-        assert answer.status_code == 201
-        assert answer.json() == {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={"metadata": {}}))[0] == 400
+        response = await http.post(f"{PODS}/web-1/binding", json=binding)
+        assert response.status_code == 201
+        assert response.json() == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "code": 201,
+        }
         assert (await http.get(f"{PODS}/web-1")).json()["spec"]["nodeName"] == "node-1"
-        assert refused(await http.post(f"{PODS}/web-1/binding", json=binding))[0] == 409
+        assert failure_of(await http.post(f"{PODS}/web-1/binding", json=binding))[0] == 409
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-1"}}
         assert (await http.post(f"{PODS}/web-1/eviction", json=eviction)).status_code == 201
-        assert refused(await http.post(f"{PODS}/web-1/eviction", json=eviction))[0] == 404
+        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json=eviction))[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -130,7 +136,7 @@ async def test_a_pod_is_bound_once_and_evicted() -> None:
         ("OPTIONS", PODS, 405),
     ],
 )
-async def test_what_is_not_served_is_refused_as_by_a_real_server(method: str, path: str, code: int) -> None:
+async def test_unsupported_requests_get_the_errors_of_kube_apiserver(method: str, path: str, code: int) -> None:
     reasons = {404: "NotFound", 405: "MethodNotAllowed"}
     messages = {
         404: "the server could not find the requested resource",
@@ -139,8 +145,8 @@ async def test_what_is_not_served_is_refused_as_by_a_real_server(method: str, pa
     server = APIServer()
     server.create(pod())
     async with running(server) as http:
-        answer = await http.request(method, path)
-        assert answer.json() == {
+        response = await http.request(method, path)
+        assert response.json() == {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},

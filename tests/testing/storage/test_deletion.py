@@ -1,4 +1,4 @@
-"""How objects of the embedded API server go: at once, held by finalizers, with their namespace."""
+"""Deleting objects of the embedded API server: preconditions, finalizers, collections, namespaces."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_requests import CONFIG_MAPS, PODS, config_map, merge_patch, pod, refused, running
+from tests.support.raw_requests import CONFIG_MAPS, PODS, config_map, failure_of, merge_patch, pod, running
 from trioformer.testing import APIServer
 
 # --- deleting -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_delete_is_confirmed_with_a_status() -> None:
+async def test_the_response_to_a_delete_is_a_status() -> None:
     async with running(APIServer()) as http:
         uid = (await http.post(CONFIG_MAPS, json=config_map())).json()["metadata"]["uid"]
-        answer = await http.delete(f"{CONFIG_MAPS}/cm")
-        assert answer.json() == {
+        response = await http.delete(f"{CONFIG_MAPS}/cm")
+        assert response.json() == {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
             "status": "Success",
             "details": {"name": "cm", "kind": "configmaps", "uid": uid},
         }
-        assert refused(await http.get(f"{CONFIG_MAPS}/cm")) == (404, "NotFound", 'configmaps "cm" not found')
-        assert refused(await http.delete(f"{CONFIG_MAPS}/cm"))[0] == 404
+        assert failure_of(await http.get(f"{CONFIG_MAPS}/cm")) == (404, "NotFound", 'configmaps "cm" not found')
+        assert failure_of(await http.delete(f"{CONFIG_MAPS}/cm"))[0] == 404
 
 
-async def test_a_pod_is_gone_at_once() -> None:
+async def test_a_deleted_pod_is_removed_immediately() -> None:
     async with running(APIServer()) as http:
         await http.post(PODS, json=pod())
-        answer = await http.request("DELETE", f"{PODS}/web-1", json={"gracePeriodSeconds": 30})
-        metadata = answer.json()["metadata"]
+        response = await http.request("DELETE", f"{PODS}/web-1", json={"gracePeriodSeconds": 30})
+        metadata = response.json()["metadata"]
         assert metadata["deletionGracePeriodSeconds"] == 0
         assert metadata["deletionTimestamp"]
         assert (await http.get(f"{PODS}/web-1")).status_code == 404
@@ -48,7 +48,7 @@ async def test_finalizers_hold_an_object_until_the_last_is_removed() -> None:
         again = (await http.delete(f"{PODS}/a")).json()["metadata"]
         assert again == held
         more = await http.patch(f"{PODS}/a", **merge_patch({"metadata": {"finalizers": ["x.com/1", "x.com/3"]}}))
-        assert refused(more) == (
+        assert failure_of(more) == (
             422,
             "Invalid",
             (
@@ -59,7 +59,7 @@ async def test_finalizers_hold_an_object_until_the_last_is_removed() -> None:
         fewer = await http.patch(f"{PODS}/a", **merge_patch({"metadata": {"finalizers": ["x.com/2"]}}))
         assert fewer.json()["metadata"]["finalizers"] == ["x.com/2"]
         last = await http.patch(f"{PODS}/a", **merge_patch({"metadata": {"finalizers": None}}))
-        # The real server answers with the object as it was, under its last revision.
+        # kube-apiserver responds with the object's last revision too.
         assert "finalizers" not in last.json()["metadata"]
         assert last.json()["metadata"]["resourceVersion"] == fewer.json()["metadata"]["resourceVersion"]
         assert (await http.get(f"{PODS}/a")).status_code == 404
@@ -87,19 +87,19 @@ async def test_finalizers_hold_an_object_until_the_last_is_removed() -> None:
 async def test_a_delete_can_have_preconditions(preconditions: Any, problem: str) -> None:
     async with running(APIServer()) as http:
         metadata = (await http.post(PODS, json=pod())).json()["metadata"]
-        answer = await http.request("DELETE", f"{PODS}/web-1", json={"preconditions": preconditions})
+        response = await http.request("DELETE", f"{PODS}/web-1", json={"preconditions": preconditions})
         problem = problem.format(uid=metadata["uid"], rv=metadata["resourceVersion"])
-        assert refused(answer) == (409, "Conflict", f'Operation cannot be fulfilled on Pod "web-1": {problem}')
-        assert answer.json()["details"] == {"name": "web-1", "kind": "Pod"}
+        assert failure_of(response) == (409, "Conflict", f'Operation cannot be fulfilled on Pod "web-1": {problem}')
+        assert response.json()["details"] == {"name": "web-1", "kind": "Pod"}
         options = {"preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}}
         assert (await http.request("DELETE", f"{PODS}/web-1", json=options)).status_code == 200
 
 
 @pytest.mark.parametrize("body", [b"{nope", b"[]", b'{"preconditions": 5}'])
-async def test_delete_options_must_be_readable(body: bytes) -> None:
+async def test_invalid_delete_options_are_rejected(body: bytes) -> None:
     async with running(APIServer()) as http:
         await http.post(PODS, json=pod())
-        assert refused(await http.request("DELETE", f"{PODS}/web-1", content=body))[0] == 400
+        assert failure_of(await http.request("DELETE", f"{PODS}/web-1", content=body))[0] == 400
 
 
 async def test_a_collection_is_deleted_by_selector() -> None:
@@ -107,17 +107,17 @@ async def test_a_collection_is_deleted_by_selector() -> None:
     for name in ("a", "b", "c"):
         server.create(config_map(name, labels={"keep": str(name == "b").lower()}))
     async with running(server) as http:
-        answer = (await http.delete(f"{CONFIG_MAPS}?labelSelector=keep%3Dfalse")).json()
-        assert answer["kind"] == "ConfigMapList"
-        assert [one["metadata"]["name"] for one in answer["items"]] == ["a", "c"]
+        response = (await http.delete(f"{CONFIG_MAPS}?labelSelector=keep%3Dfalse")).json()
+        assert response["kind"] == "ConfigMapList"
+        assert [one["metadata"]["name"] for one in response["items"]] == ["a", "c"]
         assert [str(one["metadata"]).count("'b'") for one in server.list("configmaps")] == [1]
-        assert refused(await http.delete("/api/v1/namespaces"))[0] == 405
+        assert failure_of(await http.delete("/api/v1/namespaces"))[0] == 405
 
 
 # --- namespaces -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_cluster_begins_with_the_system_namespaces() -> None:
+async def test_a_new_server_has_the_system_namespaces() -> None:
     async with running(APIServer()) as http:
         listed = (await http.get("/api/v1/namespaces")).json()["items"]
         assert [one["metadata"]["name"] for one in listed] == [
@@ -129,27 +129,27 @@ async def test_a_cluster_begins_with_the_system_namespaces() -> None:
         assert listed[0]["status"] == {"phase": "Active"}
         assert listed[0]["spec"] == {"finalizers": ["kubernetes"]}
         assert listed[0]["metadata"]["labels"] == {"kubernetes.io/metadata.name": "default"}
-        assert refused(await http.delete("/api/v1/namespaces/default")) == (
+        assert failure_of(await http.delete("/api/v1/namespaces/default")) == (
             403,
             "Forbidden",
             'namespaces "default" is forbidden: this namespace may not be deleted',
         )
 
 
-async def test_deleting_a_namespace_deletes_what_is_in_it() -> None:
+async def test_deleting_a_namespace_deletes_its_objects() -> None:
     server = APIServer()
     server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     server.create(config_map("in", namespace="shop"))
     server.create(config_map("out"))
     async with running(server) as http:
-        answer = (await http.delete("/api/v1/namespaces/shop")).json()
-        assert answer["status"]["phase"] == "Terminating"
+        response = (await http.delete("/api/v1/namespaces/shop")).json()
+        assert response["status"]["phase"] == "Terminating"
         assert (await http.get("/api/v1/namespaces/shop")).status_code == 404
         names = [one["metadata"]["name"] for one in (await http.get("/api/v1/configmaps")).json()["items"]]
         assert names == ["out"]
 
 
-async def test_a_namespace_waits_for_finalizers_in_it_and_takes_nothing_new() -> None:
+async def test_a_terminating_namespace_waits_for_finalizers_and_rejects_new_objects() -> None:
     server = APIServer()
     server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     server.create(config_map("held", namespace="shop", finalizers=["x.com/1"]))
@@ -158,8 +158,8 @@ async def test_a_namespace_waits_for_finalizers_in_it_and_takes_nothing_new() ->
         await http.delete(path)
         assert (await http.get(path)).json()["status"]["phase"] == "Terminating"
         assert (await http.delete(path)).status_code == 200
-        answer = await http.post(f"{path}/configmaps", json={"metadata": {"name": "new"}})
-        assert answer.json()["details"] == {
+        response = await http.post(f"{path}/configmaps", json={"metadata": {"name": "new"}})
+        assert response.json()["details"] == {
             "name": "new",
             "kind": "configmaps",
             "causes": [
@@ -170,7 +170,7 @@ async def test_a_namespace_waits_for_finalizers_in_it_and_takes_nothing_new() ->
                 }
             ],
         }
-        assert refused(answer) == (
+        assert failure_of(response) == (
             403,
             "Forbidden",
             (
@@ -182,7 +182,7 @@ async def test_a_namespace_waits_for_finalizers_in_it_and_takes_nothing_new() ->
         assert (await http.get(path)).status_code == 404
 
 
-async def test_a_namespaces_own_finalizers_hold_it_too() -> None:
+async def test_a_namespace_waits_for_its_own_finalizers_too() -> None:
     server = APIServer()
     server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "finalizers": ["x.com/1"]}})
     path = "/api/v1/namespaces/shop"

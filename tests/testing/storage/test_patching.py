@@ -1,4 +1,4 @@
-"""The three kinds of patch that the embedded API server takes."""
+"""The three kinds of patch of the embedded API server."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from tests.support.raw_requests import WIDGET, config_map, pod, refused, running
+from tests.support.raw_requests import WIDGET, config_map, failure_of, pod, running
 from trioformer.testing import APIServer
-from trioformer.testing._storage._metadata import same
+from trioformer.testing._storage._metadata import json_equal
 from trioformer.testing._storage._patching import apply_json_patch, merge, strategic_merge
-from trioformer.testing._storage._status import RefusedError
+from trioformer.testing._storage._status import APIStatusError
 
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"
@@ -54,8 +54,8 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_equality_of_json_is_that_of_its_text(one: Any, other: Any) -> None:
-    assert same(one, other) == (json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
+def test_json_values_are_equal_when_their_texts_are(one: Any, other: Any) -> None:
+    assert json_equal(one, other) == (json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_json_patches_follow_the_rfc(operations: Any, result: Any) -> None:
         {"op": "test", "path": 5, "value": 1},
     ],
 )
-def test_a_json_patch_that_does_not_apply_is_refused(operation: Any) -> None:
-    with pytest.raises(RefusedError) as caught:
+def test_a_json_patch_that_does_not_apply_is_rejected(operation: Any) -> None:
+    with pytest.raises(APIStatusError) as caught:
         apply_json_patch({"a": 1, "list": [1]}, [operation])
     assert caught.value.status == {
         "kind": "Status",
@@ -152,11 +152,11 @@ POD_SPEC: dict[str, Any] = {
         ({"containers": [1]}, {**POD_SPEC, "containers": [1]}),
     ],
 )
-def test_strategic_merge_knows_the_lists_of_named_items(patch: Any, result: Any) -> None:
+def test_strategic_merge_merges_lists_by_their_merge_keys(patch: Any, result: Any) -> None:
     assert strategic_merge(POD_SPEC, patch) == result
 
 
-def test_strategic_merge_knows_the_ports_of_services_and_finalizers() -> None:
+def test_strategic_merge_merges_ports_of_services_and_finalizers() -> None:
     ports = [{"port": 80, "nodePort": 1}, {"port": 90}]
     merged = strategic_merge(
         {"ports": ports, "finalizers": ["a"]}, {"ports": [{"port": 80, "name": "x"}], "finalizers": ["a", "b"]}
@@ -179,17 +179,17 @@ def test_strategic_merge_knows_the_ports_of_services_and_finalizers() -> None:
         (f"{MERGE}; charset=utf-8", {"metadata": {"labels": {"x": "y"}}}),
     ],
 )
-async def test_every_kind_of_patch_reaches_the_object(content_type: str, patch: Any) -> None:
+async def test_every_kind_of_patch_changes_the_object(content_type: str, patch: Any) -> None:
     server = APIServer()
     server.create(pod())
     async with running(server) as http:
         headers = {"content-type": content_type}
-        answer = await http.patch(f"{PODS}/web-1", content=json.dumps(patch), headers=headers)
-        assert answer.status_code == 200
-        assert answer.json()["metadata"]["labels"] == {"x": "y"}
-        assert (answer.json()["kind"], answer.json()["apiVersion"]) == ("Pod", "v1")
+        response = await http.patch(f"{PODS}/web-1", content=json.dumps(patch), headers=headers)
+        assert response.status_code == 200
+        assert response.json()["metadata"]["labels"] == {"x": "y"}
+        assert (response.json()["kind"], response.json()["apiVersion"]) == ("Pod", "v1")
         missing = await http.patch(f"{PODS}/nope", content=json.dumps(patch), headers=headers)
-        assert refused(missing) == (404, "NotFound", 'pods "nope" not found')
+        assert failure_of(missing) == (404, "NotFound", 'pods "nope" not found')
 
 
 @pytest.mark.parametrize(
@@ -205,34 +205,34 @@ async def test_every_kind_of_patch_reaches_the_object(content_type: str, patch: 
         (JSON_PATCH, b"[1]", 400),
     ],
 )
-async def test_a_body_that_is_no_patch_is_refused(content_type: str, body: bytes, code: int) -> None:
+async def test_a_body_that_is_not_a_patch_is_rejected(content_type: str, body: bytes, code: int) -> None:
     server = APIServer()
     server.create({**pod(), "metadata": {"name": "web-1", "finalizers": ["a"]}})
     async with running(server) as http:
-        answer = await http.patch(f"{PODS}/web-1", content=body, headers={"content-type": content_type})
-        assert refused(answer)[0] == code
+        response = await http.patch(f"{PODS}/web-1", content=body, headers={"content-type": content_type})
+        assert failure_of(response)[0] == code
         if code == 415:
-            assert answer.json()["message"] == "415: Unsupported Media Type"
+            assert response.json()["message"] == "415: Unsupported Media Type"
 
 
-async def test_custom_kinds_take_no_strategic_merge() -> None:
+async def test_custom_kinds_do_not_support_strategic_merge() -> None:
     server = APIServer()
     server.register(WIDGET)
     server.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
     async with running(server) as http:
         path = "/apis/example.com/v1/namespaces/default/widgets/w"
         for content_type, code in ((STRATEGIC, 415), (MERGE, 200)):
-            answer = await http.patch(path, content=b"{}", headers={"content-type": content_type})
-            assert answer.status_code == code
+            response = await http.patch(path, content=b"{}", headers={"content-type": content_type})
+            assert response.status_code == code
             if code == 415:
-                assert "details" not in answer.json()
-                assert f"media types include: {JSON_PATCH}, {MERGE}" in answer.json()["message"]
+                assert "details" not in response.json()
+                assert f"media types include: {JSON_PATCH}, {MERGE}" in response.json()["message"]
 
 
-async def test_a_patch_that_breaks_the_object_is_refused() -> None:
+async def test_a_patch_that_makes_the_object_invalid_is_rejected() -> None:
     server = APIServer()
     server.create(config_map())
     async with running(server) as http:
         path = "/api/v1/namespaces/default/configmaps/cm"
         patch = json.dumps([{"op": "replace", "path": "/metadata", "value": 5}])
-        assert refused(await http.patch(path, content=patch, headers={"content-type": JSON_PATCH}))[0] == 400
+        assert failure_of(await http.patch(path, content=patch, headers={"content-type": JSON_PATCH}))[0] == 400

@@ -1,4 +1,4 @@
-"""Objects in the embedded API server: created, changed, and what a real server refuses."""
+"""Creating and updating objects in the embedded API server, and the errors of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 import pytest
 import trio
 
-from tests.support.raw_requests import CONFIG_MAPS, PODS, WIDGET, config_map, merge_patch, pod, refused, running
+from tests.support.raw_requests import CONFIG_MAPS, PODS, WIDGET, config_map, failure_of, merge_patch, pod, running
 from trioformer.testing import APIServer
 from trioformer.testing._storage._clock import EPOCH, wall_clock
 
 # --- creating -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_new_object_is_stamped_in_the_real_servers_order(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_new_object_has_metadata_in_the_order_of_kube_apiserver(autojump_clock: trio.testing.MockClock) -> None:
     await trio.sleep(90.5)
     async with running(APIServer()) as http:
-        answer = await http.post(PODS, json={**pod(labels={"app": "web"}), "status": {"phase": "Running"}})
-    assert answer.status_code == 201
-    metadata = answer.json()["metadata"]
+        response = await http.post(PODS, json={**pod(labels={"app": "web"}), "status": {"phase": "Running"}})
+    assert response.status_code == 201
+    metadata = response.json()["metadata"]
     order = ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels"]
     assert list(metadata) == order
     assert metadata["generation"] == 1
     assert metadata["creationTimestamp"] == "2026-01-01T00:01:30Z"
-    assert answer.json()["status"] == {"phase": "Pending"}  # a creator has no say in it
-    assert answer.text.startswith('{"kind":"Pod","apiVersion":"v1","metadata":{')
+    assert response.json()["status"] == {"phase": "Pending"}  # not the status of the request
+    assert response.text.startswith('{"kind":"Pod","apiVersion":"v1","metadata":{')
 
 
 def test_time_is_real_outside_of_a_mock_clock() -> None:
@@ -38,7 +38,7 @@ async def test_time_is_real_under_trios_own_clock() -> None:
     assert wall_clock() >= before > EPOCH
 
 
-async def test_names_are_generated() -> None:
+async def test_names_are_generated_from_generate_name() -> None:
     async with running(APIServer()) as http:
         body = config_map()
         body["metadata"] = {"generateName": "cm-" + "x" * 70}
@@ -49,7 +49,7 @@ async def test_names_are_generated() -> None:
     assert all(name.startswith(metadata["generateName"][:58]) for name, metadata in zip(names, made, strict=True))
 
 
-def test_a_generated_name_avoids_those_that_are_taken() -> None:
+def test_a_generated_name_is_unused() -> None:
     def generated(first: str) -> str:
         server = APIServer()
         server.create(config_map(first))
@@ -152,37 +152,37 @@ def bad_request(message: str) -> tuple[int, str, str]:
             bad_request(f"{UNRECOGNIZED}: metadata.finalizers must be a list of strings"),
         ),
         (PODS, {"metadata": {"name": "a"}, "spec": []}, bad_request(f"{UNRECOGNIZED}: spec must be an object")),
-        (PODS, [1], bad_request(f"{UNRECOGNIZED} (must be of type Pod): no JSON object")),
+        (PODS, [1], bad_request(f"{UNRECOGNIZED} (must be of type Pod): not a JSON object")),
     ],
 )
-async def test_what_cannot_be_created_is_refused(path: str, body: Any, expected: tuple[int, str, str]) -> None:
+async def test_an_invalid_create_is_rejected(path: str, body: Any, expected: tuple[int, str, str]) -> None:
     async with running(APIServer()) as http:
-        assert refused(await http.post(path, json=body)) == expected
+        assert failure_of(await http.post(path, json=body)) == expected
 
 
-async def test_names_with_colons_are_for_roles() -> None:
+async def test_roles_may_have_names_with_colons() -> None:
     async with running(APIServer()) as http:
         assert (await http.post(ROLES, json={"metadata": {"name": "system:node"}})).status_code == 201
 
 
-async def test_what_is_no_json_or_not_called_so_is_refused() -> None:
+async def test_a_body_that_is_not_json_or_too_large_is_rejected() -> None:
     async with running(APIServer()) as http:
-        code, reason, message = refused(await http.post(PODS, content=b"{nope"))
+        code, reason, message = failure_of(await http.post(PODS, content=b"{nope"))
         assert (code, reason) == (400, "BadRequest")
         assert message.startswith(
             "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; "
         )
-        answer = await http.post(PODS, content=b"x", headers={"content-type": "text/plain"})
-        assert refused(answer)[:2] == (415, "UnsupportedMediaType")
-        answer = await http.post(PODS, content=b"x" * (3 * 1024 * 1024 + 1))
-        assert refused(answer) == (413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
+        response = await http.post(PODS, content=b"x", headers={"content-type": "text/plain"})
+        assert failure_of(response)[:2] == (415, "UnsupportedMediaType")
+        response = await http.post(PODS, content=b"x" * (3 * 1024 * 1024 + 1))
+        assert failure_of(response) == (413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
 
 
-async def test_the_same_name_twice_is_refused_with_details() -> None:
+async def test_creating_an_existing_name_is_rejected_with_details() -> None:
     async with running(APIServer()) as http:
         await http.post(PODS, json=pod())
-        answer = await http.post(PODS, json=pod())
-        assert answer.json() == {
+        response = await http.post(PODS, json=pod())
+        assert response.json() == {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
@@ -205,16 +205,16 @@ async def test_a_dry_run_writes_nothing() -> None:
         changed = await http.patch(f"{PODS}/web-1?dryRun=All", **merge_patch({"metadata": {"labels": {"a": "b"}}}))
         assert changed.json()["metadata"]["labels"] == {"a": "b"}
         assert (await http.delete(f"{PODS}/web-1?dryRun=All")).status_code == 200
-        assert refused(await http.delete(f"{PODS}/web-1?dryRun=Some"))[0] == 400
+        assert failure_of(await http.delete(f"{PODS}/web-1?dryRun=Some"))[0] == 400
         await http.request("DELETE", PODS, json={"dryRun": ["All"]})
     assert server.statistics().revision == revision
     assert server.get("pods", "web-1")["metadata"]
 
 
-# --- changing -------------------------------------------------------------------------------------------------------
+# --- updating -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_replacement_must_know_the_present_state() -> None:
+async def test_an_update_with_an_old_resource_version_is_a_conflict() -> None:
     async with running(APIServer()) as http:
         first = (await http.post(PODS, json=pod())).json()
         first["metadata"]["labels"] = {"v": "2"}
@@ -222,7 +222,7 @@ async def test_a_replacement_must_know_the_present_state() -> None:
         assert second.status_code == 200
         assert second.json()["metadata"]["resourceVersion"] > first["metadata"]["resourceVersion"]
         stale = await http.put(f"{PODS}/web-1", json=first)
-        assert refused(stale) == (
+        assert failure_of(stale) == (
             409,
             "Conflict",
             (
@@ -231,10 +231,10 @@ async def test_a_replacement_must_know_the_present_state() -> None:
             ),
         )
         stale = await http.patch(f"{PODS}/web-1", **merge_patch({"metadata": {"resourceVersion": "1"}}))
-        assert refused(stale)[:2] == (409, "Conflict")
+        assert failure_of(stale)[:2] == (409, "Conflict")
 
 
-async def test_a_replacement_without_a_version_wins_where_a_real_server_allows_it() -> None:
+async def test_some_kinds_can_be_updated_without_a_resource_version() -> None:
     server = APIServer()
     server.register(WIDGET)
     async with running(server) as http:
@@ -242,7 +242,7 @@ async def test_a_replacement_without_a_version_wins_where_a_real_server_allows_i
         assert (await http.put(f"{PODS}/web-1", json=pod(labels={"v": "4"}))).status_code == 200
         widgets = "/apis/example.com/v1/namespaces/default/widgets"
         await http.post(widgets, json={"metadata": {"name": "w"}})
-        assert refused(await http.put(f"{widgets}/w", json={"metadata": {"name": "w"}})) == (
+        assert failure_of(await http.put(f"{widgets}/w", json={"metadata": {"name": "w"}})) == (
             422,
             "Invalid",
             (
@@ -252,7 +252,7 @@ async def test_a_replacement_without_a_version_wins_where_a_real_server_allows_i
         )
 
 
-async def test_a_write_that_changes_nothing_is_no_event() -> None:
+async def test_a_write_without_a_change_is_not_an_event() -> None:
     server = APIServer()
     async with running(server) as http:
         first = (await http.post(PODS, json=pod())).json()
@@ -262,7 +262,7 @@ async def test_a_write_that_changes_nothing_is_no_event() -> None:
     assert server.statistics().revision == int(first["metadata"]["resourceVersion"])
 
 
-async def test_true_is_not_one() -> None:
+async def test_a_change_from_one_to_true_is_a_change() -> None:
     server = APIServer()
     server.create({**config_map(), "flag": 1})
     revision = server.statistics().revision
@@ -280,21 +280,21 @@ async def test_true_is_not_one() -> None:
         ({"spec": 5}, f"{UNRECOGNIZED}: spec must be an object"),
     ],
 )
-async def test_what_cannot_be_changed_is_refused(change: Any, message: str) -> None:
+async def test_an_invalid_patch_is_rejected(change: Any, message: str) -> None:
     async with running(APIServer()) as http:
         await http.post(PODS, json=pod())
-        assert refused(await http.patch(f"{PODS}/web-1", **merge_patch(change))) == bad_request(message)
+        assert failure_of(await http.patch(f"{PODS}/web-1", **merge_patch(change))) == bad_request(message)
 
 
-async def test_a_replacement_belongs_where_it_says() -> None:
+async def test_an_update_must_match_the_name_and_namespace_of_its_path() -> None:
     async with running(APIServer()) as http:
-        # Known before anybody looks whether there is such an object.
-        assert refused(await http.put(f"{PODS}/other", json=pod("web-1"))) == bad_request(
+        # Checked before the existence of the object.
+        assert failure_of(await http.put(f"{PODS}/other", json=pod("web-1"))) == bad_request(
             "the name of the object (web-1) does not match the name on the URL (other)"
         )
         elsewhere = {"metadata": {"name": "web-1", "namespace": "other"}}
-        assert refused(await http.put(f"{PODS}/web-1", json=elsewhere)) == bad_request(OTHER_NAMESPACE)
-        assert refused(await http.put(f"{PODS}/web-1", json=pod("web-1")))[0] == 404
+        assert failure_of(await http.put(f"{PODS}/web-1", json=elsewhere)) == bad_request(OTHER_NAMESPACE)
+        assert failure_of(await http.put(f"{PODS}/web-1", json=pod("web-1")))[0] == 404
 
 
 async def test_another_uid_is_a_conflict() -> None:
@@ -304,7 +304,7 @@ async def test_another_uid_is_a_conflict() -> None:
         uid = (await http.get(f"{PODS}/web-1")).json()["metadata"]["uid"]
         problem = f"Precondition failed: UID in precondition: {other}, UID in object meta: {uid}"
         where = "Key: /registry/pods/default/web-1, ResourceVersion: 0"
-        assert refused(await http.put(f"{PODS}/web-1", json=made)) == (
+        assert failure_of(await http.put(f"{PODS}/web-1", json=made)) == (
             409,
             "Conflict",
             (
@@ -314,16 +314,16 @@ async def test_another_uid_is_a_conflict() -> None:
         )
 
 
-async def test_what_the_server_sets_cannot_be_changed() -> None:
+async def test_server_set_fields_cannot_be_changed() -> None:
     async with running(APIServer()) as http:
         made = (await http.post(PODS, json=pod())).json()
-        lies = {
+        forged = {
             "generation": 7,
             "creationTimestamp": "2001-01-01T00:00:00Z",
             "deletionTimestamp": "2001-01-01T00:00:00Z",
         }
         changed = (
-            await http.patch(f"{PODS}/web-1", **merge_patch({"metadata": {**lies, "labels": {"a": "b"}}}))
+            await http.patch(f"{PODS}/web-1", **merge_patch({"metadata": {**forged, "labels": {"a": "b"}}}))
         ).json()
     del changed["metadata"]["labels"]
     changed["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
@@ -341,8 +341,8 @@ async def test_the_generation_counts_versions_of_the_spec() -> None:
             ("", {"spec": {"replicas": 2}}),
             ("", {"spec": {"replicas": 2}}),
         ):
-            answer = await http.patch(f"{path}/d{suffix}", **merge_patch(change))
-            generations.append(answer.json()["metadata"]["generation"])
+            response = await http.patch(f"{path}/d{suffix}", **merge_patch(change))
+            generations.append(response.json()["metadata"]["generation"])
     assert generations == [1, 1, 2, 2]
 
 
@@ -351,33 +351,33 @@ async def test_kinds_without_generation_have_none() -> None:
         assert "generation" not in (await http.post(CONFIG_MAPS, json=config_map())).json()["metadata"]
 
 
-async def test_the_status_is_written_at_its_own_place_only() -> None:
+async def test_the_status_is_written_only_through_its_subresource() -> None:
     async with running(APIServer()) as http:
         made = (await http.post(PODS, json=pod())).json()
         both = {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}, "metadata": {"labels": {"a": "b"}}}
-        at_status = (await http.patch(f"{PODS}/web-1/status", **merge_patch(both))).json()
-        assert at_status["status"] == {"phase": "Running"}
-        assert at_status["spec"] == made["spec"]
-        assert "labels" not in at_status["metadata"]
+        via_status = (await http.patch(f"{PODS}/web-1/status", **merge_patch(both))).json()
+        assert via_status["status"] == {"phase": "Running"}
+        assert via_status["spec"] == made["spec"]
+        assert "labels" not in via_status["metadata"]
         both["status"] = {"phase": "Failed"}
-        at_main = (await http.patch(f"{PODS}/web-1", **merge_patch(both))).json()
-        assert at_main["status"] == {"phase": "Running"}
-        assert at_main["spec"]["nodeName"] == "n"
-        assert at_main["metadata"]["labels"] == {"a": "b"}
-        at_main["status"] = {"phase": "Succeeded"}
-        assert (await http.put(f"{PODS}/web-1/status", json=at_main)).json()["status"] == {"phase": "Succeeded"}
+        via_main = (await http.patch(f"{PODS}/web-1", **merge_patch(both))).json()
+        assert via_main["status"] == {"phase": "Running"}
+        assert via_main["spec"]["nodeName"] == "n"
+        assert via_main["metadata"]["labels"] == {"a": "b"}
+        via_main["status"] = {"phase": "Succeeded"}
+        assert (await http.put(f"{PODS}/web-1/status", json=via_main)).json()["status"] == {"phase": "Succeeded"}
         assert (await http.get(f"{PODS}/web-1/status")).json()["status"] == {"phase": "Succeeded"}
-        del at_main["status"], at_main["metadata"]["resourceVersion"]
-        assert "status" not in (await http.put(f"{PODS}/web-1/status", json=at_main)).json()
+        del via_main["status"], via_main["metadata"]["resourceVersion"]
+        assert "status" not in (await http.put(f"{PODS}/web-1/status", json=via_main)).json()
 
 
-async def test_a_node_registers_with_its_status() -> None:
+async def test_a_node_is_created_with_its_status() -> None:
     async with running(APIServer()) as http:
         node = {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}}
         assert (await http.post("/api/v1/nodes", json=node)).json()["status"] == node["status"]
 
 
-async def test_what_is_emptied_in_metadata_is_gone() -> None:
+async def test_empty_metadata_fields_are_removed() -> None:
     server = APIServer()
     server.create(config_map(labels={"a": "b"}))
     server.patch("configmaps", "cm", {"metadata": {"labels": {"a": None}}})

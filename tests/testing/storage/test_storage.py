@@ -1,4 +1,4 @@
-"""The embedded cluster's storage: revisions, history, compaction, and readers that follow."""
+"""The embedded server's storage: revisions, history, compaction, and readers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_write_of_any_resource_gets_the_next_revision() -> None:
     assert storage.revision == 4
 
 
-def test_a_state_carries_its_revision_and_no_type() -> None:
+def test_a_state_has_its_revision_but_no_kind_and_api_version() -> None:
     stored = Storage().put(
         "pods", "default/a", {"kind": "Pod", "apiVersion": "v1", "value": 1, "metadata": {"name": "a"}}
     )
@@ -40,7 +40,7 @@ def test_a_state_carries_its_revision_and_no_type() -> None:
     assert (stored.namespace, stored.name) == ("default", "a")
 
 
-def test_states_are_ordered_as_etcd_orders_keys() -> None:
+def test_states_are_in_the_order_of_etcds_keys() -> None:
     storage = Storage()
     for key in ("a/z", "a-b/y", "a/b", "b/a"):
         storage.put("pods", key, obj())
@@ -48,7 +48,7 @@ def test_states_are_ordered_as_etcd_orders_keys() -> None:
     assert [stored.key for stored in storage.snapshot("pods", "a/")] == ["a/b", "a/z"]
 
 
-def test_removing_what_is_not_there_is_an_error() -> None:
+def test_removing_a_missing_object_is_an_error() -> None:
     with pytest.raises(KeyError):
         Storage().remove("pods", "a", obj())
 
@@ -65,12 +65,12 @@ def test_an_old_revision_can_be_read_until_it_is_compacted() -> None:
     assert [value_of(stored) for stored in storage.snapshot("pods", revision=last)] == [2, 3]
 
 
-def test_the_future_cannot_be_compacted() -> None:
+def test_a_future_revision_cannot_be_compacted() -> None:
     with pytest.raises(ValueError, match="the storage is at 1"):
         Storage().compact(2)
 
 
-def test_compaction_never_goes_back() -> None:
+def test_compaction_never_moves_back() -> None:
     storage = Storage()
     storage.put("pods", "a", obj())
     storage.put("pods", "a", obj())
@@ -78,7 +78,7 @@ def test_compaction_never_goes_back() -> None:
     assert storage.compact(2) == 3
 
 
-def test_compacting_everything_makes_every_known_revision_too_old() -> None:
+def test_compacting_everything_makes_all_previous_revisions_too_old() -> None:
     storage = Storage()
     known = storage.put("pods", "a", obj()).revision
     storage.compact()
@@ -96,7 +96,7 @@ def test_a_reader_that_is_up_to_date_survives_compaction() -> None:
     assert [change.object.key for change in storage.read("pods", position)] == ["b"]
 
 
-def test_a_reader_that_is_overtaken_is_told() -> None:
+def test_a_reader_that_compaction_overtakes_gets_an_error() -> None:
     storage = Storage()
     position = storage.position("pods", storage.revision)
     storage.put("pods", "a", obj())
@@ -105,7 +105,7 @@ def test_a_reader_that_is_overtaken_is_told() -> None:
         storage.read("pods", position)
 
 
-def test_history_is_bounded() -> None:
+def test_the_history_is_bounded() -> None:
     storage = Storage(history_limit=8)
     for value in range(1_000):
         storage.put("pods", "a", obj(value))
@@ -146,7 +146,7 @@ KEYS = st.sampled_from(["a/x", "a/y", "b/x"])
 
 
 class StorageAgainstModel(RuleBasedStateMachine):
-    """The storage against the plainest model: every state of everything, by revision."""
+    """The storage against a simple model: all states of all objects by revision."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -207,13 +207,13 @@ class StorageAgainstModel(RuleBasedStateMachine):
             assert seen == self.now
 
     @invariant()
-    def every_remembered_revision_replays_to_the_present(self) -> None:
+    def every_kept_revision_replays_to_the_current_state(self) -> None:
         for revision, state in self.states.items():
             try:
                 snapshot = self.storage.snapshot("pods", revision=revision)
                 position = self.storage.position("pods", revision)
             except CompactedError as compacted:
-                self.is_forgotten_rightly(revision, compacted)
+                self.check_compacted(revision, compacted)
                 continue
             assert revision >= self.storage.compacted
             seen = {stored.key: value_of(stored) for stored in snapshot}
@@ -223,11 +223,11 @@ class StorageAgainstModel(RuleBasedStateMachine):
             apply(seen, changes)
             assert seen == self.now
 
-    def is_forgotten_rightly(self, revision: int, compacted: CompactedError) -> None:
+    def check_compacted(self, revision: int, compacted: CompactedError) -> None:
         assert revision < compacted.oldest <= self.storage.revision
 
     @invariant()
-    def the_present_is_the_present(self) -> None:
+    def the_current_state_is_that_of_the_model(self) -> None:
         assert {stored.key: value_of(stored) for stored in self.storage.snapshot("pods")} == self.now
         assert [stored.key for stored in self.storage.snapshot("pods", "a/")] == sorted(
             k for k in self.now if k[0] == "a"

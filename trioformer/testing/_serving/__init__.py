@@ -1,9 +1,14 @@
 """Private: the embedded API server's HTTP side.
 
 - ``_app.py``: the ASGI application
-- ``_requests.py``: paths and query parameters → what is asked for
-- ``_resources.py``, ``_subresources.py``, ``_discovery.py``: what is done about it
-- ``_listing.py``, ``_watching.py``: lists, pages and watches
-- ``_rendering.py``, ``_tables.py``, ``_responses.py``: objects → bodies
-- ``_faults.py``: failures that a test has asked for
+- ``_requests.py``: paths and query parameters as request records
+- ``_resources.py``: requests for kinds
+- ``_subresources.py``: requests for ``scale``, ``binding`` and ``eviction``
+- ``_discovery.py``: requests for discovery, health, version and OpenAPI
+- ``_listing.py``: lists and their pages
+- ``_watching.py``: watches
+- ``_rendering.py``: states as objects, Tables or PartialObjectMetadata
+- ``_tables.py``: the columns of Tables
+- ``_responses.py``: responses with a known body
+- ``_faults.py``: injected failures
 """

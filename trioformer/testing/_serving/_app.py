@@ -1,10 +1,11 @@
-"""The embedded API server as an ASGI application: bodies in, answers and watches out.
+"""The embedded API server as an ASGI application.
 
-Every request but a watch is answered by plain code between two checkpoints.
-A watch is pumped by its request's own task, beside which one other waits for the client to leave.
+Every request but a watch is handled synchronously, without a checkpoint between reading its body and sending its
+response.
+A watch is sent by its request's own task, while a second task waits for the client to disconnect.
 
-An application that returns before its last ``http.response.body`` tells the ASGI server to break the connection; that
-is how a watch is reset.
+When an application returns before its last ``http.response.body``, the ASGI server breaks the connection; a watch is
+reset this way.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any, TypeAlias, final
 import attrs
 import trio
 
-from .._storage._kinds import Kinds, Served
-from .._storage._status import RefusedError, refusal
+from .._storage._kinds import Kinds, ServedKind
+from .._storage._status import APIStatusError, status_error
 from . import _discovery
 from ._faults import Faults
 from ._requests import RequestRecord, read_request
 from ._resources import ResourceRequest, Resources
-from ._responses import Response, refused_answer
+from ._responses import Response, error_response
 from ._watching import Watch, Watches
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -31,14 +32,14 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 BODY_LIMIT = 3 * 1024 * 1024
-"""Bytes that a request's body may have, as in a real server."""
+"""The maximum size of a request's body in bytes, as in kube-apiserver."""
 _COMMON_HEADERS = ((b"cache-control", b"no-cache, private"),)
 
 
 @final
 @attrs.define(eq=False)
 class Application:
-    """Speaks ASGI 3: ``http`` and ``lifespan``."""
+    """An ASGI 3 application for ``http`` and ``lifespan``."""
 
     _kinds: Kinds
     _resources: Resources
@@ -46,7 +47,7 @@ class Application:
     _faults: Faults
     _records: deque[RequestRecord]
     served: int = attrs.field(init=False, default=0)
-    """How many requests have arrived."""
+    """The number of received requests."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan of the ASGI server."""
@@ -55,7 +56,7 @@ class Application:
         elif scope["type"] == "http":
             await self._http(scope, receive, send)
         else:
-            raise RuntimeError(f"the embedded API server does not speak {scope['type']}")
+            raise RuntimeError(f"the embedded API server does not support {scope['type']}, only http and lifespan")
 
     @staticmethod
     async def _lifespan(receive: Receive, send: Send) -> None:
@@ -79,45 +80,45 @@ class Application:
             if body is None:
                 return
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            asked = ResourceRequest(record, headers.get("accept", ""), content_type, body)
-            result, served = self._answer(asked, headers.get("host", ""))
-        except RefusedError as refused:
-            result, served = refused_answer(refused), None
+            request = ResourceRequest(record, headers.get("accept", ""), content_type, body)
+            result, served = self._handle(request, headers.get("host", ""))
+        except APIStatusError as error:
+            result, served = error_response(error), None
         if isinstance(result, Watch) and served is not None:
             await self._watch(result, served, receive, send)
         elif isinstance(result, Response):
-            await _send_answer(result, send)
+            await _send_response(result, send)
 
-    def _answer(self, asked: ResourceRequest, host: str) -> tuple[Response | Watch, Served | None]:
-        self._faults.check(asked.record)
-        if asked.record.is_resource:
-            return self._resources.answer(asked)
-        return _discovery.answer(self._kinds, asked.record, asked.accept, host), None
+    def _handle(self, request: ResourceRequest, host: str) -> tuple[Response | Watch, ServedKind | None]:
+        self._faults.check(request.record)
+        if request.record.is_resource:
+            return self._resources.handle(request)
+        return _discovery.handle(self._kinds, request.record, request.accept, host), None
 
-    async def _watch(self, watch: Watch, served: Served, receive: Receive, send: Send) -> None:
+    async def _watch(self, watch: Watch, served: ServedKind, receive: Receive, send: Send) -> None:
         is_clean = False
-        with self._watches.opened(served.resource) as opened:
+        with self._watches.register(served.resource) as open_watch:
             await send(_start(200, b"application/json"))
 
             async def send_frame(frame: bytes) -> None:
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
 
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_cancel_when_gone, receive, nursery.cancel_scope)
-                is_clean = await watch.run(opened, send_frame)
+                nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
+                is_clean = await watch.run(open_watch, send_frame)
                 nursery.cancel_scope.cancel()
         if is_clean:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _cancel_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
+async def _cancel_on_disconnect(receive: Receive, scope: trio.CancelScope) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """Read a request's body; None when the client left before it was complete."""
+    """Read a request's body; returns None when the client disconnects before it is complete."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -127,7 +128,7 @@ async def _read_body(receive: Receive) -> bytes | None:
         part = message.get("body", b"")
         size += len(part)
         if size > BODY_LIMIT:
-            raise refusal(413)
+            raise status_error(413)
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
@@ -138,13 +139,13 @@ def _start(code: int, content_type: bytes, *headers: tuple[bytes, bytes]) -> Mes
     return {"type": "http.response.start", "status": code, "headers": all_headers}
 
 
-async def _send_answer(answer: Response, send: Send) -> None:
-    chunks: Iterator[bytes] = iter(answer.chunks)
+async def _send_response(response: Response, send: Send) -> None:
+    chunks: Iterator[bytes] = iter(response.chunks)
     first = list(islice(chunks, 2))
-    headers = [(name.encode(), value.encode()) for name, value in answer.headers]
-    if len(first) < 2:  # known as a whole
+    headers = [(name.encode(), value.encode()) for name, value in response.headers]
+    if len(first) < 2:  # the whole body
         headers.append((b"content-length", str(sum(map(len, first))).encode()))
-    await send(_start(answer.code, answer.content_type.encode(), *headers))
+    await send(_start(response.code, response.content_type.encode(), *headers))
     for chunk in chain(first, chunks):
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,10 +1,10 @@
-"""What the embedded server says about itself: groups, versions, kinds, health, and just enough OpenAPI.
+"""Discovery: groups, versions, kinds, health, and the part of OpenAPI that kubectl needs.
 
-kubectl asks ``/api`` and ``/apis`` for the aggregated form (``apidiscovery.k8s.io/v2``); others make one request for
-each group and version.  Both are answered.
-``kubectl create`` wants to know whether the server validates fields, and finds out by looking for the query
-parameter ``fieldValidation`` of a kind's PATCH in ``/openapi/v3``; that parameter is all that is in this OpenAPI.
-The embedded server takes the parameter and validates nothing.
+kubectl requests the aggregated format (``apidiscovery.k8s.io/v2``) from ``/api`` and ``/apis``; other clients request
+each group and version separately.  Both are supported.
+``kubectl create`` checks whether the server validates fields: it looks for the query parameter ``fieldValidation`` of a
+kind's PATCH in ``/openapi/v3``.  The OpenAPI document contains only this parameter; the embedded server accepts it, and
+validates nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from .._storage._kinds import Kinds, Served
-from .._storage._status import refusal
+from .._storage._kinds import Kinds, ServedKind
+from .._storage._status import status_error
 from .._storage._storage import JSONObject
 from ._rendering import clauses_of
 from ._requests import RequestRecord
-from ._responses import Response, json_answer, text_answer
+from ._responses import Response, json_response, text_response
 
 VERSION: JSONObject = {
     "major": "1",
@@ -30,58 +30,58 @@ VERSION: JSONObject = {
     "compiler": "",
     "platform": "linux/amd64",
 }
-"""What ``/version`` answers: the Kubernetes whose behaviour is followed, marked as not being it."""
+"""The response to ``/version``: the Kubernetes version that the server follows, marked as trioformer."""
 
 _STATUS_VERBS = ["get", "patch", "update"]
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 
 
-def answer(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Response:
-    """Response a request for a path that is no resource.
+def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Response:
+    """Handle a request for a path that is not a resource.
 
     Raises:
-        RefusedError: 404 or 405.
+        APIStatusError: 405 when the path supports only GET and HEAD.
     """
     parts = [part for part in record.path.split("/") if part]
     found = _find(kinds, parts, accept, host)
     if found is None:
-        return text_answer("404 page not found\n", code=404)
+        return text_response("404 page not found\n", code=404)
     if record.verb not in ("get", "head"):
-        raise refusal(405, details={})
+        raise status_error(405, details={})
     return found
 
 
 def _find(kinds: Kinds, parts: list[str], accept: str, host: str) -> Response | None:
     match parts:
         case []:
-            return json_answer({"paths": _paths(kinds)})
+            return json_response({"paths": _paths(kinds)})
         case ["version"]:
-            return json_answer(VERSION)
+            return json_response(VERSION)
         case [health, *_] if health in _HEALTH:
-            return text_answer("ok")
+            return text_response("ok")
         case ["api"] if _wants_aggregated(accept):
             return _aggregated(kinds, [""])
         case ["api"]:
             address = {"clientCIDR": "0.0.0.0/0", "serverAddress": host}
-            return json_answer({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]})
+            return json_response({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]})
         case ["apis"] if _wants_aggregated(accept):
             return _aggregated(kinds, _groups(kinds))
         case ["apis"]:
             groups = [_group(kinds, group) for group in _groups(kinds)]
-            return json_answer({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+            return json_response({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         case ["api", version]:
             return _resource_list(kinds, "", version)
         case ["apis", group] if group in _groups(kinds):
-            return json_answer({"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)})
+            return json_response({"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)})
         case ["apis", group, version]:
             return _resource_list(kinds, group, version)
         case ["openapi", "v3"]:
-            return json_answer(
+            return json_response(
                 {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in _api_paths(kinds)}}
             )
         case ["openapi", "v3", *path] if "/".join(path) in _api_paths(kinds):
-            return json_answer(_openapi(kinds, "/".join(path)))
+            return json_response(_openapi(kinds, "/".join(path)))
         case _:
             return None
 
@@ -96,7 +96,7 @@ def _groups(kinds: Kinds) -> list[str]:
 
 
 def _versions(kinds: Kinds, group: str) -> list[str]:
-    """The versions of a group, the preferred one first: as for kubectl, v2 before v1, v1 before v1beta1."""
+    """Return the versions of a group, the preferred one first: v2 before v1, v1 before v1beta1."""
     versions = dict.fromkeys(served.info.version for served in kinds if served.info.group == group)
     return sorted(versions, key=_priority, reverse=True)
 
@@ -110,7 +110,7 @@ def _priority(version: str) -> tuple[int, int, int]:
     return (2, int(text), 0) if text.isdecimal() else (-1, 0, 0)
 
 
-def _in(kinds: Kinds, group: str, version: str) -> list[Served]:
+def _in(kinds: Kinds, group: str, version: str) -> list[ServedKind]:
     found = [served for served in kinds if (served.info.group, served.info.version) == (group, version)]
     return sorted(found, key=lambda served: served.info.plural)
 
@@ -120,7 +120,7 @@ def _group(kinds: Kinds, group: str) -> JSONObject:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _subresource_kind(served: Served, subresource: str) -> tuple[JSONObject, list[str]]:
+def _subresource_kind(served: ServedKind, subresource: str) -> tuple[JSONObject, list[str]]:
     group_kinds = {
         "scale": ("autoscaling", "v1", "Scale"),
         "binding": ("", "v1", "Binding"),
@@ -131,7 +131,7 @@ def _subresource_kind(served: Served, subresource: str) -> tuple[JSONObject, lis
     return {"group": group, "version": version, "kind": kind}, verbs
 
 
-def _subresources(served: Served) -> Iterable[str]:
+def _subresources(served: ServedKind) -> Iterable[str]:
     return (name for name in served.info.subresources if name in ("binding", "eviction", "scale", "status"))
 
 
@@ -159,7 +159,7 @@ def _resource_list(kinds: Kinds, group: str, version: str) -> Response | None:
             resources.append({**entry, **{key: text for key, text in kind.items() if text}, "verbs": verbs})
     group_version = f"{group}/{version}" if group else version
     listed = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}
-    return json_answer(listed)
+    return json_response(listed)
 
 
 def _aggregated(kinds: Kinds, groups: list[str]) -> Response:
@@ -171,10 +171,10 @@ def _aggregated(kinds: Kinds, groups: list[str]) -> Response:
             versions.append({"version": version, "resources": resources, "freshness": "Current"})
         items.append({"metadata": {"name": group} if group else {}, "versions": versions})
     listed = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
-    return json_answer(listed, content_type=_AGGREGATED)
+    return json_response(listed, content_type=_AGGREGATED)
 
 
-def _discovered(served: Served) -> JSONObject:
+def _discovered(served: ServedKind) -> JSONObject:
     info = served.info
     subresources = []
     for name in _subresources(served):

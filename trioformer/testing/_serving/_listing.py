@@ -1,4 +1,4 @@
-"""Lists: which revision, which page.
+"""Lists: their revisions and pages.
 
 Source: apimachinery ``ValidateListOptions``, apiserver ``pkg/storage/continue.go`` and ``pkg/storage/etcd3``,
 and the API concepts page's table of ``resourceVersion``, ``resourceVersionMatch``, ``limit`` and ``continue``.
@@ -16,14 +16,14 @@ import attrs
 
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
-from .._storage._kinds import Served
+from .._storage._kinds import ServedKind
 from .._storage._selection import Selection
 from .._storage._status import (
     bad_request,
     cause,
     expired,
     invalid_options,
-    refusal,
+    status_error,
     too_large_resource_version,
 )
 from .._storage._storage import CompactedError, JSONObject, Storage, Stored
@@ -36,16 +36,16 @@ _CONTINUE_EXPIRED = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 _LONGEST_NUMBER = 18
-"""Digits of what surely fits into 64 bits."""
+"""The most digits that always fit into a 64-bit integer."""
 _TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 _FALSE = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 
 
 def flag(query: Mapping[str, str], name: str) -> bool | None:
-    """Read a boolean query parameter as Go does; present and empty is true, absent None.
+    """Parse a boolean query parameter as Go does; present and empty is True, absent None.
 
     Raises:
-        RefusedError: 400: it is no boolean.
+        APIStatusError: 400 when it is not a boolean.
     """
     text = query.get(name)
     if text is None:
@@ -58,10 +58,10 @@ def flag(query: Mapping[str, str], name: str) -> bool | None:
 
 
 def number(query: Mapping[str, str], name: str) -> int | None:
-    """Read an integer query parameter; absent or empty is None.
+    """Parse an integer query parameter; absent or empty is None.
 
     Raises:
-        RefusedError: 400: it is no integer.
+        APIStatusError: 400 when it is not an integer.
     """
     text = query.get(name, "")
     if not text:
@@ -74,7 +74,7 @@ def number(query: Mapping[str, str], name: str) -> int | None:
 
 
 def revision_number(text: str) -> int | None:
-    """Read a resourceVersion; None when it is no number."""
+    """Parse a resourceVersion; returns None when it is not a number."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
 
 
@@ -86,13 +86,13 @@ class ListOptions:
     selection: Selection
     """The selectors."""
     resource_version: str = ""
-    """``resourceVersion`` as it came."""
+    """``resourceVersion``, not parsed."""
     match: str = ""
     """``resourceVersionMatch``."""
     limit: int = 0
-    """The page size; 0 is everything."""
+    """``limit``, the page size; 0 for all objects."""
     continue_token: str = ""
-    """Where the last page ended."""
+    """``continue``, the token of the previous page."""
     watch: bool = False
     """Whether this is a watch."""
     bookmarks: bool = False
@@ -103,11 +103,11 @@ class ListOptions:
     """``timeoutSeconds``."""
 
     @classmethod
-    def parse(cls, served: Served, query: Mapping[str, str]) -> ListOptions:
-        """Read and check the parameters.
+    def parse(cls, served: ServedKind, query: Mapping[str, str]) -> ListOptions:
+        """Parse and validate the parameters.
 
         Raises:
-            RefusedError: 400 or 422.
+            APIStatusError: 400 or 422.
         """
         options = cls(
             selection=Selection.parse(served, query.get("labelSelector", ""), query.get("fieldSelector", "")),
@@ -168,26 +168,25 @@ def _unsupported_match(value: str, supported: str) -> JSONObject:
 @final
 @attrs.frozen
 class Page:
-    """One answer to a list request."""
+    """One page of a list."""
 
     items: list[Stored]
     """The states, ordered by key."""
     revision: int
     """The list's resourceVersion."""
     continue_token: str = ""
-    """Where the next page begins; empty on the last one."""
+    """The token of the next page; empty on the last one."""
     remaining: int | None = None
-    """How many items come after this page; None when there are none or a selector makes it unknown."""
+    """The number of items after this page; None on the last one, and when a selector makes it unknown."""
 
 
-def list_page(storage: Storage, served: Served, namespace: str, options: ListOptions) -> Page:
+def list_page(storage: Storage, served: ServedKind, namespace: str, options: ListOptions) -> Page:
     """Read one page of a consistent list.
 
-    ``resourceVersion="0"`` is answered from the present state and ignores ``limit``, as a real server's watch cache
-    does.
+    ``resourceVersion="0"`` reads the current state and ignores ``limit``, as kube-apiserver's watch cache does.
 
     Raises:
-        RefusedError: 400, 410 or 504.
+        APIStatusError: 400, 410 or 504.
     """
     prefix = f"{namespace}/" if namespace else ""
     if options.continue_token:
@@ -202,34 +201,34 @@ def list_page(storage: Storage, served: Served, namespace: str, options: ListOpt
 
 
 def minimum_revision(storage: Storage, resource_version: str) -> int:
-    """Read a resourceVersion that the answer must not be older than; 0 and empty ask for nothing.
+    """Parse a resourceVersion that is the minimum for the response; 0 and empty are no minimum.
 
     Raises:
-        RefusedError: 400 when it is no number, 504 when it is in the future.
+        APIStatusError: 400 when it is not a number, 504 when it is in the future.
     """
-    wanted = revision_number(resource_version or "0")
-    if wanted is None:
+    requested = revision_number(resource_version or "0")
+    if requested is None:
         problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
         raise bad_request(f'invalid resource version: {problem}"{resource_version}": invalid syntax')
-    if wanted > storage.revision:
-        raise too_large_resource_version(wanted, storage.revision)
-    return wanted
+    if requested > storage.revision:
+        raise too_large_resource_version(requested, storage.revision)
+    return requested
 
 
 def _exact_revision(storage: Storage, options: ListOptions) -> int | None:
-    """The revision that must be shown; None for the present one."""
-    wanted = minimum_revision(storage, options.resource_version)
-    # A limit without a match asks for the exact revision: so it was before resourceVersionMatch existed.
+    """Return the exact revision to read, or None for the current one."""
+    requested = minimum_revision(storage, options.resource_version)
+    # A limit without resourceVersionMatch requests the exact revision, as before resourceVersionMatch existed.
     is_exact = options.match == "Exact" or (options.limit and not options.match)
-    return wanted if wanted and is_exact else None
+    return requested if requested and is_exact else None
 
 
-def _next_page(storage: Storage, served: Served, prefix: str, options: ListOptions) -> Page:
+def _next_page(storage: Storage, served: ServedKind, prefix: str, options: ListOptions) -> Page:
     if options.resource_version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     revision, start = decode_continue(options.continue_token)
     try:
-        # -1 comes from a 410: go on with whatever there is now.
+        # The token in a 410 has the revision -1: continue with the current state.
         items = storage.snapshot(served.resource, prefix, None if revision == -1 else revision)
     except CompactedError as exc:
         raise expired(_CONTINUE_EXPIRED, continue_token=encode_continue(-1, start)) from exc
@@ -239,9 +238,9 @@ def _next_page(storage: Storage, served: Served, prefix: str, options: ListOptio
 
 
 def _cut(items: list[Stored], limit: int, prefix: str, revision: int, selection: Selection) -> Page:
-    if not limit or (selection.is_everything and len(items) <= limit):
+    if not limit or (selection.is_empty and len(items) <= limit):
         return Page([one for one in items if selection.matches(one)], revision)
-    if selection.is_everything:
+    if selection.is_empty:
         chosen, more, remaining = items[:limit], True, len(items) - limit
     else:
         chosen, more, remaining = [], False, None
@@ -261,16 +260,16 @@ def _key_of(stored: Stored) -> str:
 
 
 def encode_continue(revision: int, start: str) -> str:
-    """Make a token: the revision that is listed, and the key to begin with, without its namespace if that is listed."""
+    """Build a token: the listed revision, and the next key, without the namespace when one is listed."""
     token = dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": "/" + start})
     return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
 
 
 def decode_continue(text: str) -> tuple[int, str]:
-    """Read a token.
+    """Parse a token.
 
     Raises:
-        RefusedError: 400: it is none of this server's.
+        APIStatusError: 400 when it is not a token of this server.
     """
     try:
         token = decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -282,7 +281,7 @@ def decode_continue(text: str) -> tuple[int, str]:
     return revision, start.removeprefix("/")
 
 
-def refuse_bad_watch_revision(resource_version: str) -> Exception:
-    """500: so a real server answers a watch from something that is no number."""
+def invalid_watch_revision(resource_version: str) -> Exception:
+    """Build the 500 with which kube-apiserver rejects a watch whose resourceVersion is not a number."""
     problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
-    return refusal(500, reason="", message=f'{problem}"{resource_version}": invalid syntax')
+    return status_error(500, reason="", message=f'{problem}"{resource_version}": invalid syntax')

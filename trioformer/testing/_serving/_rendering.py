@@ -1,6 +1,6 @@
-"""How states become bytes: as objects, as Tables for kubectl, or as PartialObjectMetadata.
+"""Encodes stored states: as objects, as Tables for kubectl, or as PartialObjectMetadata.
 
-Objects are not decoded on their way out.
+Only Tables decode the objects.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import attrs
 
 from ...models._internal import Raw, decode, dumps, level_decoder
 from .._storage._clock import Clock
-from .._storage._kinds import Served
-from .._storage._status import refusal
+from .._storage._kinds import ServedKind
+from .._storage._status import status_error
 from .._storage._storage import JSONObject, Stored
 from ._listing import Page
 from ._tables import columns_of
 
 CHUNK = 64 * 1024
-"""About how many bytes of a list are sent at a time."""
+"""The approximate size in bytes of the pieces in which a list is sent."""
 _JSON_TYPES = frozenset({"application/json", "application/*", "*/*"})
 _NOT_ACCEPTABLE = "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch"
 _PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
@@ -28,14 +28,14 @@ _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",
 
 
 def clauses_of(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Split an ``Accept`` header into media types and their parameters, in the client's order."""
+    """Yield the media types of an ``Accept`` header and their parameters, in order."""
     for clause in accept.split(","):
         media_type, *parameters = (part.strip() for part in clause.split(";"))
         pairs = (parameter.partition("=") for parameter in parameters)
         yield media_type.lower(), {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def full(served: Served, stored: Stored) -> bytes:
+def object_json(served: ServedKind, stored: Stored) -> bytes:
     """Return an object's JSON, with kind and apiVersion."""
     return b"{" + served.type_meta + stored.body
 
@@ -43,26 +43,27 @@ def full(served: Served, stored: Stored) -> bytes:
 @final
 @attrs.define(eq=False)
 class Rendering:
-    """One answer's form; a watch keeps it, because only its first Table has the column definitions."""
+    """Encodes one response in the negotiated format; only a watch's first Table has column definitions."""
 
-    form: Literal["object", "table", "partial"]
-    """What the client asked for."""
+    format: Literal["object", "table", "partial"]
+    """The format that the client accepts."""
     _clock: Clock
     _include: str = "Metadata"
     _needs_columns: bool = attrs.field(init=False, default=True)
 
     @classmethod
     def negotiate(cls, accept: str, clock: Clock, include_object: str = "", *, is_list: bool = False) -> Rendering:
-        """Choose the first form in an ``Accept`` header that this server has.
+        """Choose the first supported format in an ``Accept`` header.
 
         Args:
             accept: The header.
             clock: For the ages in a Table.
-            include_object: What the rows of a Table hold of their objects.
-            is_list: Whether the answer is a list, whose metadata has a name of its own; a watch is none.
+            include_object: ``includeObject``: what the rows of a Table contain of their objects.
+            is_list: Whether the response is a list; its metadata-only kind is PartialObjectMetadataList. False for a
+                watch.
 
         Raises:
-            RefusedError: 406: there is none, or the first is not one for such an answer.
+            APIStatusError: 406 when no format is supported, or the first does not fit the response.
         """
         for media_type, parameters in clauses_of(accept or "*/*"):
             if media_type not in _JSON_TYPES:
@@ -76,56 +77,56 @@ class Rendering:
                 if kind in ("PartialObjectMetadata", "PartialObjectMetadataList"):
                     if (kind == "PartialObjectMetadataList") == is_list:
                         return cls("partial", clock)
-                    # Clauses that follow are not tried any more (apiserver ``endpoints/handlers/response.go``).
-                    # A real server accepts such a watch, and ends it without a word at its first event.
+                    # Later clauses are not considered (apiserver ``endpoints/handlers/response.go``).
+                    # kube-apiserver accepts such a watch, and ends it without an error at its first event.
                     message = f"you requested {kind}, but the requested object is {'' if is_list else 'not '}a list"
-                    raise refusal(406, reason="NotAcceptable", message=message, details={})
-        raise refusal(406, reason="NotAcceptable", message=_NOT_ACCEPTABLE, details={})
+                    raise status_error(406, reason="NotAcceptable", message=message, details={})
+        raise status_error(406, reason="NotAcceptable", message=_NOT_ACCEPTABLE, details={})
 
-    def one(self, served: Served, stored: Stored) -> bytes:
-        """Render one object."""
-        if self.form == "object":
-            return full(served, stored)
-        if self.form == "partial":
+    def one(self, served: ServedKind, stored: Stored) -> bytes:
+        """Encode one object."""
+        if self.format == "object":
+            return object_json(served, stored)
+        if self.format == "partial":
             return self._partial(stored)
         return b"".join(self._table(served, {"resourceVersion": str(stored.revision)}, [stored]))
 
-    def page(self, served: Served, page: Page) -> Iterator[bytes]:
-        """Render a page of a list, in pieces of about :data:`CHUNK` bytes."""
+    def page(self, served: ServedKind, page: Page) -> Iterator[bytes]:
+        """Encode a page of a list, in pieces of about :data:`CHUNK` bytes."""
         metadata: JSONObject = {"resourceVersion": str(page.revision)}
         if page.continue_token:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-        if self.form == "table":
+        if self.format == "table":
             return _in_chunks(self._table(served, metadata, page.items))
-        if self.form == "partial":
+        if self.format == "partial":
             kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
             return _in_chunks(_array(head[:-1] + b',"items":[', map(self._partial, page.items)))
         kind, version = f"{served.info.kind}List", served.info.api_version
-        if served.is_builtin:  # the items of a typed list are known by the list's kind
+        if served.is_builtin:  # the items of a typed list have no kind and apiVersion
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
             return _in_chunks(_array(head[:-1] + b',"items":[', (b"{" + stored.body for stored in page.items)))
-        # A list of custom objects is a Go map: sorted, so that the metadata comes after the items.
+        # A list of custom objects is a Go map, which is encoded sorted: the metadata comes after the items.
         tail = dumps({"kind": kind, "metadata": dict(sorted({"continue": "", **metadata}.items()))})
         head = dumps({"apiVersion": version})[:-1] + b',"items":['
-        return _in_chunks(_array(head, (full(served, stored) for stored in page.items), b"]," + tail[1:]))
+        return _in_chunks(_array(head, (object_json(served, stored) for stored in page.items), b"]," + tail[1:]))
 
-    def event(self, kind: str, served: Served, stored: Stored) -> bytes:
-        """Render one frame of a watch."""
+    def event(self, kind: str, served: ServedKind, stored: Stored) -> bytes:
+        """Encode one event of a watch."""
         return b'{"type":"' + kind.encode() + b'","object":' + self.one(served, stored) + b"}\n"
 
-    def bookmark(self, served: Served, revision: int, *, ends_initial_events: bool = False) -> bytes:
-        """Render a bookmark: an empty object of the kind, with a resourceVersion."""
+    def bookmark(self, served: ServedKind, revision: int, *, ends_initial_events: bool = False) -> bytes:
+        """Encode a bookmark: an empty object of the kind, with a resourceVersion."""
         metadata: JSONObject = {"resourceVersion": str(revision)}
         if ends_initial_events:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        # What Go makes of an empty Pod: clients must be able to read it.
+        # As Go encodes an empty Pod.
         more: JSONObject = {"spec": {"containers": None}, "status": {}} if served.resource == "pods" else {}
-        if self.form == "table":
+        if self.format == "table":
             obj = b"".join(self._table(served, metadata, []))
-        elif self.form == "partial":
+        elif self.format == "partial":
             obj = _PARTIAL + dumps(metadata) + b"}"
         else:
             obj = b"{" + served.type_meta + dumps({"metadata": metadata, **more})[1:]
@@ -135,7 +136,7 @@ class Rendering:
     def _partial(stored: Stored) -> bytes:
         return _PARTIAL + bytes(_metadata(b"{" + stored.body)[0]) + b"}"
 
-    def _table(self, served: Served, metadata: JSONObject, states: Iterable[Stored]) -> Iterator[bytes]:
+    def _table(self, served: ServedKind, metadata: JSONObject, states: Iterable[Stored]) -> Iterator[bytes]:
         columns = columns_of(served)
         definitions = [column.definition() for column in columns] if self._needs_columns else None
         self._needs_columns = False
@@ -150,7 +151,7 @@ class Rendering:
                 b'{"cells":'
                 + cells
                 + b',"object":'
-                + (full(served, stored) if self._include == "Object" else shown)
+                + (object_json(served, stored) if self._include == "Object" else shown)
                 + b"}"
             )
 

@@ -1,4 +1,4 @@
-"""What was asked: HTTP method, path and query → verb, kind, namespace and name.
+"""Parses HTTP method, path and query into verb, kind, namespace and name.
 
 Source: apiserver ``pkg/endpoints/request/requestinfo.go``.
 """
@@ -20,46 +20,46 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 @final
 @attrs.frozen(kw_only=True)
 class RequestRecord:
-    """One request as the embedded server understood it."""
+    """One request to the embedded server, parsed."""
 
     verb: str
-    """As RBAC says it: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``,
-    ``deletecollection``; the HTTP method for paths that are no resource."""
+    """The verb as in RBAC: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``,
+    ``deletecollection``; the HTTP method in lower case for other paths than resources."""
     path: str
     """The URL's path."""
     group: str = ""
     """The API group; empty for the core group."""
     version: str = ""
-    """The API version; empty for paths that are no resource, such as ``/version``."""
+    """The API version; empty for other paths than resources, such as ``/version``."""
     resource: str = ""
-    """The plural, such as ``pods``; empty for paths that are no resource."""
+    """The plural, such as ``pods``; empty for other paths than resources."""
     namespace: str | None = None
     """The namespace in the path, or None."""
     name: str | None = None
     """The object's name in the path, or None."""
     subresource: str | None = None
-    """Such as ``status``, or None."""
+    """The subresource, such as ``status``, or None."""
     query: Mapping[str, str] = EMPTY_MAP
     """The query parameters."""
     user_agent: str = attrs.field(default="", eq=False)
-    """The ``User-Agent`` header; not compared."""
+    """The ``User-Agent`` header; ignored in comparisons."""
     time: float = attrs.field(default=0.0, eq=False)
-    """When it arrived, on trio's clock; not compared."""
+    """When the request was received, on trio's clock in seconds; ignored in comparisons."""
 
     @property
     def is_resource(self) -> bool:
-        """Whether it is about a kind, and not about discovery or health."""
+        """Whether the path is that of a kind, as opposed to discovery or health."""
         return bool(self.resource)
 
 
 def parse_query(query: bytes) -> FrozenMap[str]:
-    """Decode a query string; of a repeated parameter the first value counts."""
+    """Decode a query string; the first value of a repeated parameter counts."""
     pairs = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
     return FrozenMap(reversed(pairs))
 
 
 def read_request(method: str, path: str, query: bytes, *, user_agent: str, time: float) -> RequestRecord:
-    """Understand a request."""
+    """Parse a request."""
     parameters = parse_query(query)
     parts = [part for part in path.split("/") if part]
     record = RequestRecord(verb=method.lower(), path=path, query=parameters, user_agent=user_agent, time=time)
@@ -88,7 +88,7 @@ def read_request(method: str, path: str, query: bytes, *, user_agent: str, time:
 
 def _verb(method: str, query: Mapping[str, str], *, has_name: bool) -> str:
     if method == "GET" and not has_name:
-        # Whether the value is a boolean at all is found out when the options are read.
+        # ListOptions.parse rejects values that are not booleans.
         return "list" if query.get("watch", "0") in ("0", "false") else "watch"
     if method == "GET":
         return "get"

@@ -1,6 +1,6 @@
-"""The verbs on kinds: a request that was understood → an answer or a watch.
+"""Handles requests for kinds: each verb, with a response or a watch as its result.
 
-Everything here is plain code, so each request happens between two checkpoints.
+All of it is synchronous, so each request is atomic.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import attrs
 from ...errors import DecodeError
 from ...models._internal import decode
 from .._storage._deletion import Preconditions
-from .._storage._kinds import Served
+from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._patching import MERGE, Change, read_patch
-from .._storage._registry import LINGERING, Part, Registry
-from .._storage._status import bad_request, deleted, refusal
+from .._storage._registry import DELETED_GRACEFULLY, Part, Registry
+from .._storage._status import bad_request, deleted, status_error
 from .._storage._storage import JSONObject, Stored
 from . import _subresources
 from ._listing import ListOptions, list_page, minimum_revision
 from ._rendering import Rendering
 from ._requests import RequestRecord
-from ._responses import Response, json_answer
+from ._responses import Response, json_response
 from ._watching import Watch, WatchSettings
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: application/json"
@@ -33,16 +33,16 @@ _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted m
 @final
 @attrs.frozen
 class ResourceRequest:
-    """A request for a kind, with what of its headers and body matters."""
+    """A request for a kind, with its body and the headers that matter."""
 
     record: RequestRecord
-    """What was asked."""
+    """The parsed path and query."""
     accept: str
     """The ``Accept`` header."""
     content_type: str
     """The media type of the body, without parameters."""
     body: bytes
-    """The body."""
+    """The complete body."""
 
     @property
     def name(self) -> str:
@@ -56,10 +56,10 @@ class ResourceRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is to be written.
+        """Whether the request writes nothing.
 
         Raises:
-            RefusedError: 400: ``dryRun`` has a value that it cannot have.
+            APIStatusError: 400 when ``dryRun`` has an unsupported value.
         """
         value = self.record.query.get("dryRun", "")
         if value not in ("", "All"):
@@ -67,149 +67,155 @@ class ResourceRequest:
         return value == "All"
 
 
-def read_object(asked: ResourceRequest, served: Served, types: Sequence[str] = ("", "application/json")) -> JSONObject:
-    """Decode the object in a request's body, which has to be of one of the media types.
+def read_object(
+    request: ResourceRequest, served: ServedKind, types: Sequence[str] = ("", "application/json")
+) -> JSONObject:
+    """Decode the object in a request's body, which must have one of the media types.
 
     Raises:
-        RefusedError: 400 or 415.
+        APIStatusError: 400 or 415.
     """
-    if asked.content_type not in types:
-        raise refusal(415, message=_UNKNOWN_FORMAT)
+    if request.content_type not in types:
+        raise status_error(415, message=_UNKNOWN_FORMAT)
     try:
-        obj: Any = decode(asked.body)
+        obj: Any = decode(request.body)
     except (DecodeError, RecursionError) as exc:
         problem = f"couldn't get version/kind; json parse error: {exc}"
         raise bad_request(
             f"the object provided is unrecognized (must be of type {served.info.kind}): {problem}"
         ) from exc
     if not isinstance(obj, dict):
-        raise bad_request(f"the object provided is unrecognized (must be of type {served.info.kind}): no JSON object")
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {served.info.kind}): not a JSON object"
+        )
     return obj
 
 
 @final
 @attrs.define(eq=False)
 class Resources:
-    """Answers requests for kinds."""
+    """Handles requests for kinds."""
 
     _registry: Registry
     _settings: WatchSettings
 
-    def answer(self, asked: ResourceRequest) -> tuple[Response | Watch, Served]:
-        """Response a request.
+    def handle(self, request: ResourceRequest) -> tuple[Response | Watch, ServedKind]:
+        """Handle a request; returns the response, or the watch to send, and the kind.
 
         Raises:
-            RefusedError: The answer is a Status.
+            APIStatusError: The request fails.
         """
-        record = asked.record
+        record = request.record
         served = self._registry.kinds.find(record.group, record.version, record.resource)
         if served is None:
-            raise refusal(404, details={})
+            raise status_error(404, details={})
         if record.namespace is not None and not served.info.namespaced:
-            raise refusal(404, details={})
+            raise status_error(404, details={})
         if record.subresource is not None and record.subresource != "status":
             types = ("", "application/json", *([MERGE] if record.verb == "patch" else []))
-            body = partial(read_object, asked, served, types)
-            return _subresources.answer(self._registry, served, record, body), served
+            body = partial(read_object, request, served, types)
+            return _subresources.handle(self._registry, served, record, body), served
         if record.subresource == "status" and not served.has_status:
-            raise refusal(404, details={})
+            raise status_error(404, details={})
         if record.verb == "watch":
-            return self._watch(asked, served), served
-        return self._act(asked, served), served
+            return self._watch(request, served), served
+        return self._act(request, served), served
 
-    def _rendering(self, asked: ResourceRequest, *, is_list: bool = False) -> Rendering:
-        include = asked.record.query.get("includeObject", "")
-        return Rendering.negotiate(asked.accept, self._registry.clock, include, is_list=is_list)
+    def _rendering(self, request: ResourceRequest, *, is_list: bool = False) -> Rendering:
+        include = request.record.query.get("includeObject", "")
+        return Rendering.negotiate(request.accept, self._registry.clock, include, is_list=is_list)
 
-    def _watch(self, asked: ResourceRequest, served: Served) -> Watch:
-        rendering = self._rendering(asked)
-        options = ListOptions.parse(served, asked.record.query)
-        prefix = f"{asked.namespace}/" if asked.namespace else ""
+    def _watch(self, request: ResourceRequest, served: ServedKind) -> Watch:
+        rendering = self._rendering(request)
+        options = ListOptions.parse(served, request.record.query)
+        prefix = f"{request.namespace}/" if request.namespace else ""
         return Watch(self._registry.storage, served, prefix, options, rendering, self._settings)
 
-    def _act(self, asked: ResourceRequest, served: Served) -> Response:
-        record = asked.record
+    def _act(self, request: ResourceRequest, served: ServedKind) -> Response:
+        record = request.record
         if record.subresource is None and record.verb not in served.info.verbs:
-            raise refusal(405, details={})
-        # A subresource is only read and written; new objects of namespaced kinds need their namespace in the path.
+            raise status_error(405, details={})
+        # Both are for paths without a name, so never for a subresource; namespaced kinds also need the namespace.
         may_create = record.name is None and (record.namespace is not None or not served.info.namespaced)
         has_object = record.name is not None and (record.namespace is not None or not served.info.namespaced)
         match record.verb:
             case "list":
-                return self._list(asked, served)
+                return self._list(request, served)
             case "get" if has_object:
-                return self._get(asked, served)
+                return self._get(request, served)
             case "create" if may_create:
-                return self._create(asked, served)
+                return self._create(request, served)
             case "update" if has_object:
-                obj = read_object(asked, served)
-                self._registry.check_place(served, asked.namespace, asked.name, metadata_of(obj))
-                return self._update(asked, served, lambda _: obj)
+                obj = read_object(request, served)
+                self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
+                return self._update(request, served, lambda _: obj)
             case "patch" if has_object:
-                return self._update(asked, served, read_patch(served, asked.content_type, asked.body))
+                return self._update(request, served, read_patch(served, request.content_type, request.body))
             case "delete" if has_object and record.subresource is None:
-                return self._delete(asked, served)
+                return self._delete(request, served)
             case "deletecollection" if may_create:
-                return self._delete_collection(asked, served)
+                return self._delete_collection(request, served)
             case _:
-                raise refusal(405, details={})
+                raise status_error(405, details={})
 
-    def _list(self, asked: ResourceRequest, served: Served) -> Response:
-        rendering = self._rendering(asked, is_list=True)
-        options = ListOptions.parse(served, asked.record.query)
-        page = list_page(self._registry.storage, served, asked.namespace, options)
+    def _list(self, request: ResourceRequest, served: ServedKind) -> Response:
+        rendering = self._rendering(request, is_list=True)
+        options = ListOptions.parse(served, request.record.query)
+        page = list_page(self._registry.storage, served, request.namespace, options)
         return Response(chunks=rendering.page(served, page))
 
-    def _get(self, asked: ResourceRequest, served: Served) -> Response:
-        rendering = self._rendering(asked)
-        minimum_revision(self._registry.storage, asked.record.query.get("resourceVersion", ""))
-        return _one(rendering, served, self._registry.get(served, asked.namespace, asked.name))
+    def _get(self, request: ResourceRequest, served: ServedKind) -> Response:
+        rendering = self._rendering(request)
+        minimum_revision(self._registry.storage, request.record.query.get("resourceVersion", ""))
+        return _one(rendering, served, self._registry.get(served, request.namespace, request.name))
 
-    def _create(self, asked: ResourceRequest, served: Served) -> Response:
-        rendering = self._rendering(asked)
-        obj = read_object(asked, served)
-        stored = self._registry.create(served, asked.namespace, obj, dry_run=asked.dry_run)
+    def _create(self, request: ResourceRequest, served: ServedKind) -> Response:
+        rendering = self._rendering(request)
+        obj = read_object(request, served)
+        stored = self._registry.create(served, request.namespace, obj, dry_run=request.dry_run)
         return _one(rendering, served, stored, code=201)
 
-    def _update(self, asked: ResourceRequest, served: Served, change: Change) -> Response:
-        rendering = self._rendering(asked)
-        part: Part = "status" if asked.record.subresource == "status" else "main"
-        stored = self._registry.update(served, asked.namespace, asked.name, change, part=part, dry_run=asked.dry_run)
+    def _update(self, request: ResourceRequest, served: ServedKind, change: Change) -> Response:
+        rendering = self._rendering(request)
+        part: Part = "status" if request.record.subresource == "status" else "main"
+        stored = self._registry.update(
+            served, request.namespace, request.name, change, part=part, dry_run=request.dry_run
+        )
         return _one(rendering, served, stored)
 
-    def _delete(self, asked: ResourceRequest, served: Served) -> Response:
-        rendering = self._rendering(asked)
-        options = _delete_options(asked)
-        wanted = options.get("preconditions") or {}
-        preconditions = Preconditions(wanted.get("uid"), wanted.get("resourceVersion"))
-        dry_run = asked.dry_run or options.get("dryRun") == ["All"]
+    def _delete(self, request: ResourceRequest, served: ServedKind) -> Response:
+        rendering = self._rendering(request)
+        options = _delete_options(request)
+        given = options.get("preconditions") or {}
+        preconditions = Preconditions(given.get("uid"), given.get("resourceVersion"))
+        dry_run = request.dry_run or options.get("dryRun") == ["All"]
         deletion = self._registry.delete(
-            served, asked.namespace, asked.name, preconditions=preconditions, dry_run=dry_run
+            served, request.namespace, request.name, preconditions=preconditions, dry_run=dry_run
         )
-        if deletion.is_done and served.resource not in LINGERING:
+        if deletion.is_done and served.resource not in DELETED_GRACEFULLY:
             uid = decode(b"{" + deletion.last.body)["metadata"]["uid"]
-            return json_answer(deleted(served.info, asked.name, uid))
+            return json_response(deleted(served.info, request.name, uid))
         return _one(rendering, served, deletion.last)
 
-    def _delete_collection(self, asked: ResourceRequest, served: Served) -> Response:
-        rendering = self._rendering(asked, is_list=True)
-        options = ListOptions.parse(served, asked.record.query)
-        dry_run = asked.dry_run or _delete_options(asked).get("dryRun") == ["All"]
-        chosen = self._registry.delete_collection(served, asked.namespace, options.selection, dry_run=dry_run)
+    def _delete_collection(self, request: ResourceRequest, served: ServedKind) -> Response:
+        rendering = self._rendering(request, is_list=True)
+        options = ListOptions.parse(served, request.record.query)
+        dry_run = request.dry_run or _delete_options(request).get("dryRun") == ["All"]
+        chosen = self._registry.delete_collection(served, request.namespace, options.selection, dry_run=dry_run)
         page = attrs.evolve(list_page(self._registry.storage, served, "", ListOptions(options.selection)), items=chosen)
         return Response(chunks=rendering.page(served, page))
 
 
-def _one(rendering: Rendering, served: Served, stored: Stored, *, code: int = 200) -> Response:
+def _one(rendering: Rendering, served: ServedKind, stored: Stored, *, code: int = 200) -> Response:
     return Response(code=code, chunks=[rendering.one(served, stored) + b"\n"])
 
 
-def _delete_options(asked: ResourceRequest) -> Mapping[str, Any]:
-    """Decode the DeleteOptions in a delete's body; an empty body has none."""
-    if not asked.body.strip():
+def _delete_options(request: ResourceRequest) -> Mapping[str, Any]:
+    """Decode the DeleteOptions in a delete's body; an empty body gives an empty mapping."""
+    if not request.body.strip():
         return {}
     try:
-        options: Any = decode(asked.body)
+        options: Any = decode(request.body)
     except (DecodeError, RecursionError) as exc:
         raise bad_request(f"the object provided is unrecognized (must be of type DeleteOptions): {exc}") from exc
     if not isinstance(options, dict) or not isinstance(options.get("preconditions") or {}, dict):

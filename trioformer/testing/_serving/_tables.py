@@ -1,7 +1,6 @@
-"""What ``kubectl get`` shows: the columns of a few kinds, and NAME and AGE of all others.
+"""The columns of Tables, as ``kubectl get`` shows them: those of common kinds; NAME and AGE for all others.
 
-Source: the answers of kube-apiserver v1.36 to ``as=Table``, and kubernetes ``pkg/printers/internalversion``, of which
-this is the everyday part.
+Source: responses of kube-apiserver v1.36 to ``as=Table``, and a subset of kubernetes ``pkg/printers/internalversion``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
-from .._storage._kinds import Served
+from .._storage._kinds import ServedKind
 from .._storage._storage import JSONObject
 
 Cell: TypeAlias = str | int
@@ -28,15 +27,15 @@ class Column:
     """One column of a table."""
 
     name: str
-    """Its heading, as the server spells it."""
+    """The heading, as kube-apiserver spells it."""
     cell: Callable[[JSONObject, datetime], Cell]
-    """Makes an object's cell; is given the time too."""
+    """Returns an object's cell; is given the object and the current time."""
     type: str = "string"
     """``string`` or ``integer``."""
     format: str = ""
     """``name`` for the column that names the object."""
     priority: int = 0
-    """1 for what only ``-o wide`` shows."""
+    """1 for a column that only ``-o wide`` shows."""
 
     def definition(self) -> JSONObject:
         """Return the column as a ``TableColumnDefinition``."""
@@ -49,8 +48,8 @@ class Column:
         }
 
 
-def dig(obj: object, *path: str) -> Any:
-    """Return the member at a path, or None where the path ends early."""
+def value_at(obj: object, *path: str) -> Any:
+    """Return the value at a path of nested objects, or None when it does not exist."""
     for name in path:
         if not isinstance(obj, dict):
             return None
@@ -58,14 +57,14 @@ def dig(obj: object, *path: str) -> Any:
     return obj
 
 
-def items(obj: object, *path: str) -> list[JSONObject]:
-    """Return the objects in the list at a path."""
-    found = dig(obj, *path)
+def objects_at(obj: object, *path: str) -> list[JSONObject]:
+    """Return the objects in the list at a path of nested objects."""
+    found = value_at(obj, *path)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def human_duration(seconds: float) -> str:
-    """Render an age in the two largest units that matter: ``3s``, ``2m21s``, ``5d``; apimachinery ``HumanDuration``."""
+    """Format an age as apimachinery's ``HumanDuration`` does: ``3s``, ``2m21s``, ``5d``."""
     total = int(seconds)
     if total < -1:
         return "<invalid>"
@@ -94,20 +93,20 @@ def _since(text: object, now: datetime) -> str:
 
 
 def _name(obj: JSONObject, _: datetime) -> Cell:
-    return str(dig(obj, "metadata", "name"))
+    return str(value_at(obj, "metadata", "name"))
 
 
 def _age(obj: JSONObject, now: datetime) -> Cell:
-    return _since(dig(obj, "metadata", "creationTimestamp"), now)
+    return _since(value_at(obj, "metadata", "creationTimestamp"), now)
 
 
 def _text(*path: str, default: str = NONE) -> Callable[[JSONObject, datetime], Cell]:
-    return lambda obj, _: str(dig(obj, *path) or default)
+    return lambda obj, _: str(value_at(obj, *path) or default)
 
 
 def _number(*path: str) -> Callable[[JSONObject, datetime], Cell]:
     def cell(obj: JSONObject, _: datetime) -> Cell:
-        value = dig(obj, *path)
+        value = value_at(obj, *path)
         return value if isinstance(value, int) else 0
 
     return cell
@@ -115,7 +114,7 @@ def _number(*path: str) -> Callable[[JSONObject, datetime], Cell]:
 
 def _count(*path: str) -> Callable[[JSONObject, datetime], Cell]:
     def cell(obj: JSONObject, _: datetime) -> Cell:
-        value = dig(obj, *path)
+        value = value_at(obj, *path)
         return len(value) if isinstance(value, dict | list) else 0
 
     return cell
@@ -125,36 +124,36 @@ def _count(*path: str) -> Callable[[JSONObject, datetime], Cell]:
 
 
 def _pod_ready(obj: JSONObject, _: datetime) -> Cell:
-    ready = sum(1 for one in items(obj, "status", "containerStatuses") if one.get("ready"))
-    return f"{ready}/{len(items(obj, 'spec', 'containers'))}"
+    ready = sum(1 for one in objects_at(obj, "status", "containerStatuses") if one.get("ready"))
+    return f"{ready}/{len(objects_at(obj, 'spec', 'containers'))}"
 
 
 def pod_status(obj: JSONObject, _: datetime) -> str:
-    """Return the word in the STATUS column: the phase, or what a container waits for or ended with."""
-    phase = str(dig(obj, "status", "phase") or "")
-    word = str(dig(obj, "status", "reason") or phase or UNKNOWN)
-    for container in items(obj, "status", "containerStatuses"):
-        waiting, ended = dig(container, "state", "waiting"), dig(container, "state", "terminated")
-        if dig(waiting, "reason"):
+    """Return the STATUS column: the phase, or the reason why a container waits or has terminated."""
+    phase = str(value_at(obj, "status", "phase") or "")
+    word = str(value_at(obj, "status", "reason") or phase or UNKNOWN)
+    for container in objects_at(obj, "status", "containerStatuses"):
+        waiting, ended = value_at(container, "state", "waiting"), value_at(container, "state", "terminated")
+        if value_at(waiting, "reason"):
             word = str(waiting["reason"])
         elif isinstance(ended, dict):
             word = str(ended.get("reason") or f"ExitCode:{ended.get('exitCode')}")
-    if dig(obj, "metadata", "deletionTimestamp") and phase not in ("Succeeded", "Failed"):
+    if value_at(obj, "metadata", "deletionTimestamp") and phase not in ("Succeeded", "Failed"):
         return "Terminating"
     return word
 
 
 def _pod_restarts(obj: JSONObject, now: datetime) -> Cell:
-    statuses = items(obj, "status", "containerStatuses")
+    statuses = objects_at(obj, "status", "containerStatuses")
     counts = [one.get("restartCount") for one in statuses]
     restarts = sum(count for count in counts if isinstance(count, int))
-    ends = [str(end) for one in statuses if (end := dig(one, "lastState", "terminated", "finishedAt"))]
+    ends = [str(end) for one in statuses if (end := value_at(one, "lastState", "terminated", "finishedAt"))]
     return f"{restarts} ({_since(max(ends), now)} ago)" if restarts and ends else str(restarts)
 
 
 def _readiness_gates(obj: JSONObject, _: datetime) -> Cell:
-    gates = items(obj, "spec", "readinessGates")
-    true = [one.get("type") for one in items(obj, "status", "conditions") if one.get("status") == "True"]
+    gates = objects_at(obj, "spec", "readinessGates")
+    true = [one.get("type") for one in objects_at(obj, "status", "conditions") if one.get("status") == "True"]
     return f"{sum(1 for gate in gates if gate.get('conditionType') in true)}/{len(gates)}" if gates else NONE
 
 
@@ -162,24 +161,24 @@ def _readiness_gates(obj: JSONObject, _: datetime) -> Cell:
 
 
 def _deployment_ready(obj: JSONObject, _: datetime) -> Cell:
-    wanted = dig(obj, "spec", "replicas")
-    return f"{dig(obj, 'status', 'readyReplicas') or 0}/{1 if wanted is None else wanted}"
+    desired = value_at(obj, "spec", "replicas")
+    return f"{value_at(obj, 'status', 'readyReplicas') or 0}/{1 if desired is None else desired}"
 
 
 def _node_status(obj: JSONObject, _: datetime) -> Cell:
-    states = [one.get("status") for one in items(obj, "status", "conditions") if one.get("type") == "Ready"]
+    states = [one.get("status") for one in objects_at(obj, "status", "conditions") if one.get("type") == "Ready"]
     word = "Unknown" if not states else "Ready" if states[0] == "True" else "NotReady"
-    return f"{word},SchedulingDisabled" if dig(obj, "spec", "unschedulable") else word
+    return f"{word},SchedulingDisabled" if value_at(obj, "spec", "unschedulable") else word
 
 
 def _node_roles(obj: JSONObject, _: datetime) -> Cell:
     prefix = "node-role.kubernetes.io/"
-    labels = dig(obj, "metadata", "labels") or {}
+    labels = value_at(obj, "metadata", "labels") or {}
     return ",".join(sorted(key.removeprefix(prefix) for key in labels if key.startswith(prefix))) or NONE
 
 
 def _ports(obj: JSONObject, _: datetime) -> Cell:
-    ports = [f"{one.get('port')}/{one.get('protocol', 'TCP')}" for one in items(obj, "spec", "ports")]
+    ports = [f"{one.get('port')}/{one.get('protocol', 'TCP')}" for one in objects_at(obj, "spec", "ports")]
     return ",".join(ports) or NONE
 
 
@@ -234,6 +233,6 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 }
 
 
-def columns_of(served: Served) -> tuple[Column, ...]:
+def columns_of(served: ServedKind) -> tuple[Column, ...]:
     """Return the columns of a kind."""
     return COLUMNS.get(served.resource, (NAME, AGE))

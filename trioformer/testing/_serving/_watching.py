@@ -1,7 +1,7 @@
-"""Watches: a position in the history, moved on by whoever reads it.
+"""Watches: each reads the changes from its own position in the history.
 
-Source: apiserver ``pkg/storage/cacher`` (which events a selector makes of a change, when bookmarks are sent, what is
-too old) and ``pkg/endpoints/handlers/watch.go``.
+Source: apiserver ``pkg/storage/cacher`` (events of a watch with selectors, bookmarks, revisions that are too old) and
+``pkg/endpoints/handlers/watch.go``.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ import attrs
 import trio
 
 from ...models._internal import decode, dumps
-from .._storage._kinds import Served
-from .._storage._status import expired, refusal, too_large_resource_version
+from .._storage._kinds import ServedKind
+from .._storage._status import expired, status_error, too_large_resource_version
 from .._storage._storage import Change, CompactedError, JSONObject, Storage, Stored, body_of
-from ._listing import ListOptions, refuse_bad_watch_revision, revision_number
+from ._listing import ListOptions, invalid_watch_revision, revision_number
 from ._rendering import Rendering
 
-LAST_BOOKMARK = 2.0
-"""Seconds before its end at which a watch is sent its last bookmark."""
+LAST_BOOKMARK_BEFORE_END = 2.0
+"""Seconds before the end of a watch at which its last bookmark is sent."""
 
-End: TypeAlias = Literal["clean", "reset", "stall"]
-"""How a watch ends by order: the response ends as it should; the connection breaks; nothing arrives any more."""
+WatchEnd: TypeAlias = Literal["clean", "reset", "stall"]
+"""How a test ends a watch: the response is completed; the connection breaks; nothing more is sent."""
 
 
 def error_frame(status: JSONObject) -> bytes:
-    """Encode a Status as the ERROR event that ends a watch."""
+    """Encode a Status as an ERROR event."""
     return dumps({"type": "ERROR", "object": status}) + b"\n"
 
 
 @final
 @attrs.define(eq=False)
-class _Open:
-    """One watch that is being served; ``end`` is set from outside, the watch's own task looks at it."""
+class OpenWatch:
+    """A watch that is being sent; :meth:`Watches.end` sets ``end``, which the watch's own task checks."""
 
     resource: str
-    end: End | None = None
+    end: WatchEnd | None = None
     error: bytes = b""
 
 
@@ -49,25 +49,25 @@ class Watches:
     """The open watches."""
 
     _storage: Storage
-    _open: set[_Open] = attrs.field(init=False, factory=set)
+    _open: set[OpenWatch] = attrs.field(init=False, factory=set)
 
     def __len__(self) -> int:
         return len(self._open)
 
     @contextmanager
-    def opened(self, resource: str) -> Iterator[_Open]:
-        """Count a watch as open while the block runs."""
-        watch = _Open(resource)
+    def register(self, resource: str) -> Iterator[OpenWatch]:
+        """Keep a watch in the set of open ones while the block runs."""
+        watch = OpenWatch(resource)
         self._open.add(watch)
         try:
             yield watch
         finally:
             self._open.discard(watch)
 
-    def end(self, how: End, *, resource: str | None, status: int | None) -> int:
-        """End the watches of a resource, or all; returns how many."""
+    def end(self, how: WatchEnd, *, resource: str | None, status: int | None) -> int:
+        """End the watches of a resource, or all; returns their number."""
         chosen = [watch for watch in self._open if resource in (None, watch.resource)]
-        error = b"" if status is None else error_frame(refusal(status).status)
+        error = b"" if status is None else error_frame(status_error(status).status)
         for watch in chosen:
             watch.end, watch.error = how, error
         self._storage.wake()
@@ -77,29 +77,29 @@ class Watches:
 @final
 @attrs.frozen
 class WatchSettings:
-    """What a test may choose about all watches."""
+    """The settings of all watches."""
 
     bookmark_period: float
-    """Seconds between bookmarks, for watches that allow them."""
+    """Seconds between the bookmarks of a watch that allows them."""
     timeout: float
-    """Seconds until a watch without ``timeoutSeconds`` ends."""
+    """Seconds after which a watch without ``timeoutSeconds`` ends."""
     expired_as_status: bool
-    """Whether a too old resourceVersion is HTTP 410, not an ERROR event."""
+    """Whether the response to a compacted resourceVersion is HTTP 410 instead of an ERROR event."""
 
 
 @final
 @attrs.define(eq=False)
 class Watch:
-    """One watch request, from the first look at the storage to the last byte.
+    """One watch request.
 
-    Made, it has its place in the history: no change after that is missed.
+    Its position in the history is set on construction: no later change is missed.
 
     Raises:
-        RefusedError: The request is not served at all.
+        APIStatusError: The request is rejected before the stream begins.
     """
 
     _storage: Storage
-    _served: Served
+    _served: ServedKind
     _prefix: str
     _options: ListOptions
     _rendering: Rendering
@@ -108,42 +108,42 @@ class Watch:
     _position: int = attrs.field(init=False, default=0)
     _start: int = attrs.field(init=False, default=0)
     """The revision after which changes are sent."""
-    _refused: bytes = attrs.field(init=False, default=b"")
-    """An ERROR event that is all there is to send."""
+    _error: bytes = attrs.field(init=False, default=b"")
+    """An ERROR event to send instead of all others; empty for none."""
 
     def __attrs_post_init__(self) -> None:
-        wanted = revision_number(self._options.resource_version or "0")
-        if wanted is None:
-            raise refuse_bad_watch_revision(self._options.resource_version)
+        requested = revision_number(self._options.resource_version or "0")
+        if requested is None:
+            raise invalid_watch_revision(self._options.resource_version)
         resource = self._served.resource
         sends_initial = self._options.send_initial_events
         if sends_initial is None:
-            sends_initial = wanted == 0
-        elif sends_initial and wanted > self._storage.revision:
-            # As a real server: whoever may watch gets a stream, and the refusal is in it.
-            self._refused = error_frame(too_large_resource_version(wanted, self._storage.revision).status)
+            sends_initial = requested == 0
+        elif sends_initial and requested > self._storage.revision:
+            # As in kube-apiserver, this error is sent in the stream, not as an HTTP status.
+            self._error = error_frame(too_large_resource_version(requested, self._storage.revision).status)
         if sends_initial:
             self._initial = self._storage.snapshot(resource, self._prefix)
-        self._start = self._storage.revision if sends_initial or wanted == 0 else wanted
+        self._start = self._storage.revision if sends_initial or requested == 0 else requested
         try:
             self._position = self._storage.position(resource, self._start)
         except CompactedError as exc:
-            refused = expired(f"too old resource version: {self._start} ({exc.oldest})")
+            error = expired(f"too old resource version: {self._start} ({exc.oldest})")
             if self._settings.expired_as_status:
-                raise refused from exc
-            self._refused = error_frame(refused.status)
+                raise error from exc
+            self._error = error_frame(error.status)
 
-    async def run(self, watch: _Open, send: Callable[[bytes], Awaitable[None]]) -> bool:
+    async def run(self, watch: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Send frames until the watch ends.
 
         Returns:
-            Whether the response is to end as it should; if not, the connection is to be broken.
+            Whether to complete the response; if False, to break the connection.
 
         Cancellation:
-            At any time; what was sent was sent.
+            At any time; frames that were sent stay sent.
         """
-        if self._refused:
-            await send(self._refused)
+        if self._error:
+            await send(self._error)
             return True
         period = self._settings.bookmark_period
         ends = trio.current_time() + (self._options.timeout or self._settings.timeout)
@@ -169,11 +169,11 @@ class Watch:
                 frame = self._frame(change)
                 if frame:
                     await send(frame)
-                else:  # so that a long stretch of what others watch does not hold up the other tasks
+                else:  # many changes in a row that this watch does not select must not block other tasks
                     await trio.lowlevel.checkpoint()
             elif trio.current_time() >= bookmark_at:
-                # Everything up to now has been sent.  It is sent although nothing has happened, since on a real server
-                # something always does: its own leases keep the revision moving.
+                # All changes have been sent.  kube-apiserver sends bookmarks also for kinds without changes, since
+                # its own leases keep increasing the revision.
                 await send(self._rendering.bookmark(self._served, self._storage.revision))
                 bookmark_at = self._next_bookmark(period, ends)
             else:
@@ -183,11 +183,11 @@ class Watch:
 
     def _next_bookmark(self, period: float, ends: float) -> float:
         now = trio.current_time()
-        last = ends - LAST_BOOKMARK
+        last = ends - LAST_BOOKMARK_BEFORE_END
         return min(now + period, last) if self._options.bookmarks and now < last else math.inf
 
     @staticmethod
-    async def _end(watch: _Open, send: Callable[[bytes], Awaitable[None]]) -> bool:
+    async def _end(watch: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
         if watch.error:
             await send(watch.error)
         if watch.end == "stall":
@@ -195,19 +195,19 @@ class Watch:
         return watch.end == "clean"
 
     def _frame(self, change: Change) -> bytes:
-        """Make the event that a change is to this watch; empty when it is none."""
+        """Return the event for a change, or empty bytes when this watch does not select it."""
         if change.revision <= self._start or not change.object.key.startswith(self._prefix):
             return b""
         selection = self._options.selection
-        was = change.before is not None and selection.matches(change.before)
+        was_selected = change.before is not None and selection.matches(change.before)
         if change.type == "DELETED":
-            return self._rendering.event("DELETED", self._served, change.object) if was else b""
+            return self._rendering.event("DELETED", self._served, change.object) if was_selected else b""
         if selection.matches(change.object):
-            return self._rendering.event("MODIFIED" if was else "ADDED", self._served, change.object)
-        if change.before is None or not was:
+            return self._rendering.event("MODIFIED" if was_selected else "ADDED", self._served, change.object)
+        if change.before is None or not was_selected:
             return b""
-        # It left the selection: the state that the watcher knows, under the revision of the change.
+        # It left the selection: send the state before the change, with the revision of the change.
         obj: JSONObject = decode(b"{" + change.before.body)
         obj["metadata"]["resourceVersion"] = str(change.revision)
-        left = Stored(change.object.key, change.revision, body_of(obj))
-        return self._rendering.event("DELETED", self._served, left)
+        last_selected = Stored(change.object.key, change.revision, body_of(obj))
+        return self._rendering.event("DELETED", self._served, last_selected)

@@ -1,10 +1,13 @@
 """Private: the embedded API server's objects, revisions and rules, without HTTP.
 
-- ``_storage.py``: revisions, history, compaction
+- ``_storage.py``: versioned objects, revisions, history and compaction, as etcd has them
 - ``_registry.py``: creates, updates and deletes objects as kube-apiserver does
-- ``_metadata.py``, ``_deletion.py``, ``_patching.py``: the rules for metadata, deletion and patches
-- ``_kinds.py``, ``_custom.py``: which kinds there are; those of CustomResourceDefinitions
-- ``_selection.py``: selectors
+- ``_metadata.py``: names, server-set fields and finalizers
+- ``_deletion.py``: preconditions and result of a delete
+- ``_patching.py``: merge patch, JSON patch and strategic merge patch
+- ``_selection.py``: label and field selectors
+- ``_kinds.py``: which kinds are served, and how they differ
+- ``_custom.py``: the kinds of CustomResourceDefinitions
 - ``_status.py``: errors as Status objects
-- ``_clock.py``: the time in objects
+- ``_clock.py``: the time for timestamps in objects
 """

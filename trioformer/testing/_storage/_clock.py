@@ -1,4 +1,4 @@
-"""What time it is in the embedded cluster, for the time stamps in its objects."""
+"""The time in the embedded cluster, for the timestamps in its objects."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Clock: TypeAlias = Callable[[], datetime]
 """Returns the time, with its time zone."""
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""When a mock clock starts, for people."""
+"""The time at which a mock clock starts."""
 
 
 def wall_clock() -> datetime:
-    """Return the time that objects are stamped with.
+    """Return the time for timestamps in objects.
 
-    Under trio's ``MockClock`` it is :data:`EPOCH` plus the time on that clock, so that the stamps of a test are the
-    same in every run and leases and ages follow virtual time.
-    Anywhere else, outside of trio too, it is the real time.
+    Under trio's ``MockClock`` it is :data:`EPOCH` plus the time on that clock, so that the timestamps of a test are
+    reproducible, and leases and ages follow virtual time.
+    Otherwise, also outside of trio, it is the real time.
     """
     try:
         clock = trio.lowlevel.current_clock()
@@ -33,5 +33,5 @@ def wall_clock() -> datetime:
 
 
 def timestamp(clock: Clock) -> str:
-    """Read the clock as ``metav1.Time`` is written: UTC, whole seconds."""
+    """Return the clock's time in the format of ``metav1.Time``: UTC, whole seconds."""
     return clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,6 +1,6 @@
-"""CustomResourceDefinitions: creating one serves its kinds, deleting it takes them away with their objects.
+"""CustomResourceDefinitions: creating one serves its kinds, deleting it removes the kinds and their objects.
 
-The schema is not looked at: objects of custom kinds are kept as they come.
+The schema is ignored: objects of custom kinds are stored as received.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...models import ResourceInfo
-from ._kinds import Kinds, Served
+from ._kinds import Kinds, ServedKind
 from ._status import cause, invalid
 from ._storage import JSONObject
 
@@ -16,14 +16,14 @@ DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 def check(definition: JSONObject) -> None:
-    """Make sure that a definition can be read.
+    """Check that a definition is well-formed.
 
     Raises:
-        RefusedError: 422: it cannot.
+        APIStatusError: 422 when it is not.
     """
     try:
         tuple(infos_of(definition))
-        established(definition, "")
+        accepted_status(definition, "")
     except (AttributeError, KeyError, TypeError, ValueError) as exc:
         name = definition["metadata"].get("name", "")
         wrong = cause("FieldValueInvalid", f"Invalid value: {exc!r}", "spec")
@@ -31,7 +31,7 @@ def check(definition: JSONObject) -> None:
 
 
 def infos_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, bool]]:
-    """Read the kinds of a definition, each with whether it is served; a definition that names none has none."""
+    """Yield each version of a definition's kind and whether it is served; nothing when the definition names no kind."""
     spec = definition.get("spec") or {}
     names = spec.get("names") or {}
     if not (isinstance(names, dict) and names.get("plural") and names.get("kind")):
@@ -51,8 +51,8 @@ def infos_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, bool]]:
         yield info, bool(version.get("served", True))
 
 
-def serve(kinds: Kinds, definition: JSONObject) -> None:
-    """Serve what a definition says, and no longer what it says no longer."""
+def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
+    """Serve the versions that a definition marks as served, and remove the others."""
     for info, is_served in infos_of(definition):
         if is_served:
             kinds.add(info)
@@ -60,16 +60,16 @@ def serve(kinds: Kinds, definition: JSONObject) -> None:
             kinds.remove(info)
 
 
-def retire(kinds: Kinds, definition: JSONObject) -> list[Served]:
-    """Serve the kinds of a definition no longer; returns what they were."""
-    retired = [kinds.find(info.group, info.version, info.plural) for info, _ in infos_of(definition)]
+def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:
+    """Stop serving the kinds of a definition; returns the removed kinds."""
+    removed = [kinds.find(info.group, info.version, info.plural) for info, _ in infos_of(definition)]
     for info, _ in infos_of(definition):
         kinds.remove(info)
-    return [served for served in retired if served is not None]
+    return [served for served in removed if served is not None]
 
 
-def established(definition: JSONObject, now: str) -> JSONObject:
-    """Build the status that the real server's controllers give a definition that they accept."""
+def accepted_status(definition: JSONObject, now: str) -> JSONObject:
+    """Build the status that kube-apiserver's controllers set on a definition that they accept."""
     spec = definition.get("spec") or {}
     reasons = {"NamesAccepted": "NoConflicts", "Established": "InitialNamesAccepted"}
     messages = {"NamesAccepted": "no conflicts found", "Established": "the initial names have been accepted"}

@@ -1,4 +1,4 @@
-"""What goes into a delete and what comes out of it."""
+"""The preconditions and the result of a delete."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import final
 
 import attrs
 
-from ._kinds import Served
+from ._kinds import ServedKind
 from ._status import precondition_failed
 from ._storage import Stored
 
@@ -14,18 +14,18 @@ from ._storage import Stored
 @final
 @attrs.frozen
 class Preconditions:
-    """What must hold for a delete."""
+    """The conditions under which a delete is carried out; None is no condition."""
 
     uid: str | None = None
     """The object's uid."""
     resource_version: str | None = None
     """The object's resourceVersion."""
 
-    def check(self, served: Served, current: Stored, uid: str) -> None:
-        """Make sure that they hold.
+    def check(self, served: ServedKind, current: Stored, uid: str) -> None:
+        """Check the preconditions against an object.
 
         Raises:
-            RefusedError: 409: one does not.
+            APIStatusError: 409 when one does not hold.
         """
         if self.uid is not None and self.uid != uid:
             problem = f"the UID in the precondition ({self.uid}) does not match the UID in record ({uid}). "
@@ -40,9 +40,9 @@ class Preconditions:
 @final
 @attrs.frozen
 class Deletion:
-    """What a delete did."""
+    """The result of a delete."""
 
     last: Stored
-    """The object as it was deleted, or as it waits for its finalizers."""
+    """The object's last state, or its state while it waits for its finalizers."""
     is_done: bool
-    """Whether the object is gone."""
+    """Whether the object is removed."""

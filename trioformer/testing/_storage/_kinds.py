@@ -1,4 +1,4 @@
-"""Which kinds the embedded server serves, and what is particular about a few of them."""
+"""Which kinds the embedded server serves, and how they differ."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ WITH_GENERATION = frozenset(
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
     }
 )
-"""Built-in kinds whose ``metadata.generation`` counts the versions of what they want; all custom kinds do."""
+"""Built-in kinds whose ``metadata.generation`` counts the versions of the desired state; all custom kinds have it."""
 
 STATUS_ON_CREATE = frozenset({"nodes"})
-"""Kinds whose creator may set the status: the kubelet registers its node with one."""
+"""Kinds whose status may be set on create: the kubelet registers its node with one."""
 
 NEEDS_RESOURCE_VERSION = frozenset(
     {
@@ -58,24 +58,24 @@ NEEDS_RESOURCE_VERSION = frozenset(
         "volumeattachments.storage.k8s.io",
     }
 )
-"""Built-in kinds that are not replaced without saying which state is meant; no custom kind is."""
+"""Built-in kinds whose updates must carry a ``resourceVersion``; those of all custom kinds must."""
 
 
 def _type_meta(info: ResourceInfo, *, is_builtin: bool) -> bytes:
-    # Go's structs have the kind first, its maps, which custom objects are, are sorted.
+    # Go structs begin with the kind; custom objects are Go maps, which are encoded sorted.
     names = {"kind": info.kind, "apiVersion": info.api_version}
     return dumps(names if is_builtin else dict(sorted(names.items())))[1:-1] + b","
 
 
 @final
 @attrs.frozen
-class Served:
+class ServedKind:
     """One version of one kind."""
 
     info: ResourceInfo
-    """Where it lives."""
+    """Its group, version, kind and plural."""
     is_builtin: bool
-    """Whether it is Kubernetes' own; items of lists and patches of custom kinds differ."""
+    """Whether it is a built-in kind; custom kinds differ in the items of lists and in patches."""
     resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
     """``plural.group``: the key of its storage, which all versions share."""
     type_meta: bytes = attrs.field(
@@ -91,12 +91,12 @@ class Served:
 
     @property
     def has_generation(self) -> bool:
-        """Whether ``metadata.generation`` counts the versions of what the object wants."""
+        """Whether ``metadata.generation`` counts the versions of the desired state."""
         return not self.is_builtin or self.resource in WITH_GENERATION
 
     @property
     def needs_resource_version(self) -> bool:
-        """Whether a replacement must say which state it replaces."""
+        """Whether an update must carry a ``resourceVersion``."""
         return not self.is_builtin or self.resource in NEEDS_RESOURCE_VERSION
 
     @property
@@ -108,51 +108,51 @@ class Served:
 @final
 @attrs.define(eq=False)
 class Kinds:
-    """The served kinds; new ones may come and go while the server runs."""
+    """The served kinds; they can be added and removed while the server runs."""
 
-    _by_path: dict[tuple[str, str, str], Served] = attrs.field(factory=dict)
+    _by_path: dict[tuple[str, str, str], ServedKind] = attrs.field(factory=dict)
 
     @classmethod
     def builtin(cls) -> Kinds:
-        """Serve what a fresh cluster serves."""
+        """Return the kinds that a new cluster serves."""
         kinds = cls()
         for info in builtin_resources():
-            if "watch" in info.verbs:  # the others are questions to a real server, not objects
+            if "watch" in info.verbs:  # the others, such as SubjectAccessReview, are not stored
                 kinds.add(info, is_builtin=True)
         return kinds
 
-    def add(self, info: ResourceInfo, *, is_builtin: bool = False) -> Served:
-        """Serve a kind; one that is served at the same place is replaced."""
-        served = Served(info, is_builtin)
+    def add(self, info: ResourceInfo, *, is_builtin: bool = False) -> ServedKind:
+        """Serve a kind; replaces one with the same group, version and plural."""
+        served = ServedKind(info, is_builtin)
         self._by_path[info.group, info.version, info.plural] = served
         return served
 
     def remove(self, info: ResourceInfo) -> None:
-        """Serve a kind no longer; nothing happens when it is not served."""
+        """Stop serving a kind, if it is served."""
         self._by_path.pop((info.group, info.version, info.plural), None)
 
     @property
-    def namespaces(self) -> Served:
+    def namespaces(self) -> ServedKind:
         """The Namespace kind, which is always served."""
         return self._by_path["", "v1", "namespaces"]
 
-    def find(self, group: str, version: str, plural: str) -> Served | None:
-        """Return the kind at a place in the API, or None."""
+    def find(self, group: str, version: str, plural: str) -> ServedKind | None:
+        """Return the kind with this group, version and plural, or None."""
         return self._by_path.get((group, version, plural))
 
-    def find_kind(self, api_version: str, kind: str) -> Served | None:
-        """Return the kind of that name, or None."""
+    def find_kind(self, api_version: str, kind: str) -> ServedKind | None:
+        """Return the kind with this apiVersion and kind, or None."""
         for served in self._by_path.values():
             if served.info.kind == kind and served.info.api_version == api_version:
                 return served
         return None
 
-    def find_resource(self, resource: str) -> Served | None:
-        """Return the kind that ``plural`` or ``plural.group`` names, in its first version, or None."""
+    def find_resource(self, resource: str) -> ServedKind | None:
+        """Return the kind with this ``plural`` or ``plural.group``, in its first version, or None."""
         for served in self._by_path.values():
             if resource in (served.resource, served.info.plural):
                 return served
         return None
 
-    def __iter__(self) -> Iterator[Served]:
+    def __iter__(self) -> Iterator[ServedKind]:
         return iter(tuple(self._by_path.values()))

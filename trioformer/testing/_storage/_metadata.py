@@ -1,4 +1,4 @@
-"""What the embedded server knows of ``metadata``: which names are valid, who sets which field, and in which order.
+"""The rules for ``metadata``: valid names, fields that only the server sets, the order of fields.
 
 Source: apimachinery ``pkg/api/validation`` and apiserver ``pkg/registry/rest``.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._kinds import Served
+from ._kinds import ServedKind
 from ._status import bad_request, cause, invalid
 from ._storage import JSONObject
 
@@ -53,91 +53,91 @@ _SUBDOMAIN_PROBLEM = (
 
 
 def metadata_of(obj: JSONObject) -> JSONObject:
-    """Return an object's metadata after a look at its shape.
+    """Return an object's metadata, after a check of its types; adds it when it is missing.
 
     Raises:
-        RefusedError: 400: it is not what ``metav1.ObjectMeta`` can hold.
+        APIStatusError: 400 when it does not fit ``metav1.ObjectMeta``.
     """
     metadata = obj.setdefault("metadata", {})
     if metadata is None:
         metadata = obj["metadata"] = {}
     if not isinstance(metadata, dict):
-        raise _wrong("metadata", "an object")
+        raise _unrecognized("metadata", "an object")
     for name in _STRINGS:
         if not isinstance(metadata.get(name, ""), str | None):
-            raise _wrong(f"metadata.{name}", "a string")
+            raise _unrecognized(f"metadata.{name}", "a string")
     for name in ("labels", "annotations"):
         texts = metadata.get(name)
         if texts is not None and not (
             isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())
         ):
-            raise _wrong(f"metadata.{name}", "a map of strings")
+            raise _unrecognized(f"metadata.{name}", "a map of strings")
     finalizers = metadata.get("finalizers")
     if finalizers is not None and not (
         isinstance(finalizers, list) and all(isinstance(one, str) for one in finalizers)
     ):
-        raise _wrong("metadata.finalizers", "a list of strings")
+        raise _unrecognized("metadata.finalizers", "a list of strings")
     return metadata
 
 
-def check_type(served: Served, obj: JSONObject) -> None:
-    """Make sure that an object says the kind and version that it is sent as, or none.
+def check_type(served: ServedKind, obj: JSONObject) -> None:
+    """Check that an object's kind and apiVersion, if present, are those of the request.
 
     Raises:
-        RefusedError: 400: it says another.
+        APIStatusError: 400 when they are not.
     """
     kind, version = obj.get("kind"), obj.get("apiVersion")
     info = served.info
     if kind and kind != info.kind:
         into = f"converting (v1.{kind}) to (core.{info.kind}): unknown conversion"
-        said = version or info.api_version
-        raise bad_request(f'{kind} in version "{said}" cannot be handled as a {info.kind}: {into}')
+        given_version = version or info.api_version
+        raise bad_request(f'{kind} in version "{given_version}" cannot be handled as a {info.kind}: {into}')
     if version and version != info.api_version:
         expected = f"does not match the expected API version ({info.api_version})"
         raise bad_request(f"the API version in the data ({version}) {expected}")
 
 
-def check_shape(served: Served, obj: JSONObject) -> None:
-    """Make sure that the parts which the server itself reads can be read.
+def check_shape(served: ServedKind, obj: JSONObject) -> None:
+    """Check that the spec and status of a built-in kind are objects; drops those that are null.
 
     Raises:
-        RefusedError: 400: they cannot.
+        APIStatusError: 400 when one is not.
     """
     for name in ("spec", "status"):
         part = obj.get(name)
         if served.is_builtin and part is None:
             obj.pop(name, None)
         elif served.is_builtin and not isinstance(part, dict):
-            raise _wrong(name, "an object")
+            raise _unrecognized(name, "an object")
 
 
-def _wrong(path: str, expected: str) -> Exception:
+def _unrecognized(path: str, expected: str) -> Exception:
     return bad_request(f"the object provided is unrecognized: {path} must be {expected}")
 
 
 def ordered(metadata: Mapping[str, Any]) -> JSONObject:
-    """Put metadata into the real server's order, without what is empty."""
+    """Return metadata in kube-apiserver's order of fields, without empty ones."""
     full = {key: value for key, value in metadata.items() if value not in (None, "", {}, [])}
     rest = [key for key in full if key not in _ORDER and key != "selfLink"]
     return {key: full[key] for key in (*(key for key in _ORDER if key in full), *rest)}
 
 
 def without_server_fields(metadata: Mapping[str, Any]) -> JSONObject:
-    """Drop what a creator may not set."""
+    """Return metadata without the fields that only the server sets."""
     return {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
 
 
 def with_server_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> JSONObject:
-    """Take what a writer may not change from the old metadata."""
+    """Return new metadata with the old values of the fields that a writer cannot change."""
     kept = {key: old[key] for key in (*_SERVER_FIELDS, "name", "namespace") if key in old}
     return ordered({**without_server_fields(new), **kept})
 
 
-def check_name(served: Served, name: str) -> None:
-    """Make sure that an object can be created under a name.
+def check_name(served: ServedKind, name: str) -> None:
+    """Check that a name is valid for a new object.
 
     Raises:
-        RefusedError: 422: it cannot.
+        APIStatusError: 422 when it is not.
     """
     field = "metadata.name"
     causes = [
@@ -149,7 +149,7 @@ def check_name(served: Served, name: str) -> None:
         raise invalid(served.info.group, served.info.kind, name, causes)
 
 
-def _problems(served: Served, name: str) -> Iterable[str]:
+def _problems(served: ServedKind, name: str) -> Iterable[str]:
     if served.info.group == "rbac.authorization.k8s.io":  # names such as system:node
         if name in (".", ".."):
             yield f"may not be '{name}'"
@@ -163,11 +163,11 @@ def _problems(served: Served, name: str) -> Iterable[str]:
         yield _LABEL_PROBLEM if is_label else _SUBDOMAIN_PROBLEM
 
 
-def check_finalizers(served: Served, old: JSONObject, new: JSONObject) -> None:
-    """Make sure that an object that is being deleted gets no new finalizers.
+def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> None:
+    """Check that an object that is being deleted gets no new finalizers.
 
     Raises:
-        RefusedError: 422: it does.
+        APIStatusError: 422 when it does.
     """
     if "deletionTimestamp" not in old:
         return
@@ -180,10 +180,10 @@ def check_finalizers(served: Served, old: JSONObject, new: JSONObject) -> None:
         raise invalid(served.info.group, served.info.kind, old["name"], [wrong])
 
 
-def same(one: object, other: object) -> bool:
-    """Tell whether two decoded JSON values are equal; Python alone would take true for 1."""
+def json_equal(one: object, other: object) -> bool:
+    """Return whether two decoded JSON values are equal; unlike Python's ``==``, true is not 1."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(json_equal(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(json_equal, one, other))
     return one == other and isinstance(one, bool) == isinstance(other, bool)

@@ -1,4 +1,4 @@
-"""The three kinds of patch: RFC 7386 merge, RFC 6902 JSON patch, and what is simple of Kubernetes' strategic merge.
+"""The three kinds of patch: RFC 7386 merge patch, RFC 6902 JSON patch, and a subset of Kubernetes' strategic merge.
 
 Source: apimachinery ``pkg/util/strategicpatch`` and the API conventions' "Strategic Merge Patch".
 """
@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import DecodeError
-from ...models._internal import decode
-from ._kinds import Served
-from ._metadata import same
-from ._status import bad_request, refusal
+from ...models import decode
+from ._kinds import ServedKind
+from ._metadata import json_equal
+from ._status import bad_request, status_error
 from ._storage import JSONObject
 
 MERGE = "application/merge-patch+json"
@@ -39,27 +39,27 @@ MERGE_KEYS: Mapping[str, str] = {
     "volumeMounts": "mountPath",
     "volumes": "name",
 }
-"""By which member the items of a list are told apart in a strategic merge; other lists are replaced.
+"""The merge key of each list that a strategic merge merges; other lists are replaced.
 
-The real server reads this from the Go types; ``ports`` is a Service's when its items have no ``containerPort``.
+kube-apiserver reads it from the Go types; ``ports`` is a Service's when its items have no ``containerPort``.
 """
 _SERVICE_PORT_KEY = "port"
 _MERGED_SETS = frozenset({"finalizers"})
 
 Change = Callable[[JSONObject], JSONObject]
-"""Makes the new state of an object out of the old one, which it may keep and change."""
+"""Returns the new state of an object; is given the old one, which it may modify."""
 
 
-def read_patch(served: Served, content_type: str, body: bytes) -> Change:
-    """Read a patch.
+def read_patch(served: ServedKind, content_type: str, body: bytes) -> Change:
+    """Parse the body of a patch request.
 
     Raises:
-        RefusedError: 400: it is not one; 415: no kind of patch that is known, or that custom kinds take.
+        APIStatusError: 400 when the body is not a patch; 415 when the content type is not supported for the kind.
     """
     if content_type not in (MERGE, JSON_PATCH, STRATEGIC):
-        raise refusal(415, details={})
+        raise status_error(415, details={})
     if content_type == STRATEGIC and not served.is_builtin:
-        raise refusal(415, message=f"{_UNKNOWN_FORMAT}{JSON_PATCH}, {MERGE}")
+        raise status_error(415, message=f"{_UNKNOWN_FORMAT}{JSON_PATCH}, {MERGE}")
     try:
         patch: Any = decode(body)
     except (DecodeError, RecursionError) as exc:
@@ -79,7 +79,7 @@ def read_patch(served: Served, content_type: str, body: bytes) -> Change:
 
 
 def merge(obj: object, patch: object) -> Any:
-    """Apply a merge patch: members that are null are deleted, objects merged, everything else replaced."""
+    """Apply a merge patch: null members are deleted, objects merged, all other values replaced."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(obj) if isinstance(obj, dict) else {}
@@ -103,9 +103,10 @@ def _strategic_change(obj: JSONObject, patch: JSONObject) -> JSONObject:
 
 
 def strategic_merge(obj: object, patch: JSONObject) -> Any:
-    """Apply a strategic merge patch: as :func:`merge`, but lists of named items are merged by their names.
+    """Apply a strategic merge patch: like :func:`merge`, but lists with a merge key are merged by item.
 
-    ``$patch: replace`` and ``$patch: delete`` are known; ``$setElementOrder`` and ``$retainKeys`` are ignored.
+    Supports ``$patch: replace``, ``$patch: delete`` and ``$deleteFromPrimitiveList``; ignores ``$setElementOrder`` and
+    ``$retainKeys``.
     """
     directive = patch.get("$patch")
     rest = {key: value for key, value in patch.items() if not key.startswith("$")}
@@ -140,7 +141,7 @@ def _merge_list(name: str, old: object, patch: list[Any]) -> list[Any]:
     if any(one.get("$patch") == "replace" for one in patch):
         return [one for one in patch if "$patch" not in one]
     for one in patch:
-        index = next((i for i, item in enumerate(items) if same(item.get(key), one.get(key))), None)
+        index = next((i for i, item in enumerate(items) if json_equal(item.get(key), one.get(key))), None)
         if one.get("$patch") == "delete":
             items = [item for i, item in enumerate(items) if i != index]
         elif index is None:
@@ -157,16 +158,16 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
     """Apply the operations of a JSON patch in order.
 
     Raises:
-        RefusedError: 422: one of them does not apply, or a test fails.
+        APIStatusError: 422 when an operation does not apply or a test fails.
     """
     document: Any = obj
     try:
         for operation in operations:
             document = _apply(document, operation)
     except (LookupError, TypeError, ValueError) as exc:
-        raise refusal(422, details={}) from exc
+        raise status_error(422, details={}) from exc
     if not isinstance(document, dict):
-        raise refusal(422, details={})
+        raise status_error(422, details={})
     return document
 
 
@@ -174,7 +175,7 @@ def _apply(document: Any, operation: JSONObject) -> Any:
     path = _pointer(operation["path"])
     match operation["op"]:
         case "test":
-            if not same(_at(document, path), operation["value"]):
+            if not json_equal(_at(document, path), operation["value"]):
                 raise ValueError("test failed")
             return document
         case "add":
@@ -196,13 +197,13 @@ def _apply(document: Any, operation: JSONObject) -> Any:
 
 def _pointer(text: object) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise ValueError(f"{text!r} is no JSON pointer")
+        raise ValueError(f"{text!r} is not a JSON pointer")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
 def _index(text: str) -> int:
     if not text.isdecimal():
-        raise ValueError(f"{text!r} is no position in a list")
+        raise ValueError(f"{text!r} is not a list index")
     return int(text)
 
 

@@ -1,8 +1,9 @@
-"""The life of objects: what the embedded server does between a request and its storage.
+"""Creates, updates and deletes objects: the rules between a request and the storage.
 
-As a real one: names and uids, time stamps, generations, conflicts, the status subresource, finalizers, namespaces.
-Not as a real one: there is no schema, so nothing is defaulted, pruned or validated below ``metadata``;
-there is no kubelet, so a pod is gone as soon as it is deleted, whatever its grace period;
+As in kube-apiserver: names and uids, timestamps, generations, conflicts, the status subresource, finalizers,
+namespaces.
+Unlike in a cluster: there is no schema, so nothing is defaulted, pruned or validated below ``metadata``;
+there is no kubelet, so a deleted pod is removed immediately, whatever its grace period;
 there is no garbage collector, so ``propagationPolicy`` and owner references have no effect.
 """
 
@@ -19,15 +20,15 @@ from ...models._internal import decode
 from . import _custom
 from ._clock import Clock, timestamp
 from ._deletion import Deletion, Preconditions
-from ._kinds import STATUS_ON_CREATE, Kinds, Served
+from ._kinds import STATUS_ON_CREATE, Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
     check_name,
     check_shape,
     check_type,
+    json_equal,
     metadata_of,
     ordered,
-    same,
     with_server_fields,
     without_server_fields,
 )
@@ -40,16 +41,16 @@ from ._status import (
     forbidden,
     invalid,
     not_found,
-    refusal,
+    status_error,
 )
 from ._storage import JSONObject, Storage, Stored, body_of
 
 Part: TypeAlias = Literal["main", "status", "whole"]
-"""What a write may change: everything but the status, the status alone, or both (the test's own hand)."""
+"""What a write may change: everything but the status, only the status, or both (:class:`APIServer`'s direct API)."""
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-LINGERING = frozenset({"pods", _custom.DEFINITIONS})
-"""Kinds that a real server never deletes at once, so that the answer is the object with its deletionTimestamp."""
+DELETED_GRACEFULLY = frozenset({"pods", _custom.DEFINITIONS})
+"""Kinds that kube-apiserver deletes gracefully, so that the response is the object with its deletionTimestamp."""
 PROTECTED_NAMESPACES = ("default", "kube-public", "kube-system")
 _SUFFIX_LENGTH = 5
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -58,7 +59,7 @@ _GENERATE_ATTEMPTS = 8
 
 
 def decoded(stored: Stored) -> JSONObject:
-    """Decode a state, without kind and apiVersion, into a new object."""
+    """Decode a state into a new object, without kind and apiVersion."""
     obj: JSONObject = decode(b"{" + stored.body)
     return obj
 
@@ -66,7 +67,7 @@ def decoded(stored: Stored) -> JSONObject:
 @final
 @attrs.define(eq=False)
 class Registry:
-    """Creates, changes and deletes objects; every method is atomic."""
+    """Creates, updates and deletes objects; every method is atomic."""
 
     storage: Storage
     kinds: Kinds
@@ -76,15 +77,15 @@ class Registry:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def key(served: Served, namespace: str, name: str) -> str:
+    def key(served: ServedKind, namespace: str, name: str) -> str:
         """Return an object's key in the storage."""
         return f"{namespace}/{name}" if served.info.namespaced else name
 
-    def get(self, served: Served, namespace: str, name: str) -> Stored:
+    def get(self, served: ServedKind, namespace: str, name: str) -> Stored:
         """Return an object.
 
         Raises:
-            RefusedError: 404.
+            APIStatusError: 404 when it does not exist.
         """
         stored = self.storage.get(served.resource, self.key(served, namespace, name))
         if stored is None:
@@ -94,24 +95,24 @@ class Registry:
     # --- creating -----------------------------------------------------------------------------------------------------
 
     def create_system_namespaces(self) -> None:
-        """Make the namespaces that every cluster begins with."""
+        """Create the namespaces that every new cluster has."""
         for name in SYSTEM_NAMESPACES:
             self.create(self.kinds.namespaces, "", {"metadata": {"name": name}})
 
     def create(
-        self, served: Served, namespace: str, obj: JSONObject, *, part: Part = "main", dry_run: bool = False
+        self, served: ServedKind, namespace: str, obj: JSONObject, *, part: Part = "main", dry_run: bool = False
     ) -> Stored:
         """Create an object.
 
         Raises:
-            RefusedError: 400, 403, 404 (its namespace), 409, 422, or 500 when it carries a resourceVersion.
+            APIStatusError: 400, 403, 404 (no such namespace), 409, 422, or 500 when it has a resourceVersion.
         """
         check_type(served, obj)
         given = metadata_of(obj)
         check_shape(served, obj)
         self._check_namespace(served, namespace, given)
         if given.get("resourceVersion"):
-            raise refusal(500, reason="", message="resourceVersion should not be set on objects to be created")
+            raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         self._check_lifecycle(served, namespace, given.get("name") or "")
         name = given.get("name") or self._generated_name(served, namespace, given.get("generateName") or "")
         check_name(served, name)
@@ -124,7 +125,7 @@ class Registry:
             "uid": str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
             "creationTimestamp": timestamp(self.clock),
             "namespace": namespace if served.info.namespaced else None,
-            "resourceVersion": None if dry_run else "0",  # keeps its place until the storage stamps it
+            "resourceVersion": None if dry_run else "0",  # its place in the order of fields; see Storage.put
             "generation": 1 if served.has_generation else None,
         }
         obj["metadata"] = ordered(metadata)
@@ -135,10 +136,10 @@ class Registry:
             return Stored(key, 0, body_of(obj))
         stored = self.storage.put(served.resource, key, obj)
         if served.resource == _custom.DEFINITIONS:
-            _custom.serve(self.kinds, obj)
+            _custom.update_kinds(self.kinds, obj)
         return stored
 
-    def _generated_name(self, served: Served, namespace: str, prefix: str) -> str:
+    def _generated_name(self, served: ServedKind, namespace: str, prefix: str) -> str:
         name = ""
         for _ in range(_GENERATE_ATTEMPTS if prefix else 0):
             suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
@@ -147,8 +148,8 @@ class Registry:
                 break
         return name
 
-    def _prepare(self, served: Served, obj: JSONObject, *, keep_status: bool) -> None:
-        """Set what the strategies of a real server set in a new object."""
+    def _prepare(self, served: ServedKind, obj: JSONObject, *, keep_status: bool) -> None:
+        """Set the fields that kube-apiserver's create strategies set."""
         if served.has_status and not keep_status and served.resource not in STATUS_ON_CREATE:
             obj.pop("status", None)
         if served.resource == "pods":
@@ -160,18 +161,18 @@ class Registry:
             obj["spec"] = {"finalizers": ["kubernetes"]}
             obj["status"] = {"phase": "Active"}
         elif served.resource == _custom.DEFINITIONS:
-            obj["status"] = _custom.established(obj, timestamp(self.clock))
+            obj["status"] = _custom.accepted_status(obj, timestamp(self.clock))
         elif served.is_builtin and served.has_status:
             obj.setdefault("status", {})
 
     @staticmethod
-    def _check_namespace(served: Served, namespace: str, metadata: JSONObject) -> None:
+    def _check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
         given = metadata.get("namespace") or ""
         if given not in ("", namespace if served.info.namespaced else ""):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
-    def _check_lifecycle(self, served: Served, namespace: str, name: str) -> None:
-        """Admission's NamespaceLifecycle: no new content without a namespace that lives."""
+    def _check_lifecycle(self, served: ServedKind, namespace: str, name: str) -> None:
+        """Check that the namespace exists and is not being deleted, as the admission plugin NamespaceLifecycle does."""
         if not served.info.namespaced:
             return
         found = self.get(self.kinds.namespaces, "", namespace)
@@ -180,11 +181,11 @@ class Registry:
             why = cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
             raise forbidden(served.info, name, problem, [why])
 
-    # --- changing -----------------------------------------------------------------------------------------------------
+    # --- updating -----------------------------------------------------------------------------------------------------
 
     def update(
         self,
-        served: Served,
+        served: ServedKind,
         namespace: str,
         name: str,
         change: Callable[[JSONObject], JSONObject],
@@ -192,21 +193,21 @@ class Registry:
         part: Part = "main",
         dry_run: bool = False,
     ) -> Stored:
-        """Change an object.
+        """Update an object.
 
         Args:
             served: Its kind.
-            namespace: Its namespace; ignored for what has none.
+            namespace: Its namespace; ignored for cluster-scoped kinds.
             name: Its name.
-            change: Makes the new state out of the old one, which it may keep and change.
-            part: What may be changed by it; the rest is taken from the old state.
-            dry_run: Whether nothing is written.
+            change: Returns the new state; is given the old one, which it may modify.
+            part: What it may change; the rest is taken from the old state.
+            dry_run: Whether to write nothing.
 
         Returns:
-            The new state, or the old one when nothing changed: then there is no new revision and no event.
+            The new state; the old one when nothing changed, without a new revision or event.
 
         Raises:
-            RefusedError: 400, 404, 409 or 422.
+            APIStatusError: 400, 404, 409 or 422.
         """
         current = self.get(served, namespace, name)
         old = decoded(current)
@@ -225,36 +226,36 @@ class Registry:
             rest["status"] = old.get("status")
         if rest.get("status", ...) is None:
             del rest["status"]
-        if served.has_generation and not same(_wanted(rest), _wanted(old)):
+        if served.has_generation and not json_equal(_desired_state(rest), _desired_state(old)):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         obj: JSONObject = {"metadata": ordered(metadata), **rest}
-        if same(obj, old):
+        if json_equal(obj, old):
             return current
         if served.resource == _custom.DEFINITIONS:
             _custom.check(obj)
         if dry_run:
             return Stored(current.key, current.revision, body_of(obj))
         if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
-            return self._finish(served, current, obj)
+            return self._remove_finalized(served, current, obj)
         stored = self.storage.put(served.resource, current.key, obj)
         if served.resource == _custom.DEFINITIONS:
-            _custom.serve(self.kinds, obj)
+            _custom.update_kinds(self.kinds, obj)
         return stored
 
     @classmethod
-    def check_place(cls, served: Served, namespace: str, name: str, metadata: JSONObject) -> None:
-        """Make sure that an object is written where it says it belongs.
+    def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:
+        """Check that an object's name and namespace, if present, are those of the request.
 
         Raises:
-            RefusedError: 400: it is not.
+            APIStatusError: 400 when they are not.
         """
         given = metadata.get("name") or name
         if given != name:
             raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
         cls._check_namespace(served, namespace, metadata)
 
-    def _check_identity(self, served: Served, current: Stored, old: JSONObject, given: JSONObject) -> None:
-        self.check_place(served, current.namespace, current.name, given)
+    def _check_identity(self, served: ServedKind, current: Stored, old: JSONObject, given: JSONObject) -> None:
+        self.check_location(served, current.namespace, current.name, given)
         uid, version = given.get("uid"), given.get("resourceVersion")
         if uid and uid != old["uid"]:
             problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['uid']}"
@@ -267,33 +268,34 @@ class Registry:
             why = cause(
                 "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
             )
-            raise invalid(served.info.group, served.info.plural, current.name, [why])  # so the real one calls it
+            # kube-apiserver has the plural here.
+            raise invalid(served.info.group, served.info.plural, current.name, [why])
 
-    def _finish(self, served: Served, current: Stored, obj: JSONObject) -> Stored:
-        """Remove an object whose last finalizer is gone; the answer still has the old revision."""
-        answer = Stored(current.key, current.revision, body_of(obj))
+    def _remove_finalized(self, served: ServedKind, current: Stored, obj: JSONObject) -> Stored:
+        """Remove an object without finalizers; the response has the old revision, as kube-apiserver's."""
+        response = Stored(current.key, current.revision, body_of(obj))
         if served.is_namespace:
             self.storage.put(served.resource, current.key, obj)
-            self._finish_namespace(current.name)
+            self._remove_empty_namespace(current.name)
         else:
             self._remove(served, current, obj)
-        return answer
+        return response
 
     # --- deleting -----------------------------------------------------------------------------------------------------
 
     def delete(
         self,
-        served: Served,
+        served: ServedKind,
         namespace: str,
         name: str,
         *,
         preconditions: Preconditions | None = None,
         dry_run: bool = False,
     ) -> Deletion:
-        """Delete an object, or mark it as deleted while finalizers hold it.
+        """Delete an object; while it has finalizers, only set its deletionTimestamp.
 
         Raises:
-            RefusedError: 403 for a system namespace, 404, or 409 when a precondition does not hold.
+            APIStatusError: 403 for a system namespace, 404, or 409 when a precondition does not hold.
         """
         current = self.get(served, namespace, name)
         obj = decoded(current)
@@ -304,7 +306,7 @@ class Registry:
         waits = served.is_namespace or bool(metadata.get("finalizers"))
         if waits and metadata.get("deletionTimestamp"):
             return Deletion(current, is_done=False)
-        if waits or served.resource in LINGERING:
+        if waits or served.resource in DELETED_GRACEFULLY:
             metadata["deletionTimestamp"] = timestamp(self.clock)
             if not served.is_namespace and served.resource != _custom.DEFINITIONS:
                 metadata["deletionGracePeriodSeconds"] = 0
@@ -319,39 +321,39 @@ class Registry:
             return Deletion(self._remove(served, current, obj), is_done=True)
         stored = self.storage.put(served.resource, current.key, obj)
         if served.is_namespace:
-            self._empty_namespace(name)
-            self._finish_namespace(name)
+            self._delete_content(name)
+            self._remove_empty_namespace(name)
         return Deletion(stored, is_done=False)
 
     def delete_collection(
-        self, served: Served, namespace: str, selection: Selection, *, dry_run: bool = False
+        self, served: ServedKind, namespace: str, selection: Selection, *, dry_run: bool = False
     ) -> list[Stored]:
-        """Delete the selected objects of a namespace, or of all when it is empty; returns what was deleted."""
+        """Delete the selected objects of a namespace, or of all when it is empty; returns their last states."""
         prefix = f"{namespace}/" if namespace else ""
         chosen = [stored for stored in self.storage.snapshot(served.resource, prefix) if selection.matches(stored)]
         return [self.delete(served, stored.namespace, stored.name, dry_run=dry_run).last for stored in chosen]
 
-    def _remove(self, served: Served, current: Stored, last: JSONObject) -> Stored:
+    def _remove(self, served: ServedKind, current: Stored, last: JSONObject) -> Stored:
         stored = self.storage.remove(served.resource, current.key, last)
         if served.info.namespaced:
-            self._finish_namespace(current.namespace)
+            self._remove_empty_namespace(current.namespace)
         elif served.resource == _custom.DEFINITIONS:
-            for retired in _custom.retire(self.kinds, last):
-                for orphan in self.storage.snapshot(retired.resource):
-                    self.storage.remove(retired.resource, orphan.key, decoded(orphan))
+            for removed in _custom.remove_kinds(self.kinds, last):
+                for custom_object in self.storage.snapshot(removed.resource):
+                    self.storage.remove(removed.resource, custom_object.key, decoded(custom_object))
         return stored
 
-    def _namespaced(self) -> list[Served]:
-        """One version of each namespaced kind."""
+    def _namespaced(self) -> list[ServedKind]:
+        """Return one version of each namespaced kind."""
         return list({served.resource: served for served in self.kinds if served.info.namespaced}.values())
 
-    def _empty_namespace(self, name: str) -> None:
+    def _delete_content(self, name: str) -> None:
         for served in self._namespaced():
             for stored in self.storage.snapshot(served.resource, f"{name}/"):
                 self.delete(served, name, stored.name)
 
-    def _finish_namespace(self, name: str) -> None:
-        """Remove a namespace that is being deleted and that nothing holds any more."""
+    def _remove_empty_namespace(self, name: str) -> None:
+        """Remove a namespace that is being deleted, once it has no content and no finalizers."""
         found = self.storage.get("namespaces", name)
         if found is None:
             return
@@ -365,6 +367,6 @@ class Registry:
         self.storage.remove("namespaces", name, obj)
 
 
-def _wanted(obj: JSONObject) -> JSONObject:
-    """What the generation counts the versions of."""
+def _desired_state(obj: JSONObject) -> JSONObject:
+    """Return the part of an object whose versions the generation counts."""
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata", "status")}

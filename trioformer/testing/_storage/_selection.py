@@ -8,9 +8,8 @@ from typing import final
 import attrs
 
 from ...errors import SelectorError
-from ...models import FieldSelector, LabelSelector
-from ...models._internal import Raw, decode, level_decoder
-from ._kinds import Served
+from ...models import FieldSelector, LabelSelector, Raw, decode, level_decoder
+from ._kinds import ServedKind
 from ._status import bad_request
 from ._storage import JSONObject, Stored
 
@@ -19,34 +18,34 @@ _labels: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("labels",))
 
 
 def labels_of(stored: Stored) -> Mapping[str, str]:
-    """Read an object's labels, and decode nothing else of it."""
+    """Return an object's labels; decodes nothing else."""
     (raw,) = _labels(_metadata(b"{" + stored.body)[0])
     labels: Mapping[str, str] | None = decode(raw) if bytes(raw) else None
     return labels or {}
 
 
 def _no_field(obj: object, path: str) -> str:
-    """Stand in where no field is asked for."""
+    """Read no field: the default for selections without a field selector."""
     raise LookupError(path)
 
 
 @final
 @attrs.frozen
 class Selection:
-    """What a list, a watch or a deletecollection is about, besides its namespace."""
+    """The selectors of a list, watch or deletecollection."""
 
     labels: LabelSelector = attrs.field(factory=LabelSelector)
-    """Which labels."""
+    """The label selector."""
     fields: FieldSelector = attrs.field(factory=FieldSelector)
-    """Which fields."""
+    """The field selector."""
     _read: Callable[[object, str], str] = attrs.field(default=_no_field, eq=False, repr=False)
 
     @classmethod
-    def parse(cls, served: Served, label_selector: str, field_selector: str) -> Selection:
-        """Read the two query parameters.
+    def parse(cls, served: ServedKind, label_selector: str, field_selector: str) -> Selection:
+        """Parse the two query parameters.
 
         Raises:
-            RefusedError: 400: one does not parse, or the kind cannot be selected by a field.
+            APIStatusError: 400 when a selector does not parse, or a field is not selectable for the kind.
         """
         try:
             labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
@@ -63,20 +62,20 @@ class Selection:
         return cls(labels, fields, known.read)
 
     @property
-    def is_everything(self) -> bool:
-        """Whether nothing is asked."""
+    def is_empty(self) -> bool:
+        """Whether both selectors are empty."""
         return self.labels.is_empty and self.fields.is_empty
 
     def matches(self, stored: Stored) -> bool:
-        """Tell whether a state is selected."""
-        if not self.fields.is_empty and not self.fields.matches(_Getter(stored, self._read)):
+        """Return whether a state is selected."""
+        if not self.fields.is_empty and not self.fields.matches(_FieldReader(stored, self._read)):
             return False
         return self.labels.is_empty or self.labels.matches(labels_of(stored))
 
 
 @final
-class _Getter:
-    """Reads fields of one state as text; name and namespace without decoding it."""
+class _FieldReader:
+    """Reads fields of one state as text; decodes it only for fields other than name and namespace."""
 
     __slots__ = ("_obj", "_read", "_stored")
 

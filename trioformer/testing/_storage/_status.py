@@ -1,6 +1,6 @@
-"""What the embedded server refuses with: the ``Status`` objects of a real one, word for word where clients look.
+"""Errors as ``Status`` objects, with kube-apiserver's reasons, messages and details where clients read them.
 
-Source: apimachinery ``pkg/api/errors``, and answers of kube-apiserver v1.36.
+Source: apimachinery ``pkg/api/errors``, and responses of kube-apiserver v1.36.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ REASONS: Mapping[int, tuple[str, str]] = {
     503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
     504: ("Timeout", "the server was unable to return a response in the time allotted"),
 }
-"""The reason and the usual sentence for a code that a test asks for."""
+"""The default reason and message for each HTTP code."""
 
 SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
 
-class RefusedError(Exception):
-    """A request is answered with a Status.
+class APIStatusError(Exception):
+    """A request fails, with a Status as its response; clients raise it as :class:`~trioformer.errors.StatusError`.
 
     Attributes:
         status: The Status object.
@@ -60,7 +60,7 @@ def status_of(
     details: JSONObject | None = None,
     metadata: JSONObject | None = None,
 ) -> JSONObject:
-    """Build a Status; the reason is left out when empty, the details when None, as the real server does."""
+    """Build a Status; like kube-apiserver, omits an empty reason, and details that are None."""
     status: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": metadata or {}, "status": "Failure"}
     status["message"] = message
     if reason:
@@ -70,25 +70,25 @@ def status_of(
     return {**status, "code": code}
 
 
-def refusal(
+def status_error(
     code: int,
     *,
     message: str | None = None,
     reason: str | None = None,
     details: JSONObject | None = None,
     retry_after: int | None = None,
-) -> RefusedError:
-    """Build the usual refusal for a code."""
+) -> APIStatusError:
+    """Build the error for an HTTP code, with the default reason and message unless given."""
     usual = REASONS.get(code, ("InternalError" if code >= 500 else "", f"HTTP {code}"))
     if retry_after is not None:
         details = {**(details or {}), "retryAfterSeconds": retry_after}
     status = status_of(code, usual[0] if reason is None else reason, message or usual[1], details=details)
-    return RefusedError(status, retry_after=retry_after)
+    return APIStatusError(status, retry_after=retry_after)
 
 
-def bad_request(message: str) -> RefusedError:
-    """400: the request itself is wrong."""
-    return refusal(400, message=message)
+def bad_request(message: str) -> APIStatusError:
+    """Build a 400: the request is not valid."""
+    return status_error(400, message=message)
 
 
 def _details(info: ResourceInfo, name: str, **more: object) -> JSONObject:
@@ -98,44 +98,44 @@ def _details(info: ResourceInfo, name: str, **more: object) -> JSONObject:
     return {**details, "kind": info.plural, **more}
 
 
-def not_found(info: ResourceInfo, name: str) -> RefusedError:
-    """404: no such object."""
-    return refusal(404, message=f'{info} "{name}" not found', details=_details(info, name))
+def not_found(info: ResourceInfo, name: str) -> APIStatusError:
+    """Build a 404: the object does not exist."""
+    return status_error(404, message=f'{info} "{name}" not found', details=_details(info, name))
 
 
-def already_exists(info: ResourceInfo, name: str) -> RefusedError:
-    """409 on create."""
+def already_exists(info: ResourceInfo, name: str) -> APIStatusError:
+    """Build a 409: an object with this name exists."""
     message = f'{info} "{name}" already exists'
-    return refusal(409, reason="AlreadyExists", message=message, details=_details(info, name))
+    return status_error(409, reason="AlreadyExists", message=message, details=_details(info, name))
 
 
-def conflict(info: ResourceInfo, name: str, problem: str | None = None) -> RefusedError:
-    """409: somebody else wrote first, or a precondition does not hold."""
+def conflict(info: ResourceInfo, name: str, problem: str | None = None) -> APIStatusError:
+    """Build a 409: the object has another resourceVersion, or ``problem``."""
     usual = "the object has been modified; please apply your changes to the latest version and try again"
     message = f'Operation cannot be fulfilled on {info} "{name}": {problem or usual}'
-    return refusal(409, message=message, details=_details(info, name))
+    return status_error(409, message=message, details=_details(info, name))
 
 
-def precondition_failed(info: ResourceInfo, name: str, problem: str) -> RefusedError:
-    """409 from the preconditions of a delete; it names the kind where others name the resource."""
+def precondition_failed(info: ResourceInfo, name: str, problem: str) -> APIStatusError:
+    """Build a 409 for a precondition of a delete; names the kind where other errors name the resource."""
     message = f'Operation cannot be fulfilled on {info.kind} "{name}": {problem}'
-    return refusal(409, message=message, details={**_details(info, name), "kind": info.kind})
+    return status_error(409, message=message, details={**_details(info, name), "kind": info.kind})
 
 
-def forbidden(info: ResourceInfo, name: str, problem: str, causes: list[JSONObject] | None = None) -> RefusedError:
-    """403: admission says no."""
+def forbidden(info: ResourceInfo, name: str, problem: str, causes: list[JSONObject] | None = None) -> APIStatusError:
+    """Build a 403: admission rejects the request."""
     more = {"causes": causes} if causes else {}
     message = f'{info} "{name}" is forbidden: {problem}'
-    return refusal(403, message=message, details=_details(info, name, **more))
+    return status_error(403, message=message, details=_details(info, name, **more))
 
 
 def cause(reason: str, message: str, field: str) -> JSONObject:
-    """One field that is wrong."""
+    """Build a ``StatusCause``: one field that is not valid."""
     return {"reason": reason, "message": message, "field": field}
 
 
-def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> RefusedError:
-    """422: the object or the options are well-formed and wrong."""
+def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> APIStatusError:
+    """Build a 422: the object or the options are well-formed but not valid."""
     causes = list(causes)
     texts = [f"{one['field']}: {one['message']}" for one in causes]
     problem = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -144,34 +144,34 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> R
     if group:
         details["group"] = group
     details |= {"kind": kind, "causes": causes}
-    return refusal(422, message=f'{full_kind} "{name}" is invalid: {problem}', details=details)
+    return status_error(422, message=f'{full_kind} "{name}" is invalid: {problem}', details=details)
 
 
-def invalid_options(kind: str, causes: Iterable[JSONObject]) -> RefusedError:
-    """422: the query parameters contradict each other."""
+def invalid_options(kind: str, causes: Iterable[JSONObject]) -> APIStatusError:
+    """Build a 422: the query parameters contradict each other."""
     return invalid("meta.k8s.io", kind, "", causes)
 
 
-def too_large_resource_version(revision: int, current: int) -> RefusedError:
-    """504: the client knows a newer revision than this server."""
+def too_large_resource_version(revision: int, current: int) -> APIStatusError:
+    """Build a 504: the requested revision is in the future."""
     details: JSONObject = {"causes": [cause_without_field("ResourceVersionTooLarge", "Too large resource version")]}
     message = f"Timeout: Too large resource version: {revision}, current: {current}"
-    return refusal(504, message=message, details=details, retry_after=1)
+    return status_error(504, message=message, details=details, retry_after=1)
 
 
 def cause_without_field(reason: str, message: str) -> JSONObject:
-    """A cause that no single field is to blame for."""
+    """Build a ``StatusCause`` without a field."""
     return {"reason": reason, "message": message}
 
 
-def expired(message: str, *, continue_token: str = "") -> RefusedError:
-    """410: the history is forgotten; the token, if any, continues the list inconsistently."""
+def expired(message: str, *, continue_token: str = "") -> APIStatusError:
+    """Build a 410: the revision is compacted; the token, if any, continues the list inconsistently."""
     metadata = {"continue": continue_token} if continue_token else None
-    return RefusedError(status_of(410, "Expired", message, metadata=metadata))
+    return APIStatusError(status_of(410, "Expired", message, metadata=metadata))
 
 
 def deleted(info: ResourceInfo, name: str, uid: str) -> JSONObject:
-    """Build the answer to a delete that is already done."""
+    """Build the Status for a delete that has removed the object."""
     return {**SUCCESS, "details": {**_details(info, name), "uid": uid}}
 
 

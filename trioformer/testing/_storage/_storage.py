@@ -1,14 +1,15 @@
-"""The embedded cluster's etcd: states, revisions, history, compaction.
+"""Versioned objects in memory, with etcd's semantics: revisions, history, compaction.
 
 One counter numbers every write, whatever its resource.
-Each resource has a log: its present objects and the ordered changes that led there, each with the states before and
-after it, so that any remembered revision can be read again (undo what came later) or continued from.
+Each resource has a log: its current objects and the ordered changes that led to them, each with the states before and
+after it.
+So any revision that is not compacted can be read (by undoing later changes) or watched from.
 
 A watcher holds nothing but its position in a log.
-It reads from there to the end, then waits to be woken; a slow one costs no memory, and one that is overtaken by
-compaction is told so.
+It reads from there to the end, then waits for the next change.
+A slow watcher costs no memory; one that compaction overtakes gets :exc:`CompactedError`.
 
-Everything but :meth:`Storage.wait` is plain code: atomic between checkpoints, usable outside of trio.
+All methods but :meth:`Storage.wait` are synchronous: atomic in trio, and usable outside of it.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ import trio
 from ...models._internal import dumps
 
 JSONObject: TypeAlias = dict[str, Any]
-"""A decoded JSON object that the holder may change."""
+"""A decoded JSON object that its holder may modify."""
 
 
 @final
 @attrs.frozen(eq=False)
 class Stored:
-    """One state of one object, never changed."""
+    """One immutable state of one object."""
 
     key: str
-    """``namespace/name``, or ``name`` for what has no namespace."""
+    """``namespace/name``, or ``name`` for cluster-scoped kinds."""
     revision: int
-    """The write that made it, its ``resourceVersion``; 0 when a dry run did not write it."""
+    """The revision of the write that made it, its ``resourceVersion``; 0 for a dry run."""
     body: bytes
-    """JSON without the opening brace, ``kind`` and ``apiVersion``: those depend on the version that is served."""
+    """JSON without the opening brace, ``kind`` and ``apiVersion``, which depend on the served version."""
 
     @property
     def namespace(self) -> str:
-        """The namespace; empty for what has none."""
+        """The namespace; empty for cluster-scoped kinds."""
         return self.key.rpartition("/")[0]
 
     @property
@@ -55,11 +56,11 @@ class Change:
     """One write."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
-    """What it did."""
+    """What the write did."""
     before: Stored | None
-    """The state before it; None when there was none."""
+    """The state before the write, or None."""
     object: Stored
-    """The state that it made; for a deletion the last one, under the deletion's revision."""
+    """The state after the write; for a deletion the last one, with the deletion's revision."""
 
     @property
     def revision(self) -> int:
@@ -68,35 +69,35 @@ class Change:
 
 
 class CompactedError(Exception):
-    """The history that was asked for is forgotten.
+    """The requested revision is compacted.
 
     Attributes:
         oldest: The oldest revision from which changes can still be read.
     """
 
     def __init__(self, oldest: int) -> None:
-        super().__init__(f"history before revision {oldest} is forgotten")
+        super().__init__(f"history before revision {oldest} is compacted")
         self.oldest = oldest
 
 
 @final
 @attrs.define(eq=False)
 class _Log:
-    """One resource: its objects, and the changes that are still remembered."""
+    """One resource: its objects, and the changes that are not compacted."""
 
     objects: dict[str, Stored] = attrs.field(factory=dict)
     changes: list[Change] = attrs.field(factory=list)
     first: int = 0
-    """The position of ``changes[0]``: how many changes were forgotten."""
-    forgotten: int = 0
-    """The revision of the last forgotten change."""
+    """The position of ``changes[0]``: how many changes are compacted."""
+    compacted: int = 0
+    """The revision of the last compacted change."""
     sorted_keys: list[str] | None = None
-    """The keys of ``objects`` in etcd's order; None when they must be sorted again."""
+    """The keys of ``objects`` in etcd's order, or None when they have to be sorted."""
     watchers: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
-    def forget(self, count: int) -> None:
+    def compact(self, count: int) -> None:
         if count:
-            self.forgotten = self.changes[count - 1].revision
+            self.compacted = self.changes[count - 1].revision
             self.first += count
             del self.changes[:count]
 
@@ -111,24 +112,24 @@ class Storage:
     """Versioned objects in memory."""
 
     history_limit: int = 10_000
-    """How many changes of each resource are remembered at least; older ones are compacted away now and then."""
+    """How many changes of each resource are kept at least; older ones are compacted in batches."""
     revision: int = 1
-    """The number of the last write; etcd too begins with 1."""
+    """The revision of the last write; begins with 1, as in etcd."""
     compacted: int = attrs.field(init=False, default=attrs.Factory(lambda new: new.revision - 1, takes_self=True))
-    """The last compaction: changes cannot be read from before it, nor from before the storage began."""
+    """The last compacted revision: earlier ones cannot be read; initially the one before the first."""
     _logs: defaultdict[str, _Log] = attrs.field(init=False, factory=lambda: defaultdict(_Log))
 
     def get(self, resource: str, key: str) -> Stored | None:
-        """Return the present state of an object, or None."""
+        """Return the current state of an object, or None."""
         return self._logs[resource].objects.get(key)
 
     def count(self, resource: str | None = None) -> int:
-        """Return how many objects a resource has, or all of them together."""
+        """Return the number of objects of a resource, or of all."""
         logs = self._logs.values() if resource is None else [self._logs[resource]]
         return sum(len(log.objects) for log in logs)
 
     def put(self, resource: str, key: str, obj: JSONObject) -> Stored:
-        """Write a state: stamps ``metadata.resourceVersion`` into ``obj``, which becomes the storage's."""
+        """Write a state: sets ``metadata.resourceVersion`` in ``obj``, which the caller must not use afterwards."""
         log = self._logs[resource]
         before = log.objects.get(key)
         stored = self._next(key, obj)
@@ -139,10 +140,10 @@ class Storage:
         return stored
 
     def remove(self, resource: str, key: str, last: JSONObject) -> Stored:
-        """Delete an object, with the state that its watchers are shown; stamps ``last`` as :meth:`put` does.
+        """Delete an object; ``last`` is the state in the DELETED event, and gets its resourceVersion as in :meth:`put`.
 
         Raises:
-            KeyError: There is no such object.
+            KeyError: The object does not exist.
         """
         log = self._logs[resource]
         before = log.objects.pop(key)
@@ -158,16 +159,16 @@ class Storage:
 
     def _record(self, log: _Log, change: Change) -> None:
         log.changes.append(change)
-        # A quarter more than the limit, so that not every write moves the whole list.
+        # In batches of a quarter of the limit, since each compaction moves the whole list.
         if len(log.changes) > self.history_limit + self.history_limit // 4:
-            log.forget(len(log.changes) - self.history_limit)
+            log.compact(len(log.changes) - self.history_limit)
         log.watchers.unpark_all()
 
     def snapshot(self, resource: str, prefix: str = "", revision: int | None = None) -> list[Stored]:
         """Return the objects whose keys begin with ``prefix``, ordered by key, as of a revision (None: now).
 
         Raises:
-            CompactedError: That revision is forgotten.
+            CompactedError: That revision is compacted.
         """
         log = self._logs[resource]
         objects = log.objects
@@ -190,7 +191,7 @@ class Storage:
         if not prefix:
             return [objects[key] for key in keys]
         start = bisect.bisect_left(keys, prefix)
-        # Keys hold no code point above U+10FFFF, so this is the first key after those with the prefix.
+        # No code point is above U+10FFFF, so this sorts after all keys with the prefix.
         end = bisect.bisect_left(keys, prefix + "\U0010ffff")
         return [objects[key] for key in keys[start:end]]
 
@@ -198,49 +199,51 @@ class Storage:
         """Return the position of the first change after a revision.
 
         Raises:
-            CompactedError: That revision is forgotten.
+            CompactedError: That revision is compacted.
         """
         log = self._logs[resource]
         self._check(log, revision)
         return log.first + bisect.bisect_right(log.changes, revision, key=_revision_of)
 
     def _check(self, log: _Log, revision: int) -> None:
-        oldest = max(self.compacted, log.forgotten)
+        oldest = max(self.compacted, log.compacted)
         if revision < oldest:
             raise CompactedError(oldest)
 
     def read(self, resource: str, position: int, limit: int = 100) -> list[Change]:
-        """Return at most ``limit`` changes from a position on; none when the reader is up to date.
+        """Return at most ``limit`` changes from a position on; an empty list when the reader is up to date.
 
         Raises:
-            CompactedError: The reader was overtaken by compaction.
+            CompactedError: Changes after the position are compacted.
         """
         log = self._logs[resource]
         if position < log.first:
-            raise CompactedError(max(self.compacted, log.forgotten))
+            raise CompactedError(max(self.compacted, log.compacted))
         start = position - log.first
         return log.changes[start : start + limit]
 
     async def wait(self, resource: str) -> None:
-        """Sleep until the resource changes or :meth:`wake` is called.
+        """Wait until the resource changes or :meth:`wake` is called.
 
-        Whoever has looked and found nothing may call this without losing a wake-up, because nothing can happen
-        between the two but at a checkpoint.
+        A reader that calls this after :meth:`read` returned nothing, without a checkpoint in between, misses no change.
+
+        Cancellation:
+            At any time; the reader's position stays valid.
         """
         await self._logs[resource].watchers.park()
 
     def wake(self) -> None:
-        """Wake every waiting reader, so that it looks at what else may have ended its wait."""
+        """Wake all waiting readers, so that they check their other conditions."""
         for log in self._logs.values():
             log.watchers.unpark_all()
 
     def compact(self, revision: int | None = None) -> int:
-        """Forget the changes up to and including a revision; reading from before it is then refused.
+        """Discard the changes up to and including a revision; reading earlier ones then raises :exc:`CompactedError`.
 
         Args:
-            revision: None forgets everything and makes every revision that was ever handed out too old: the counter
-                moves on by one first, as if something else had been written.
-                A revision that is forgotten already changes nothing.
+            revision: The last revision to discard; one that is already compacted has no effect.
+                None discards all changes and makes every revision that a client may know too old: the counter is
+                incremented first, as if another object had been written.
 
         Raises:
             ValueError: The revision is in the future.
@@ -252,12 +255,12 @@ class Storage:
             raise ValueError(f"cannot compact at revision {revision}, the storage is at {self.revision}")
         self.compacted = max(self.compacted, revision)
         for log in self._logs.values():
-            log.forget(bisect.bisect_right(log.changes, revision, key=_revision_of))
+            log.compact(bisect.bisect_right(log.changes, revision, key=_revision_of))
         self.wake()
         return self.compacted
 
 
 def body_of(obj: JSONObject) -> bytes:
-    """Encode an object as :class:`Stored` holds it: metadata first, no kind and apiVersion."""
+    """Encode an object in the form of :attr:`Stored.body`: metadata first, no kind and apiVersion."""
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
     return dumps({"metadata": obj["metadata"], **rest})[1:]
