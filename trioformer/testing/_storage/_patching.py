@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import DecodeError
-from ...models import decode
+from ...models._internal import decode
 from ._kinds import ServedKind
 from ._metadata import json_equal
 from ._status import bad_request, status_error

@@ -8,7 +8,8 @@ from typing import final
 import attrs
 
 from ...errors import SelectorError
-from ...models import FieldSelector, LabelSelector, Raw, decode, level_decoder
+from ...models import FieldSelector, LabelSelector
+from ...models._internal import Raw, decode, level_decoder
 from ._kinds import ServedKind
 from ._status import bad_request
 from ._storage import JSONObject, Stored
