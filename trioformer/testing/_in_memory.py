@@ -85,13 +85,13 @@ class Exchange:
 
 
 @final
+@attrs.define(eq=False)
 class ResponseStream(httpx.AsyncByteStream):
     """The body of a response, streamed."""
 
-    def __init__(self, exchange: Exchange, chunks: trio.MemoryReceiveChannel[bytes], read_timeout: float) -> None:
-        self._exchange = exchange
-        self._chunks = chunks
-        self._read_timeout = read_timeout
+    _exchange: Exchange
+    _chunks: trio.MemoryReceiveChannel[bytes]
+    _read_timeout: float
 
     def __aiter__(self) -> ResponseStream:
         return self
@@ -115,11 +115,11 @@ class ResponseStream(httpx.AsyncByteStream):
 
 
 @final
+@attrs.define(eq=False)
 class InMemoryTransport(httpx.AsyncBaseTransport):
     """Sends requests to the task that runs the server."""
 
-    def __init__(self, get_exchanges: Callable[[], trio.abc.SendChannel[Exchange]]) -> None:
-        self._get_exchanges = get_exchanges
+    _get_exchanges: Callable[[], trio.abc.SendChannel[Exchange]]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; returns when the response's head has been received.

@@ -14,7 +14,7 @@ from ._storage import Stored
 @final
 @attrs.frozen
 class Preconditions:
-    """The conditions under which a delete is carried out; None is no condition."""
+    """The preconditions of a delete; a field that is None is not checked."""
 
     uid: str | None = None
     """The object's uid."""

@@ -75,15 +75,13 @@ class Selection:
 
 
 @final
+@attrs.define(eq=False)
 class _FieldReader:
     """Reads fields of one state as text; decodes it only for fields other than name and namespace."""
 
-    __slots__ = ("_obj", "_read", "_stored")
-
-    def __init__(self, stored: Stored, read: Callable[[object, str], str]) -> None:
-        self._stored = stored
-        self._read = read
-        self._obj: JSONObject | None = None
+    _stored: Stored
+    _read: Callable[[object, str], str]
+    _obj: JSONObject | None = attrs.field(init=False, default=None)
 
     def __call__(self, path: str) -> str:
         if path == "metadata.name":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import ssl
 from pathlib import Path
+from typing import final
 
 import attrs
 import trustme
@@ -20,6 +21,7 @@ ADMINISTRATORS = "system:masters"
 """The group with all permissions in RBAC; the API server reads it from the organization of a client certificate."""
 
 
+@final
 @attrs.frozen
 class Certificates:
     """The paths of the PEM files of one control plane, which trusts only its own authority."""

@@ -81,8 +81,8 @@ class ControlPlane:
     The object is not bound to one ``trio.run``: a synchronous fixture may enter it in one and exit it in another.
 
     Args:
-        assets: The directory with ``etcd`` and ``kube-apiserver``; for `controller_manager` also with
-            ``kube-controller-manager``, for `nodes` with ``kwok`` and its stages in ``kwok.yaml``.
+        assets: The directory with ``etcd`` and ``kube-apiserver``; for ``controller_manager`` also with
+            ``kube-controller-manager``, for ``nodes`` with ``kwok`` and its stages in ``kwok.yaml``.
         directory: The directory for data, certificates, logs and the kubeconfig; created when missing, never removed;
             existing etcd data in it is used. Default: a temporary directory, removed on exit, but kept after a
             `ControlPlaneError` or when the environment variable ``TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
