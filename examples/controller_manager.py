@@ -1,15 +1,15 @@
-"""Several small controllers in one process; of several replicas of that one works, while the others wait.
+"""Several small controllers in one process; with leader election one of several replicas works, the others wait.
 
-See them work on an API server inside this process, or on the cluster that kubectl uses, with a replica or two::
+Run them against an API server in this process, or against the cluster that kubectl uses, with one or more replicas::
 
     python examples/controller_manager.py --embedded
     python examples/controller_manager.py --leader-elect --http 127.0.0.1:8080 --controllers '*,-pod-janitor'
 
-- ``namespace-labeller`` puts labels on every namespace;
-- ``pod-janitor`` deletes pods that are done, and old enough;
-- ``replica-counter`` writes into an annotation of each ReplicaSet how many of its pods run.
+- ``namespace-labeller`` adds labels to every namespace;
+- ``pod-janitor`` deletes pods that have ended and are old enough;
+- ``replica-counter`` writes the number of running pods of each ReplicaSet into an annotation.
 
-``--config`` names a file that is read again when it changes; objects are looked at again within a minute::
+``--config`` names a file that is read again when it changes; a resync applies it to all objects within a minute::
 
     namespace_labels: {example.com/managed: "yes"}
     keep_pods: 3600  # seconds
@@ -52,7 +52,7 @@ owner_of = request_for_owner(ReplicaSet)
 
 @attrs.frozen
 class Settings:
-    """What the configuration file says."""
+    """The content of the configuration file."""
 
     namespace_labels: Mapping[str, str] = attrs.field(
         factory=lambda: {"example.com/managed": "yes"},
@@ -68,10 +68,10 @@ class Settings:
 
 
 class Worker(ABC):
-    """What the controllers have in common: they write only while this process leads, and write down when they do.
+    """The base of the controllers: they write only while this process leads, and log each write.
 
-    Between the question and the write lie microseconds, but a process can be stopped there, too, and then its write
-    comes late.  So each is for the state of the object that was looked at: the server refuses it when somebody else has
+    A process can be stopped between the check for leadership and the write, so that the write is late.  So each write
+    has the resourceVersion of the object that was read: the server rejects it with a conflict when another process has
     written meanwhile.
     """
 
@@ -85,11 +85,11 @@ class Worker(ABC):
 
     @abstractmethod
     def watch(self) -> None:
-        """Ask for informers, and have the controller watch them."""
+        """Add informers to the controller."""
 
     @abstractmethod
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        """Look at one object; does nothing when called once too often."""
+        """Reconcile one object; idempotent."""
 
     async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
         self.note("begin", time.monotonic())
@@ -102,12 +102,12 @@ class Worker(ABC):
         await self.controller.stop()
 
     async def write(self, what: str, obj: KubernetesObject, request: Callable[[], Awaitable[object]]) -> None:
-        """Send a request that changes an object, if this process still leads; else the next leader will."""
-        now, lead = time.monotonic(), self.context.leadership  # what is noted is no later than the question
+        """Send a request that changes an object, if this process still leads; otherwise the next leader does."""
+        now, lead = time.monotonic(), self.context.leadership  # the logged time is not later than the check
         if lead is not None and not lead.is_held:
             return
         self.note("act", now)
-        with suppress(ConflictError, NotFoundError):  # the event of what somebody else did is on its way
+        with suppress(ConflictError, NotFoundError):  # another process was faster; its event will follow
             await request()
             logger.info("%s: %s %s", self.name, what, Request.of(obj))
 
@@ -117,7 +117,7 @@ class Worker(ABC):
         await self.write("patched", obj, partial(api.patch, obj.name, patch))
 
     def note(self, what: str, when: float) -> None:
-        """Append to the file that all replicas share, in one write, so that lines do not mix."""
+        """Append a line to the file that all replicas share, in one write, so that lines do not mix."""
         lead = self.context.leadership
         if lead is not None:
             line = f"{when:.6f} {lead.identity} {lead.transitions} {self.name} {what}\n"
@@ -168,7 +168,7 @@ class ReplicaCounter(Worker):
 
 
 def by_owner(pod: Pod) -> Iterable[str]:
-    """Index a pod by the key of the ReplicaSet that it belongs to."""
+    """Index a pod by the key of its ReplicaSet."""
     return map(str, owner_of(pod))
 
 
@@ -176,14 +176,14 @@ WORKERS = {"namespace-labeller": NamespaceLabeller, "pod-janitor": PodJanitor, "
 
 
 async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` when the user, or the cluster, has had enough of this program."""
+    """Set ``stop`` on SIGINT or SIGTERM."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             stop.set()
 
 
 async def main(arguments: argparse.Namespace) -> None:
-    """Run the controllers until told to stop."""
+    """Run the controllers until a signal."""
     stop, metrics = trio.Event(), Metrics()
     config = None if arguments.config is None else follow_file(arguments.config, Settings.parse)
     fencing_log = os.open(arguments.fencing_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o644)
@@ -223,21 +223,25 @@ async def main(arguments: argparse.Namespace) -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Read the command line; wrong usage exits with 2."""
+    """Parse the command line; wrong usage exits with 2."""
     parser = argparse.ArgumentParser(description="Run several small controllers.")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--embedded", action="store_true", help="on a small living cluster inside this process")
+    where.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
     where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
     parser.add_argument("--namespace", help="of pods, replica sets and the lease; default: all, and default")
-    parser.add_argument("--config", metavar="FILE", help="read again when it changes")
+    parser.add_argument("--config", metavar="FILE", help="a file that is read again when it changes")
     parser.add_argument("--controllers", default="*", metavar="LIST", help=f"of {', '.join(WORKERS)}; default: all")
-    parser.add_argument("--start-interval", type=float, default=0.0, metavar="SECONDS", help="between two of them")
+    parser.add_argument(
+        "--start-interval", type=float, default=0.0, metavar="SECONDS", help="between the starts of two controllers"
+    )
     parser.add_argument("--http", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics")
-    parser.add_argument("--leader-elect", action="store_true", help="work while this replica leads")
-    parser.add_argument("--identity", help="who this is, unique to the process; default: host name and a random part")
+    parser.add_argument("--leader-elect", action="store_true", help="run the controllers only while this replica leads")
+    parser.add_argument("--identity", help="unique to the process; default: host name and a random part")
     for time_of_lease, default in {"lease-duration": 15.0, "renew-deadline": 10.0, "retry-period": 2.0}.items():
         parser.add_argument(f"--{time_of_lease}", type=float, default=default, metavar="SECONDS")
-    parser.add_argument("--fencing-log", default=os.devnull, metavar="FILE", help="append who led, and wrote, when")
+    parser.add_argument(
+        "--fencing-log", default=os.devnull, metavar="FILE", help="append when each leader began, wrote and ended"
+    )
     given = parser.parse_args()
     try:
         enabled_controllers(WORKERS, given.controllers)
@@ -253,6 +257,6 @@ def parse_arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    for talkative in ("httpx", "watchfiles"):
-        logging.getLogger(talkative).setLevel(logging.WARNING)
-    trio.run(main, parse_arguments())  # LeadershipLostError ends it with 1, for whoever started it to start it again
+    for verbose in ("httpx", "watchfiles"):
+        logging.getLogger(verbose).setLevel(logging.WARNING)
+    trio.run(main, parse_arguments())  # LeadershipLostError exits with 1; the process is expected to be restarted

@@ -1,11 +1,11 @@
-"""An operator: a kind of one's own, and a controller that makes it true.
+"""An operator: a custom resource, and the controller that reconciles it.
 
-A Website is a page and a number of pods that serve it.  The operator keeps a ConfigMap with the page, a Service and the
-pods: it creates what is missing, deletes what is too much, adopts what has the Website's label and no controller,
-reports in the status and in events, and takes all down before the Website goes.
-(A Deployment would keep the pods just as well; here you see how that is done.)
+A Website is a page and a number of pods that serve it.  The operator manages a ConfigMap with the page, a Service and
+the pods: it creates missing objects, deletes excess pods, adopts objects with the Website's label and no controller,
+reports in the status and in events, and deletes all of them before the Website is removed.
+(A Deployment could manage the pods; this example shows how to do it.)
 
-See it work against an API server inside this process, or with the cluster that kubectl uses::
+Run it against an API server in this process, or with the cluster that kubectl uses::
 
     python examples/crd_operator.py --embedded
     python examples/crd_operator.py --kubeconfig ~/.kube/config
@@ -52,7 +52,7 @@ T = TypeVar("T", bound=KubernetesObject)
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class WebsiteSpec(Model):
-    """What somebody wants."""
+    """The desired state."""
 
     page: str = ""
     replicas: int = 1
@@ -60,7 +60,7 @@ class WebsiteSpec(Model):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class WebsiteStatus(Model):
-    """What the operator has seen."""
+    """The state that the operator has observed."""
 
     observed_generation: int = 0
     pods: int = 0
@@ -69,7 +69,7 @@ class WebsiteStatus(Model):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Website(KubernetesObject):
-    """A page, and how many pods serve it."""
+    """A page and the number of pods that serve it."""
 
     __resource__: ClassVar[ResourceInfo] = ResourceInfo(
         group="example.com", version="v1", kind="Website", plural="websites", namespaced=True, subresources=("status",)
@@ -90,7 +90,7 @@ DEFINITION = from_dict(CustomResourceDefinition, {"metadata": {"name": "websites
 
 
 async def install(client: Client) -> None:
-    """Have the cluster serve Websites."""
+    """Create the CustomResourceDefinition, and wait until the cluster serves Websites."""
     definitions = client.api(CustomResourceDefinition)
     with suppress(AlreadyExistsError):
         await definitions.create(DEFINITION)
@@ -98,7 +98,7 @@ async def install(client: Client) -> None:
 
 
 def owned(website: Website, kind: type[T], metadata: Mapping[str, str], **rest: object) -> T:
-    """Make an object that belongs to a Website."""
+    """Build an object that a Website controls."""
     owner = to_dict(controller_reference(website))
     meta = {"namespace": website.namespace, "labels": {LABEL: website.name}, "ownerReferences": [owner]}
     return from_dict(kind, {"metadata": {**meta, **metadata}, **rest})
@@ -121,7 +121,7 @@ def pod_of(website: Website) -> Pod:
 
 
 def with_condition(conditions: Iterable[Condition], new: Condition, now: datetime) -> tuple[Condition, ...]:
-    """Replace the condition of a type; its time stays unless its status flips (the API conventions)."""
+    """Replace the condition of a type; its time changes only with its status, as the API conventions say."""
     known = {each.type: each for each in conditions}
     old = known.get(new.type)
     since = old.last_transition_time if old is not None and old.status == new.status else now
@@ -132,14 +132,14 @@ owner_of = request_for_owner(Website)
 
 
 def website_of(obj: KubernetesObject) -> Iterable[Request]:
-    """Name the Website that controls an object, or could adopt it."""
+    """Return the Website that controls an object or could adopt it."""
     name = obj.metadata.labels.get(LABEL)
     return owner_of(obj) or ([Request(obj.namespace, name)] if name else [])
 
 
 @attrs.define(eq=False)
 class Operator:
-    """Compares what is there with what a Website says, and does what is missing."""
+    """Reconciles Websites with the objects that belong to them."""
 
     client: Client
     factory: SharedInformerFactory
@@ -151,12 +151,12 @@ class Operator:
         controller = Controller("websites", self.reconcile, workers=4, reconcile_deadline=60)
         controller.watch(self.factory.informer(Website))
         for kind in OWNED:
-            seen = self.expectations.observing(owner_of)
-            controller.watch(self.factory.informer(kind), enqueue=website_of, predicates=[seen])
+            observe = self.expectations.observing(owner_of)
+            controller.watch(self.factory.informer(kind), enqueue=website_of, predicates=[observe])
         return controller
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        """Look at one Website; does nothing when called once too often."""
+        """Reconcile one Website; idempotent."""
         website = self.factory.informer(Website).lister.get(request.name, namespace=request.namespace)
         if website is None:
             self.expectations.forget(request)
@@ -166,7 +166,7 @@ class Operator:
                 return await self.take_down(website)
             if self.expectations.is_satisfied(request):
                 await self.bring_up(website)
-        except (StatusError, ExceptionGroup) as error:  # a group if several objects could not be claimed
+        except (StatusError, ExceptionGroup) as error:  # claim_objects raises a group
             causes = error.exceptions if isinstance(error, ExceptionGroup) else [error]
             note = "; ".join(map(str, causes))
             self.recorder.event(website, type="Warning", reason="Failed", action="Reconcile", note=note)
@@ -174,8 +174,8 @@ class Operator:
         return self.expectations.requeue(request)
 
     async def bring_up(self, website: Website) -> None:
-        """Create what is missing, delete what is too much, and report what was there."""
-        if FINALIZER not in website.metadata.finalizers:  # first, so that nothing can be left over
+        """Create missing objects, delete excess pods, and report the observed state."""
+        if FINALIZER not in website.metadata.finalizers:  # before any object is created
             await self.set_finalizers(website, [*website.metadata.finalizers, FINALIZER])
         missing: list[str] = []
         page, wanted = (await self.claim(website, ConfigMap)).get(website.name), page_of(website)
@@ -200,60 +200,65 @@ class Operator:
         await self.report(website, len(alive), ", ".join(missing))
 
     async def take_down(self, website: Website) -> RequeueAfter | None:
-        """Delete what belongs to a Website, and let it go when nothing is left."""
+        """Delete all objects of a Website; then remove its finalizer."""
         left: list[KubernetesObject] = []
         for kind in OWNED:
-            # From the server: a cache may not know yet of something whose creation got no answer.
+            # From the server: the cache may lack an object whose create request got no response.
             found = await self.client.api(kind, namespace=website.namespace).list(label_selector={LABEL: website.name})
             left += [obj for obj in found if is_controlled_by(obj, website)]
         for obj in left:
             if obj.metadata.deletion_timestamp is None:
                 await self.delete(website, obj)
         if not left and FINALIZER in website.metadata.finalizers:
-            with suppress(NotFoundError):  # it went, and its last event is on the way
+            with suppress(NotFoundError):  # it was removed, and its last event will follow
                 await self.set_finalizers(website, [each for each in website.metadata.finalizers if each != FINALIZER])
-                self.tell(website, "TakenDown", "Delete", "nothing is left")
-        return RequeueAfter(5) if left else None  # or earlier, when an event tells of its end
+                self.record(website, "TakenDown", "Delete", "nothing is left")
+        return RequeueAfter(5) if left else None  # or earlier, on the event of a deletion
 
     async def claim(self, website: Website, kind: type[T]) -> Mapping[str, T]:
-        """Adopt and release; returns what belongs to the Website, by name."""
+        """Adopt and release objects; returns those of the Website by name."""
         objects = self.factory.informer(kind).lister.list(namespace=website.namespace)
         return {obj.name: obj for obj in await claim_objects(self.client, website, objects, {LABEL: website.name})}
 
     async def create(self, website: Website, obj: KubernetesObject) -> None:
         with self.expectations.creating(Request.of(website)):
             made = await self.client.api(type(obj)).create(obj)
-        self.tell(website, "Created", "Create", f"created {made.kind} {made.name}")
+        self.record(website, "Created", "Create", f"created {made.kind} {made.name}")
 
     async def delete(self, website: Website, obj: KubernetesObject) -> None:
         with suppress(NotFoundError), self.expectations.deleting(Request.of(website), obj):
             await self.client.api(type(obj), namespace=obj.namespace).delete(obj.name, uid=obj.uid)
-            self.tell(website, "Deleted", "Delete", f"deleted {obj.kind} {obj.name}")
+            self.record(website, "Deleted", "Delete", f"deleted {obj.kind} {obj.name}")
 
     async def set_finalizers(self, website: Website, finalizers: list[str]) -> None:
         patch = {"metadata": {"finalizers": finalizers, "resourceVersion": website.resource_version}}
         await self.client.api(Website, namespace=website.namespace).patch(website.name, patch)
 
     async def report(self, website: Website, pods: int, missing: str) -> None:
-        """Write the status, if it changed."""
+        """Write the status, if it has changed."""
         generation = website.metadata.generation or 0
-        word, reason, told = ("False", "Incomplete", missing) if missing else ("True", "Complete", "all there")
-        ready = Condition(type="Ready", status=word, reason=reason, message=told, observed_generation=generation)
+        ready = Condition(
+            type="Ready",
+            status="False" if missing else "True",
+            reason="Incomplete" if missing else "Complete",
+            message=missing or "all objects exist",
+            observed_generation=generation,
+        )
         conditions = with_condition(website.status.conditions, ready, self.now())
         status = attrs.evolve(website.status, observed_generation=generation, pods=pods, conditions=conditions)
         if status != website.status:
             websites = self.client.api(Website, namespace=website.namespace)
             written = await websites.patch(website.name, {"status": status}, subresource="status")
-            # The next reconcile compares with this status, so it must not see an older one.
+            # The next reconcile compares with this status, so the cache must not be older.
             await self.factory.informer(Website).wait_until_at_least(written)
 
-    def tell(self, website: Website, reason: str, action: str, note: str) -> None:
+    def record(self, website: Website, reason: str, action: str, note: str) -> None:
         self.recorder.event(website, reason=reason, action=action, note=note)
         print(f"{Request.of(website)}: {note}")
 
 
 async def serve(client: Client, now: Callable[[], datetime]) -> None:
-    """Install and operate until told to end; then finish what has begun, within ten seconds."""
+    """Install the kind and operate until a signal; then drain the queue, in at most ten seconds."""
     factory, recorder = SharedInformerFactory(client), EventRecorder(client, controller="website-operator")
     controller = Operator(client, factory, recorder, now).controller()
 
@@ -265,14 +270,14 @@ async def serve(client: Client, now: Callable[[], datetime]) -> None:
 
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(operate)  # a signal is to end that, too, though the server be away
+            nursery.start_soon(operate)  # not awaited: a signal must end it even while the server does not respond
             await anext(aiter(signals))
             with trio.move_on_after(10):
                 await controller.stop()
             nursery.cancel_scope.cancel()
 
 
-async def play(client: Client) -> None:
+async def run_demo(client: Client) -> None:
     """Create a Website, change it, and delete it."""
     await install(client)
     websites = client.api(Website, namespace="default")
@@ -285,22 +290,22 @@ async def play(client: Client) -> None:
 
 
 async def main(arguments: argparse.Namespace) -> None:
-    """Connect and operate."""
+    """Connect and run the operator."""
     server = APIServer()
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         opened = server.open_client() if arguments.embedded else open_client(kubeconfig=arguments.kubeconfig)
         async with opened as client:
             if arguments.embedded:
-                nursery.start_soon(play, client)
+                nursery.start_soon(run_demo, client)
             await serve(client, lambda: datetime.now(UTC))
         nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Operate Websites.")
+    parser = argparse.ArgumentParser(description="Run an operator for Websites.")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    where.add_argument("--embedded", action="store_true", help="bring a cluster, and play with it")
+    where.add_argument("--embedded", action="store_true", help="run a demo against an API server in this process")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     trio.run(main, parser.parse_args())

@@ -1,4 +1,4 @@
-"""A kind of one's own: the CronTab of Kubernetes' documentation, as two classes."""
+"""A custom resource: the CronTab of Kubernetes' documentation, as two classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trioformer import Client, KubernetesObject, Model, ObjectMeta, ResourceInfo
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class CronTabSpec(Model):
-    """What somebody wants."""
+    """The desired state."""
 
     cron_spec: str = ""
     image: str = ""
@@ -21,7 +21,7 @@ class CronTabSpec(Model):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class CronTab(KubernetesObject):
-    """A job, a schedule, and how many of it."""
+    """A job with a schedule and a number of replicas."""
 
     __resource__: ClassVar[ResourceInfo] = ResourceInfo(
         group="stable.example.com", version="v1", kind="CronTab", plural="crontabs", namespaced=True
@@ -31,7 +31,7 @@ class CronTab(KubernetesObject):
 
 
 async def scale(client: Client, name: str, replicas: int) -> CronTab:
-    """Change one field of the spec and leave all else as it is, known to the class or not."""
+    """Change one field of the spec; all others stay, including those that the class does not define."""
     crontabs = client.api(CronTab, namespace="default")
     old = await crontabs.get(name)
     return await crontabs.replace(attrs.evolve(old, spec=attrs.evolve(old.spec, replicas=replicas)))

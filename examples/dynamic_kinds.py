@@ -1,7 +1,7 @@
-"""Kinds without classes, and pods without anything but their metadata.
+"""Kinds without classes, and pods with only their metadata.
 
-With an apiVersion and a kind, such as ``apps/v1 Deployment``, it shows the objects of a cluster; without, those of an
-API server that it starts itself.
+With an apiVersion and a kind as arguments, such as ``apps/v1 Deployment``, it shows the objects of a cluster; without,
+those of an embedded API server.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from trioformer.testing import APIServer
 
 
 async def show(client: Client, api_version: str, kind: str) -> None:
-    """Print the objects of a kind that is known by its name alone."""
+    """Print the objects of a kind, given by its name."""
     objects = client.api(await client.discover(api_version, kind))
     for obj in await objects.list():
         print(f"{obj['kind']} {obj.name}: {dict(obj.get('spec', {}))}")
 
 
 async def resize(client: Client, kind: type[Unstructured], name: str, size: int) -> Unstructured:
-    """Change one member of the spec and leave all else as it is."""
+    """Change one member of the spec; all others stay."""
     widgets = client.api(kind, namespace="default")
     old = await widgets.get(name)
     return await widgets.replace(old.merge({"spec": {"size": size}}))
 
 
 async def count_apps(client: Client) -> Counter[str]:
-    """Count the pods of each app; their labels are all that is asked for."""
+    """Count the pods of each app; requests only their metadata."""
     pods = client.api(metadata_kind(Pod))
     return Counter(pod.metadata.labels.get("app", "") for pod in await pods.list())
 
 
-async def on_our_own_server() -> None:
+async def show_embedded() -> None:
     """Create a widget, resize it, and count some pods."""
     server = APIServer()
     server.register(ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True))
@@ -59,9 +59,9 @@ async def on_our_own_server() -> None:
 
 
 async def main(arguments: list[str]) -> None:
-    """Do as the arguments say."""
+    """Show the kind in the arguments, or the embedded server."""
     if not arguments:
-        await on_our_own_server()
+        await show_embedded()
         return
     api_version, kind = arguments
     async with open_client() as client:

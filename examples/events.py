@@ -1,11 +1,11 @@
-"""Record an Event about every pod whose containers restart.
+"""Record an Event for every pod whose containers restart.
 
-Run it against the cluster that kubectl uses, or with ``--embedded`` against an API server in this process, where a pod
-is unlucky; stop it with Ctrl-C::
+Run it against the cluster that kubectl uses, or with ``--embedded`` against an API server in this process, with a pod
+that restarts every second; stop it with Ctrl-C::
 
     python examples/events.py --embedded
 
-In a cluster, ``kubectl describe pod`` shows the Events at its end.
+In a cluster, ``kubectl describe pod`` shows the Events.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from trioformer.testing import APIServer
 
 
 def restarts(pod: Pod) -> dict[str, int]:
-    """Return how often each container has restarted."""
+    """Return the number of restarts of each container."""
     return {status.name: status.restart_count for status in pod.status.container_statuses}
 
 
 class RestartReporter(ResourceEventHandler[Pod]):
-    """Records each restart; the recorder writes that down when it can, and nobody waits for it."""
+    """Records each restart; the recorder writes the Events in the background."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self.recorder = recorder
@@ -45,34 +45,34 @@ class RestartReporter(ResourceEventHandler[Pod]):
                     type="Warning",
                     reason="ContainerRestarted",
                     action="Watching",
-                    note=f"container {name} has restarted",  # no number: it is the same every time, and is counted
+                    note=f"container {name} has restarted",  # no number: equal Events form one series
                 )
                 print(f"{new.namespace}/{new.name}: container {name} has restarted, {count} times in all")
 
 
 async def watch(factory: SharedInformerFactory) -> None:
-    """Watch, and say so when the cache is filled."""
+    """Run the factory, and print a line when the cache has synced."""
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)
         print("watching pods")
 
 
 async def serve(client: Client, stop: trio.Event) -> None:
-    """Report until told to stop."""
+    """Report until ``stop`` is set."""
     recorder = EventRecorder(client, controller="example.com/restart-reporter")
     factory = SharedInformerFactory(client)
     factory.informer(Pod).add_event_handler(RestartReporter(recorder))
     async with trio.open_nursery() as nursery:
         await nursery.start(recorder.run)
-        nursery.start_soon(watch, factory)  # the server may be away, and a signal is to end this all the same
+        nursery.start_soon(watch, factory)  # not start(): a signal must end this even while the server does not respond
         await stop.wait()
-        nursery.cancel_scope.cancel()  # what is recorded and not written yet is written now
-    figures = recorder.statistics()
-    print(f"{figures.recorded} restarts recorded, {figures.written} written")
+        nursery.cancel_scope.cancel()  # the recorder then writes the Events that are still queued
+    statistics = recorder.statistics()
+    print(f"{statistics.recorded} restarts recorded, {statistics.written} written")
 
 
-async def play(server: APIServer) -> None:
-    """Let a container restart every second."""
+async def simulate_restarts(server: APIServer) -> None:
+    """Simulate a container that restarts every second."""
     containers = [{"name": "app", "image": "app:1"}]
     server.create(from_dict(Pod, {"metadata": {"name": "unlucky"}, "spec": {"containers": containers}}))
     for count in itertools.count():
@@ -82,7 +82,7 @@ async def play(server: APIServer) -> None:
 
 
 async def show(client: Client) -> None:
-    """Print what becomes of the Events, as ``kubectl get events --watch`` does."""
+    """Print all changes of Events, as ``kubectl get events --watch`` does."""
     async with client.api(Event).watch() as changes:
         async for change in changes:
             event = change.object
@@ -91,7 +91,7 @@ async def show(client: Client) -> None:
 
 
 async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` when the user, or the cluster, has had enough of this program."""
+    """Set ``stop`` on SIGINT or SIGTERM."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             stop.set()
@@ -106,18 +106,20 @@ async def main(arguments: argparse.Namespace) -> None:
         if arguments.embedded:
             await nursery.start(server.run)
         connection = server.open_client() if arguments.embedded else open_client(kubeconfig=arguments.kubeconfig)
-        async with connection as client, trio.open_nursery() as actors:
+        async with connection as client, trio.open_nursery() as demo:
             if arguments.embedded:
-                actors.start_soon(play, server)
-                actors.start_soon(show, client)
+                demo.start_soon(simulate_restarts, server)
+                demo.start_soon(show, client)
             await serve(client, stop)
-            actors.cancel_scope.cancel()
+            demo.cancel_scope.cancel()
         nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Record an Event about every pod whose containers restart.")
+    parser = argparse.ArgumentParser(description="Record an Event for every pod whose containers restart.")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    where.add_argument("--embedded", action="store_true", help="bring an API server with an unlucky pod")
+    where.add_argument(
+        "--embedded", action="store_true", help="use an API server in this process, with a pod that restarts"
+    )
     trio.run(main, parser.parse_args())

@@ -1,4 +1,4 @@
-"""Be told of pods that fail, and of those that no longer do: a filter makes additions and deletions of it.
+"""Handle pods that fail or recover: a filter turns these updates into additions and deletions.
 
 Run it against the cluster that kubectl uses, and stop it with Ctrl-C::
 
@@ -15,24 +15,24 @@ from trioformer.models.core_v1 import Pod
 
 
 def has_failed(pod: Pod) -> bool:
-    """Tell whether a pod is inside the filter; looks at nothing but the pod."""
+    """Return whether a pod passes the filter; depends on nothing but the pod."""
     return pod.status.phase == "Failed"
 
 
-class Alarm(ResourceEventHandler[Pod]):
-    """Knows of failed pods only."""
+class FailureReporter(ResourceEventHandler[Pod]):
+    """Reports failed pods; the filter passes no others."""
 
     async def on_add(self, pod: Pod, *, is_initial: bool) -> None:
-        """Handle a pod that has failed, or (``is_initial``) had failed before this program began."""
+        """Handle a pod that has failed, or (``is_initial``) had failed before this program started."""
         print("had failed:" if is_initial else "failed:", pod.name)
 
     async def on_delete(self, pod: Pod, *, is_stale: bool) -> None:
-        """Handle a failed pod that is gone, or that works again; given the state in which it was failed."""
+        """Handle a failed pod that was deleted or has recovered; ``pod`` is its last failed state."""
         print("no longer failed:", pod.name)
 
 
 async def report(error: Exception, notification: Notification[Pod]) -> None:
-    """Go on after what the handler or the filter raised."""
+    """Continue after an error of the handler or the filter."""
     print("could not handle", type(notification).__name__, repr(error))
 
 
@@ -40,9 +40,9 @@ async def main() -> None:
     async with open_client() as client, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(client)
         informer = factory.informer(Pod)
-        registration = informer.add_event_handler(FilteringHandler(has_failed, Alarm()), on_error=report)
+        registration = informer.add_event_handler(FilteringHandler(has_failed, FailureReporter()), on_error=report)
         await nursery.start(factory.run)
-        await registration.wait_until_synced()  # the handler has returned from every pod that was there
+        await registration.wait_until_synced()  # the handler has processed all initial pods
         print(registration.statistics().failed_initial, "could not be handled; waiting for more")
 
 

@@ -1,4 +1,4 @@
-"""The README's program: a cache of pods, asked once and then followed."""
+"""The README's program: fill a cache of pods, query it, and follow its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask a cache by index: which pods are on which node, and which run an image.
+"""Query a cache by index: the pods of each node, and of each image.
 
 Run it against the cluster that kubectl uses::
 
@@ -16,7 +16,7 @@ from trioformer.models.core_v1 import Pod
 
 
 def by_image(pod: Pod) -> Iterable[str]:
-    """Give the images that a pod runs; it is found under each of them."""
+    """Return the images of a pod, which is indexed by each of them."""
     return {container.image for container in pod.spec.containers if container.image}
 
 
@@ -24,7 +24,7 @@ INDEXERS = {"node": field_index("spec.node_name"), "image": by_image}
 
 
 def report(lister: Lister[Pod]) -> list[str]:
-    """Describe the cluster; asks the cache only, so it is a plain function."""
+    """Describe the cluster; reads only the cache, so it is synchronous."""
     lines = []
     for node in sorted(lister.index_values("node")):
         pods = lister.by_index("node", node)

@@ -1,4 +1,4 @@
-"""One of several processes leads; when it ends, or is lost, another one takes over.
+"""Leader election: one of several processes leads; when it ends or fails, another one takes over.
 
 Run it in two terminals, against the cluster that kubectl uses, and stop one with Ctrl-C or ``kill``::
 
@@ -19,7 +19,7 @@ from trioformer.leaderelection import LeaderElectionOptions, Leadership, Leaders
 
 
 async def work(lead: Leadership) -> None:
-    """What only one process may do at a time."""
+    """Do the work that only one process may do at a time."""
     print(f"{lead.identity} leads, transitions {lead.transitions}")
     try:
         await trio.sleep_forever()
@@ -27,11 +27,11 @@ async def work(lead: Leadership) -> None:
         # The lease is still renewed while this runs, and released after it.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + 3):
             await trio.sleep(0.1)
-        print(f"{lead.identity} has tidied up")
+        print(f"{lead.identity} has cleaned up")
 
 
-async def cancel_when_told(scope: trio.CancelScope) -> None:
-    """End with Ctrl-C, and as Kubernetes ends a pod."""
+async def cancel_on_signal(scope: trio.CancelScope) -> None:
+    """Cancel on Ctrl-C, and on SIGTERM, with which Kubernetes ends a pod."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             scope.cancel()
@@ -39,7 +39,7 @@ async def cancel_when_told(scope: trio.CancelScope) -> None:
 
 
 async def main(identity: str | None, retry_period: float) -> int:
-    """Wait for the lease, and work; returns the exit code."""
+    """Wait for the lease, then work; returns the exit code."""
     options = LeaderElectionOptions(
         lease_duration=7.5 * retry_period,
         renew_deadline=5 * retry_period,
@@ -47,20 +47,20 @@ async def main(identity: str | None, retry_period: float) -> int:
         on_new_leader=lambda leader: print(f"the leader is {leader or 'nobody'}"),
     )
     async with open_client() as client, trio.open_nursery() as nursery:
-        nursery.start_soon(cancel_when_told, nursery.cancel_scope)
+        nursery.start_soon(cancel_on_signal, nursery.cancel_scope)
         try:
             await run_as_leader(client, work, name="example", namespace="default", identity=identity, options=options)
         except LeadershipLostError as error:
             print(error, file=sys.stderr)
-            return 1  # whoever started this starts it again
+            return 1  # expects to be restarted
         finally:
             nursery.cancel_scope.cancel()
     return 0
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Lead, or wait for that.")
-    parser.add_argument("--identity", help="who this is, unique to the process; default: host name and a random part")
-    parser.add_argument("--retry-period", type=float, default=2.0, metavar="SECONDS", help="2 unless given")
+    parser = argparse.ArgumentParser(description="Lead, or wait to lead.")
+    parser.add_argument("--identity", help="unique to the process; default: host name and a random part")
+    parser.add_argument("--retry-period", type=float, default=2.0, metavar="SECONDS", help="default: 2")
     arguments = parser.parse_args()
     sys.exit(trio.run(main, arguments.identity, arguments.retry_period))

@@ -1,4 +1,4 @@
-"""Ask for pods, label one, and watch what happens: the client without a cache.
+"""List pods, label one, and watch their changes: the client without a cache.
 
 Run it against the cluster that kubectl uses, or against an embedded one in another terminal::
 
@@ -18,7 +18,7 @@ from trioformer.models.core_v1 import Pod
 
 
 async def show(client: Client, namespace: str) -> str:
-    """Print the pods of a namespace, and return the version of what was seen."""
+    """Print the pods of a namespace; returns the resourceVersion of the list."""
     listing = await client.api(Pod, namespace=namespace).list()
     for pod in listing:
         print(f"{pod.name:<40} {pod.status.phase or 'Unknown':<10} {pod.spec.node_name or '-'}")
@@ -26,7 +26,7 @@ async def show(client: Client, namespace: str) -> str:
 
 
 async def label(client: Client, namespace: str, name: str, **labels: str) -> None:
-    """Set labels of a pod, if it is there."""
+    """Set labels of a pod, if it exists."""
     try:
         await client.api(Pod, namespace=namespace).patch(name, {"metadata": {"labels": labels}})
     except NotFoundError:
@@ -34,21 +34,21 @@ async def label(client: Client, namespace: str, name: str, **labels: str) -> Non
 
 
 async def follow(client: Client, namespace: str, resource_version: str) -> None:
-    """Print what happens after a version was seen, until the server ends the watch."""
+    """Print the events after a resourceVersion, until the server ends the watch."""
     async with client.api(Pod, namespace=namespace).watch(resource_version=resource_version) as events:
         async for event in events:
             print(f"{event.type:<10} {event.object.name}")
 
 
 async def main(namespace: str, seconds: float) -> None:
-    """List once, then watch for a while."""
+    """List and watch pods for so many seconds."""
     async with open_client() as client:
         resource_version = await show(client, namespace)
         with trio.move_on_after(seconds):
             while True:
                 with contextlib.suppress(ExpiredError):
                     await follow(client, namespace, resource_version)
-                # The watch has ended, or the version is too old.  An informer would not need a list for the former.
+                # The watch has ended, or the resourceVersion is too old.  An informer lists again only for the latter.
                 resource_version = await show(client, namespace)
 
 

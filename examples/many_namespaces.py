@@ -1,6 +1,6 @@
-"""Count what is in some namespaces, and go on where something may not be read.
+"""Count the objects in some namespaces, and continue when a kind is forbidden.
 
-Run it against the cluster that kubectl uses, with the namespaces' names::
+Run it against the cluster that kubectl uses, with the names of namespaces::
 
     python examples/many_namespaces.py default kube-system
 """
@@ -18,15 +18,15 @@ from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
 
 async def count(client: Client, namespaces: Sequence[str]) -> list[str]:
-    """Fill a cache for each kind, and say how much is in it, or why nothing is."""
+    """Fill a cache for each kind; returns the number of its objects, or the problem, as one line for each kind."""
     factory = SharedInformerFactory(
         client, namespace=namespaces, supervise=True, options=ReflectorOptions(grace_period=5)
     )
     factory.informer(Pod)
     for kind in (ConfigMap, Secret):
-        factory.informer(metadata_kind(kind))  # to be counted, they need not be held whole
+        factory.informer(metadata_kind(kind))  # counting needs no more than the metadata
     async with trio.open_nursery() as nursery:
-        await nursery.start(factory.run)  # every informer has filled its cache, or has failed
+        await nursery.start(factory.run)  # every informer has synced or failed
         problems = factory.problems()
         lines = [
             f"{key}: {problems[key] if key in problems else len(informer.lister)}"
@@ -37,7 +37,7 @@ async def count(client: Client, namespaces: Sequence[str]) -> list[str]:
 
 
 async def main() -> None:
-    """Count in the namespaces that the command line names."""
+    """Count the objects in the namespaces of the command line."""
     async with open_client() as client:
         print(*await count(client, sys.argv[1:] or ["default"]), sep="\n")
 

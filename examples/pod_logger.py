@@ -1,6 +1,6 @@
-"""Watch pods with a shared informer and log what happens to them.
+"""Watch pods with a shared informer and log their events.
 
-Run it against the cluster that kubectl uses, or with ``--embedded`` against a small living one inside this process::
+Run it against the cluster that kubectl uses, or with ``--embedded`` against a small simulated cluster in this process::
 
     python examples/pod_logger.py --embedded
 """
@@ -33,12 +33,12 @@ from trioformer.testing import APIServer, simulate_cluster
 
 logger = logging.getLogger("pod_logger")
 
-ANSWER_DEADLINE = 10.0
+RESPONSE_DEADLINE = 10.0
 """Seconds that the first request may take."""
 
 
 class Output(logging.StreamHandler[TextIO]):
-    """Writes lines, and ends the program when nobody reads them (``pod_logger.py | head``)."""
+    """Writes lines; ends the program when the pipe is closed (``pod_logger.py | head``)."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream.write(self.format(record) + "\n")
@@ -46,7 +46,7 @@ class Output(logging.StreamHandler[TextIO]):
 
 
 class PodLogger(ResourceEventHandler[Pod]):
-    """Logs a line for each event."""
+    """Logs one line for each event."""
 
     async def on_add(self, pod: Pod, *, is_initial: bool) -> None:
         logger.info("New Pod Added to Store: %s", pod.name)
@@ -59,7 +59,7 @@ class PodLogger(ResourceEventHandler[Pod]):
 
 
 async def log_pods(client: Client, *, namespace: str | None, resync_period: float) -> None:
-    """Follow the pods until cancelled."""
+    """Log the events of the pods until cancelled."""
     factory = SharedInformerFactory(
         client, namespace=namespace, resync_period=resync_period, options=ReflectorOptions(grace_period=0)
     )
@@ -68,16 +68,16 @@ async def log_pods(client: Client, *, namespace: str | None, resync_period: floa
 
 
 async def check_reachable(client: Client, namespace: str | None) -> None:
-    """Ask for one pod, so that a wrong address or a missing permission is told at once and in one line."""
-    with trio.move_on_after(ANSWER_DEADLINE) as scope:
+    """Request one pod, so that a wrong address or a missing permission is reported immediately and in one line."""
+    with trio.move_on_after(RESPONSE_DEADLINE) as scope:
         await client.api(Pod, namespace=namespace).list_page(ListOptions(limit=1))
     if scope.cancelled_caught:
-        raise TrioformerError(f"{client.config.server} did not answer within {ANSWER_DEADLINE:g} s")
+        raise TrioformerError(f"{client.config.server} did not respond within {RESPONSE_DEADLINE:g} s")
 
 
 @asynccontextmanager
 async def cluster(arguments: argparse.Namespace, nursery: trio.Nursery) -> AsyncIterator[Client]:
-    """Connect to the cluster that the arguments name; ``nursery`` owns the embedded one."""
+    """Connect to the cluster of the arguments; the tasks of an embedded one belong to ``nursery``."""
     if arguments.embedded:
         server = APIServer()
         await nursery.start(server.run)
@@ -91,14 +91,14 @@ async def cluster(arguments: argparse.Namespace, nursery: trio.Nursery) -> Async
 
 
 async def stop_on_signal(scope: trio.CancelScope) -> None:
-    """Cancel ``scope`` when the user has had enough."""
+    """Cancel ``scope`` on SIGINT or SIGTERM."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             scope.cancel()
 
 
 async def main(arguments: argparse.Namespace) -> None:
-    """Connect and log until told to stop."""
+    """Connect, and log until a signal or the end of ``--for``."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stop_on_signal, nursery.cancel_scope)
         nursery.cancel_scope.deadline = trio.current_time() + arguments.run_for
@@ -115,19 +115,19 @@ def seconds(text: str) -> float:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Read the command line; wrong usage exits with 2."""
-    parser = argparse.ArgumentParser(description="Log what happens to the pods of a cluster.")
+    """Parse the command line; wrong usage exits with 2."""
+    parser = argparse.ArgumentParser(description="Log the events of the pods of a cluster.")
     parser.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
     parser.add_argument("--context", help="the kubeconfig context to use")
     parser.add_argument("--namespace", help="default: all namespaces")
-    parser.add_argument("--resync", type=seconds, default=60.0, metavar="SECONDS", help="repeat every pod; 0 for never")
+    parser.add_argument("--resync", type=seconds, default=60.0, metavar="SECONDS", help="resync period; 0 for none")
     parser.add_argument(
         "--for", type=seconds, default=math.inf, metavar="SECONDS", dest="run_for", help="default: until Ctrl-C"
     )
-    parser.add_argument("--embedded", action="store_true", help="start a small living cluster in this process")
+    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
     arguments = parser.parse_args()
     if arguments.embedded and (arguments.kubeconfig or arguments.context):
-        parser.error("--embedded brings its own cluster; leave out --kubeconfig and --context")
+        parser.error("--embedded cannot be combined with --kubeconfig or --context")
     return arguments
 
 
@@ -142,9 +142,9 @@ def run() -> int:
     try:
         trio.run(main, arguments)
     except* KeyboardInterrupt:
-        pass  # Ctrl-C before the signal handler was there
+        pass  # Ctrl-C before the signal handler was installed
     except* BrokenPipeError:
-        # Nobody reads any more, and Python would complain when it flushes the pipe.
+        # The pipe is closed, and Python would report an error when it flushes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except* TrioformerError as group:
         failures.extend(_leaves(group))

@@ -1,10 +1,10 @@
-"""A controller: keep an annotation of every ReplicaSet at the number of its pods that run.
+"""A controller that writes the number of running pods of each ReplicaSet into an annotation.
 
-Run it against the cluster that kubectl uses, and stop it with Ctrl-C; it finishes what it has begun::
+Run it against the cluster that kubectl uses, and stop it with Ctrl-C; it finishes its queue::
 
     python examples/replica_counter.py
 
-See it work with ``kubectl get replicasets -o yaml | grep example.com/running``.
+See the result with ``kubectl get replicasets -o yaml | grep example.com/running``.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ owner_of = request_for_owner(ReplicaSet)
 
 
 def by_owner(pod: Pod) -> Iterable[str]:
-    """Index a pod by the key of the ReplicaSet that it belongs to."""
+    """Index a pod by the key of its ReplicaSet."""
     return map(str, owner_of(pod))
 
 
 @attrs.define(eq=False)
 class ReplicaCounter:
-    """Compares what is with what is written down, and writes if it differs."""
+    """Compares the annotation with the number of running pods, and updates it."""
 
     client: Client
     replica_sets: SharedInformer[ReplicaSet]
     pods: SharedInformer[Pod]
 
     async def reconcile(self, request: Request) -> None:
-        """Count one ReplicaSet's pods; does nothing when called once too often."""
+        """Count the pods of one ReplicaSet; idempotent."""
         replica_set = self.replica_sets.lister.get(request.name, namespace=request.namespace)
         if replica_set is None:
-            return  # it is gone, and its annotation with it
+            return  # it was deleted
         pods = self.pods.lister.by_index("owner", str(request))
         running = str(sum(pod.status.phase == "Running" for pod in pods))
         if replica_set.metadata.annotations.get(ANNOTATION) == running:
@@ -59,29 +59,29 @@ class ReplicaCounter:
         try:
             await self.client.api(ReplicaSet, namespace=request.namespace).patch(request.name, patch)
         except NotFoundError:
-            return  # it went just now, and its event is on the way
+            return  # it was deleted meanwhile, and its event will follow
         print(f"{request}: {running} running")
 
 
-async def give_up(request: Request, error: Exception) -> None:
-    """Note what failed too often; it is tried again when something happens to it."""
-    print(f"{request}: given up after {error}")
+async def report_dropped(request: Request, error: Exception) -> None:
+    """Report a request that failed too often; its next event adds it again."""
+    print(f"{request}: dropped after {error}")
 
 
 async def serve(client: Client, stop: trio.Event, *, patience: float = 10.0) -> None:
-    """Count until told to stop; then finish what has begun, for so many seconds at most."""
+    """Count until ``stop`` is set; then drain the queue, in ``patience`` seconds at most."""
     factory = SharedInformerFactory(client)
     replica_sets = factory.informer(ReplicaSet)
     pods = factory.informer(Pod, indexers={"owner": by_owner})
     counter = ReplicaCounter(client, replica_sets, pods)
     controller = Controller(
-        "replica-counter", counter.reconcile, workers=4, max_retries=5, on_dropped=give_up, reconcile_deadline=30
+        "replica-counter", counter.reconcile, workers=4, max_retries=5, on_dropped=report_dropped, reconcile_deadline=30
     )
     controller.watch(replica_sets, predicates=[any_of(generation_changed, annotations_changed)])
     controller.watch(pods, enqueue=owner_of)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(factory.run)
-        nursery.start_soon(controller.run)  # begins when the caches are filled
+        nursery.start_soon(controller.run)  # starts its workers when the caches are synced
         await stop.wait()
         with trio.move_on_after(patience):
             await controller.stop()
@@ -89,7 +89,7 @@ async def serve(client: Client, stop: trio.Event, *, patience: float = 10.0) -> 
 
 
 async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` when the user, or the cluster, has had enough of this program."""
+    """Set ``stop`` on SIGINT or SIGTERM."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             stop.set()

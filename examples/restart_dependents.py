@@ -1,23 +1,23 @@
-"""When a pod of a StatefulSet restarts, roll the Deployments that depend on it: one rollout for each restart.
+"""Roll Deployments when a pod of a StatefulSet that they depend on restarts: one rollout for each restart.
 
-See it work against an API server inside this process, or write a configuration, which is read again when it changes::
+Run it against an API server in this process, or with a configuration file, which is read again when it changes::
 
     python examples/restart_dependents.py --embedded
     python examples/restart_dependents.py --config restart_dependents.yaml
 
     log_level: INFO
-    kubeconfig: /home/me/.kube/config  # without it as kubectl; in a pod its service account
-    qps: 5                             # requests a second, and how many at once after a pause
+    kubeconfig: /home/me/.kube/config  # default: that of kubectl; in a pod its service account
+    qps: 5                             # requests a second, and the burst after a pause
     burst: 10
     dependents:                        # the StatefulSets that a Deployment depends on
       default/web: [default/db, default/queue]
 
-A restart is a container that was started again, or another pod under the same name.  What was before the first look at
-a StatefulSet does not count; later pods count from their beginning.  What has been counted stands in an annotation of
-the Deployment, its ledger, and is written by the very patch that changes the pod template, which holds only for the
-resourceVersion that the ledger was read at: so a restart is answered once, however often this program is killed, runs
-twice, or gets no answer to a patch that was carried out.  The Deployment's controller would take two quick changes of
-the template for one, so a second rollout is owed until ``status.observedGeneration`` says that the first was seen.
+A restart is a container that was started again, or a new pod with the same name.  Restarts before the first reconcile
+of a StatefulSet do not count; later pods count from zero.  The counted restarts are in an annotation of the Deployment,
+its ledger.  The patch that changes the pod template also writes the ledger, and fails with a conflict when the ledger
+has changed since it was read.  So each restart causes exactly one rollout, even when this program is killed, runs
+twice, or gets no response to a patch that was applied.  The Deployment controller would treat two quick changes of the
+template as one, so a second rollout waits until ``status.observedGeneration`` shows that the first was observed.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ owners_of = request_for_owner(StatefulSet)
 
 
 def requests(given: Mapping[str, Sequence[str]]) -> Mapping[Request, Sequence[Request]]:
-    """Read the keys of Deployments and of what they depend on."""
+    """Parse the keys of Deployments and of the StatefulSets that they depend on."""
     return {Request.parse(key): [Request.parse(each) for each in needed] for key, needed in given.items()}
 
 
 @attrs.frozen
 class Settings:
-    """What the configuration file says."""
+    """The content of the configuration file."""
 
     dependents: Mapping[Request, Sequence[Request]] = attrs.field(converter=requests, factory=dict)
     log_level: str = attrs.field(default="INFO", validator=validators.in_(logging.getLevelNamesMapping()))
@@ -73,60 +73,65 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str, *, kubeconfig: str | None = None) -> Settings:
-        """Read the file, or say what is wrong with it; ``kubeconfig`` counts more than what the file says."""
+        """Parse and check the file; ``kubeconfig`` overrides the file's.
+
+        Raises:
+            ValueError: The configuration is not valid.
+            ConfigError: The kubeconfig is not valid.
+        """
         try:
             members = yaml.safe_load(text) or {}
             settings = cls(**{**members, "kubeconfig": kubeconfig or members.get("kubeconfig")})
-        except yaml.MarkedYAMLError as exc:  # its words quote the file
+        except yaml.MarkedYAMLError as exc:  # its text quotes the file
             mark = exc.problem_mark
             where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            raise ValueError(f"this is no configuration: {exc.problem}{where}") from None
+            raise ValueError(f"not a valid configuration: {exc.problem}{where}") from None
         except (yaml.YAMLError, TypeError, AttributeError) as exc:
-            raise ValueError(f"this is no configuration: {exc}") from exc
+            raise ValueError(f"not a valid configuration: {exc}") from exc
         load_config(kubeconfig=settings.kubeconfig)
         return settings
 
 
 @attrs.frozen
 class Ledger:
-    """What has been counted and what was done about it, as a Deployment's annotation says."""
+    """The counted restarts and the rollouts for them, stored in a Deployment's annotation."""
 
     restarts: int = 0
-    """How many restarts there were."""
+    """The number of restarts."""
     rollouts: int = 0
-    """How many of them have been answered."""
+    """The number of rollouts, one for each restart."""
     seen: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
-    """For each StatefulSet the ``uid/restarts`` of each of its pods, as they were at the last look."""
+    """For each StatefulSet the ``uid/restarts`` of its pods when they were last counted, by name."""
 
     @classmethod
     def of(cls, deployment: Deployment) -> Ledger:
-        """Read a Deployment's ledger; a new one is empty."""
+        """Parse a Deployment's ledger; it is empty when the annotation is missing."""
         return cls(**json.loads(deployment.metadata.annotations.get(LEDGER, "{}")))
 
-    def look(self, stateful_set: str, pods: Iterable[Pod]) -> Ledger:
-        """Count the restarts of some of a StatefulSet's pods since the last look."""
+    def update(self, stateful_set: str, pods: Iterable[Pod]) -> Ledger:
+        """Return the ledger with the new restarts of some of a StatefulSet's pods."""
         known = self.seen.get(stateful_set)
-        now = dict(known or {})
+        counted = dict(known or {})
         restarts = self.restarts
         for pod in pods:
             count = sum(container.restart_count for container in pod.status.container_statuses)
-            at_first = f"{pod.uid}/{count if known is None else 0}"
-            uid, _, before = now.get(pod.name, at_first).rpartition("/")
+            initial = f"{pod.uid}/{count if known is None else 0}"
+            uid, _, before = counted.get(pod.name, initial).rpartition("/")
             if pod.uid != uid:
                 restarts += 1 + count
             elif count >= int(before):
                 restarts += count - int(before)
             elif pod.status.phase == "Running":
-                restarts += 1  # a kubelet that lost its state begins to count anew
+                restarts += 1  # a kubelet that has lost its state counts from zero
             else:
-                continue  # a pod that has ended may lose its containers' states
-            now[pod.name] = f"{pod.uid}/{count}"
-        return attrs.evolve(self, restarts=restarts, seen={**self.seen, stateful_set: now})
+                continue  # a pod that has ended may lose the states of its containers
+            counted[pod.name] = f"{pod.uid}/{count}"
+        return attrs.evolve(self, restarts=restarts, seen={**self.seen, stateful_set: counted})
 
 
 @attrs.define(eq=False)
 class Restarter:
-    """Brings the rollouts of Deployments up to the restarts of what they depend on."""
+    """Rolls each Deployment once for each restart of the pods that it depends on."""
 
     client: Client
     deployments: SharedInformer[Deployment]
@@ -134,12 +139,12 @@ class Restarter:
     dependents: Mapping[Request, Sequence[Request]]
 
     def depending_on(self, pod: Pod) -> Iterable[Request]:
-        """Name the Deployments that depend on a pod."""
+        """Return the Deployments that depend on a pod."""
         owners = frozenset(owners_of(pod))
         return [deployment for deployment, needed in self.dependents.items() if not owners.isdisjoint(needed)]
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        """Count, and roll if a rollout is owed; does nothing when called once too often."""
+        """Count restarts, and roll the Deployment if a rollout is due; idempotent."""
         deployment = self.deployments.lister.get(request.name, namespace=request.namespace)
         if deployment is None or request not in self.dependents:
             return None
@@ -154,27 +159,27 @@ class Restarter:
         with suppress(ConflictError, NotFoundError):
             await self.write(deployment, after, is_rollout=after.rollouts > before.rollouts)
             return None
-        return RequeueAfter(1)  # somebody else was quicker, and the event of that may come even before
+        return RequeueAfter(1)  # a concurrent write was faster; its event may have been handled already
 
     async def count(self, ledger: Ledger, stateful_set: Request) -> Ledger:
-        """Look at the pods that the cache has news of as they are now; it may lag behind what was counted already."""
+        """Count the pods that have changed in the cache, but as the server has them: the cache may be outdated."""
         key, pods = str(stateful_set), self.client.api(Pod, namespace=stateful_set.namespace)
         if key not in ledger.seen:
-            return ledger.look(key, [pod for pod in await pods.list() if stateful_set in owners_of(pod)])
+            return ledger.update(key, [pod for pod in await pods.list() if stateful_set in owners_of(pod)])
         fresh: list[Pod] = []
         for pod in self.pods.lister.by_index("owner", key):
-            if ledger.look(key, [pod]) != ledger:
-                with suppress(NotFoundError):  # the event of its successor is on the way
+            if ledger.update(key, [pod]) != ledger:
+                with suppress(NotFoundError):  # the event of its successor will follow
                     fresh.append(await pods.get(pod.name))
-        return ledger.look(key, fresh)
+        return ledger.update(key, fresh)
 
     async def write(self, deployment: Deployment, ledger: Ledger, *, is_rollout: bool) -> None:
-        """Write the ledger, and with it, if that is due, what makes the Deployment roll."""
+        """Write the ledger and, if a rollout is due, change the pod template in the same patch."""
         annotations = {LEDGER: json.dumps(attrs.asdict(ledger))}
         metadata = {"resourceVersion": deployment.resource_version, "annotations": annotations}
         patch: dict[str, object] = {"metadata": metadata}
         if is_rollout:
-            # The number makes any two rollouts differ, whatever the clock says.
+            # The number makes any two rollouts differ, whatever the clock.
             annotations = {RESTARTED_AT: datetime.now(UTC).isoformat(), ROLLOUT: str(ledger.rollouts)}
             patch["spec"] = {"template": {"metadata": {"annotations": annotations}}}
         deployments = self.client.api(Deployment, namespace=deployment.namespace)
@@ -183,12 +188,12 @@ class Restarter:
 
 
 async def serve(client: Client, dependents: Mapping[Request, Sequence[Request]]) -> None:
-    """Answer restarts with rollouts until cancelled; that may be at any point, the next one goes on from there."""
+    """Roll Deployments on restarts until cancelled, at any point: the next run continues from the ledgers."""
     factory = SharedInformerFactory(client)
     deployments = factory.informer(Deployment)
     pods = factory.informer(Pod, indexers={"owner": lambda pod: map(str, owners_of(pod))})
     restarter = Restarter(client, deployments, pods, dependents)
-    limiter = ItemExponentialFailureRateLimiter(0.05, 30.0)  # it goes on soon after an outage
+    limiter = ItemExponentialFailureRateLimiter(0.05, 30.0)  # continues soon after an outage
     controller = Controller(NAME, restarter.reconcile, workers=4, limiter=limiter)
     controller.watch(deployments)
     controller.watch(pods, enqueue=restarter.depending_on)
@@ -198,8 +203,8 @@ async def serve(client: Client, dependents: Mapping[Request, Sequence[Request]])
         logger.info("watching for restarts")
 
 
-async def demonstrate() -> None:
-    """Serve a cluster of our own, where a pod's container restarts or the pod is replaced."""
+async def run_demo() -> None:
+    """Serve an embedded cluster in which containers restart and pods are replaced."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db", "controller": True}
     metadata = {"name": "db-0", "namespace": "default", "ownerReferences": [owner]}
     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}
@@ -219,7 +224,7 @@ async def demonstrate() -> None:
 
 
 async def connect_and_serve(settings: Settings, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
-    """Serve as the settings say; they can be used if this has started."""
+    """Serve with these settings; reports its cancel scope once they have proved usable."""
     with trio.CancelScope() as scope:
         async with open_client(kubeconfig=settings.kubeconfig, qps=settings.qps, burst=settings.burst) as client:
             logger.setLevel(settings.log_level)
@@ -228,7 +233,7 @@ async def connect_and_serve(settings: Settings, *, task_status: trio.TaskStatus[
 
 
 async def follow(config: FollowedFile[Settings]) -> None:
-    """Serve as the configuration says, and begin anew when it says something else that can be used."""
+    """Serve with the configuration, and restart when it changes to another usable one."""
     settings = config.value
     async with trio.open_nursery() as nursery:
         serving = await nursery.start(connect_and_serve, settings)
@@ -237,18 +242,18 @@ async def follow(config: FollowedFile[Settings]) -> None:
             try:
                 following = await nursery.start(connect_and_serve, settings)
             except (ConfigError, ValueError) as error:
-                logger.error("%s: the one before is kept: %s", config.path, error)  # noqa: TRY400  # one line
+                logger.error("%s: the previous configuration is kept: %s", config.path, error)  # noqa: TRY400  # one line
             else:
-                serving.cancel()  # for a moment there are two, which is as good as one
+                serving.cancel()  # for a moment both run, with the same result as one
                 serving = following
 
 
 async def main(arguments: argparse.Namespace) -> None:
-    """Do as the arguments say, until a signal comes."""
+    """Serve as the arguments say, until a signal."""
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             if arguments.embedded:
-                nursery.start_soon(demonstrate)
+                nursery.start_soon(run_demo)
             else:
                 config = follow_file(arguments.config, partial(Settings.parse, kubeconfig=arguments.kubeconfig))
                 await nursery.start(config.run)
@@ -259,9 +264,9 @@ async def main(arguments: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Roll Deployments when pods that they depend on restart.")
-    parser.add_argument("--config", default="restart_dependents.yaml", metavar="FILE", help="see above")
-    parser.add_argument("--kubeconfig", metavar="PATH", help="instead of the one that the configuration names")
-    parser.add_argument("--embedded", action="store_true", help="use an API server in this process instead")
+    parser.add_argument("--config", default="restart_dependents.yaml", metavar="FILE", help="the configuration file")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="overrides that of the configuration")
+    parser.add_argument("--embedded", action="store_true", help="run a demo against an API server in this process")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logger.setLevel(logging.INFO)
     trio.run(main, parser.parse_args())

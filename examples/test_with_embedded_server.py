@@ -1,6 +1,6 @@
-"""Tests of an informer-driven program, on virtual time and without a cluster.
+"""Tests of a program that uses informers, in virtual time and without a cluster.
 
-The fixtures ``api_server`` and ``client`` come with trioformer, ``nursery`` and ``autojump_clock`` with pytest-trio.
+The fixtures ``api_server`` and ``client`` are part of trioformer, ``nursery`` and ``autojump_clock`` of pytest-trio.
 Run them with ``pytest examples``.
 """
 
@@ -14,8 +14,8 @@ from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
 
 
-class Register(ResourceEventHandler[Pod]):
-    """What is tested here: it keeps the names of the pods that are there."""
+class PodNames(ResourceEventHandler[Pod]):
+    """The code under test: keeps the names of the existing pods."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -31,37 +31,37 @@ def pod(name: str) -> Pod:
     return Pod(metadata=ObjectMeta(name=name, namespace="default"))
 
 
-async def test_pods_that_come_and_go_are_registered(
+async def test_created_and_deleted_pods_are_tracked(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(pod("first"))
-    register = Register()
+    handler = PodNames()
     factory = SharedInformerFactory(client)
-    factory.informer(Pod).add_event_handler(register)
+    factory.informer(Pod).add_event_handler(handler)
     await nursery.start(factory.run)
 
     api_server.create(pod("second"))
     api_server.delete(Pod, "first")
     await trio.testing.wait_all_tasks_blocked()
 
-    assert register.names == {"second"}
+    assert handler.names == {"second"}
 
 
-async def test_nothing_is_missed_when_history_is_compacted_while_the_watch_is_down(
+async def test_no_change_is_missed_when_history_is_compacted_during_a_disconnect(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(pod("before"))
-    register = Register()
+    handler = PodNames()
     factory = SharedInformerFactory(client)
     informer = factory.informer(Pod)
-    informer.add_event_handler(register)
+    informer.add_event_handler(handler)
     await nursery.start(factory.run)
 
     api_server.disconnect_watches()
     api_server.delete(Pod, "before")
     api_server.create(pod("after"))
     api_server.compact()  # the next watch gets 410 Gone
-    await trio.sleep(60)  # virtual: backoff and relist happen in here, in no time
+    await trio.sleep(60)  # virtual time: backoff and relist take no real time
 
-    assert register.names == {"after"}
+    assert handler.names == {"after"}
     assert informer.statistics().reflector.lists == 2

@@ -1,6 +1,6 @@
-"""Keep a cache small with a transform, and read one's own writes from it.
+"""Keep a cache small with a transform, and read your own writes from it.
 
-Run it against the cluster that kubectl uses, in a namespace in which config maps may be written::
+Run it against the cluster that kubectl uses, in a namespace where you may create and delete config maps::
 
     python examples/transforms.py
 """
@@ -18,7 +18,7 @@ NAME = "seen-by-the-cache"
 
 
 def without_values(config_map: ConfigMap) -> ConfigMap:
-    """Keep the names of the entries only; what is left out takes no memory."""
+    """Keep only the names of the entries; removed values take no memory."""
     return attrs.evolve(config_map, data=dict.fromkeys(config_map.data, ""), binary_data={})
 
 
@@ -31,7 +31,7 @@ async def write_and_read(client: Client, namespace: str) -> list[str]:
         await nursery.start(factory.run)
         data = {"motd": "hello " * 100, "empty": ""}
         created = await config_maps.create(ConfigMap(metadata=ObjectMeta(name=NAME), data=data))
-        await informer.wait_until_at_least(created)  # a moment: the watch is a little behind
+        await informer.wait_until_at_least(created)  # the watch delivers the write a moment later
         cached = informer.lister[f"{namespace}/{NAME}"]
         await config_maps.delete(NAME)
         nursery.cancel_scope.cancel()
@@ -39,7 +39,7 @@ async def write_and_read(client: Client, namespace: str) -> list[str]:
 
 
 async def main() -> None:
-    """Say what the cache holds."""
+    """Print the content of the cache."""
     async with open_client() as client:
         print(*await write_and_read(client, client.config.namespace or "default"), sep="\n")
 

@@ -1,10 +1,10 @@
-"""Create a pod, wait until it is ready, delete it, and wait until it is gone; follow all of it on the way.
+"""Create a pod, wait until it is ready, delete it, and wait until it is gone, while printing all events.
 
 Run it against the cluster that kubectl uses::
 
     python examples/wait_for.py
 
-An embedded API server serves as well, but has no kubelet that makes pods ready; ``kubectl`` can stand in for one::
+An embedded API server works too, but has no kubelet that makes pods ready; use ``kubectl`` instead::
 
     python -m trioformer.testing serve
     kubectl patch pod waited-for --subresource=status \\
@@ -32,19 +32,19 @@ POD = Pod(
 
 
 async def follow(pods: Api[Pod], resource_version: str) -> None:
-    """Print every change of every pod after a version was seen."""
+    """Print all events of all pods after a resourceVersion."""
     while True:
         async with resuming_watch(pods, resource_version=resource_version) as events:
             with contextlib.suppress(ExpiredError):
                 async for event in events:
                     print(f"{event.type:<8} {event.object.name}")
-        # The server has forgotten what came next, so something was missed; a list says what there is now.
+        # The resourceVersion is too old and events were missed; a list returns the current pods.
         resource_version = (await pods.list()).resource_version
 
 
 @asynccontextmanager
-async def a_pod(pods: Api[Pod], pod: Pod) -> AsyncIterator[Pod]:
-    """Have a pod for as long as the block runs; inside of it the pod is ready, after it the pod is gone."""
+async def temporary_pod(pods: Api[Pod], pod: Pod) -> AsyncIterator[Pod]:
+    """Create a pod for the duration of the block: it is ready inside the block, and gone after it."""
     created = await pods.create(pod)
     try:
         yield await wait_for(pods, pod.name, has_condition("Ready"))
@@ -55,13 +55,13 @@ async def a_pod(pods: Api[Pod], pod: Pod) -> AsyncIterator[Pod]:
 
 
 async def main(patience: float) -> int:
-    """Use such a pod; returns the exit code."""
+    """Create the pod and wait for it; returns the exit code."""
     async with open_client() as client, trio.open_nursery() as nursery:
         pods = client.api(Pod, namespace="default")
         nursery.start_soon(follow, pods, (await pods.list()).resource_version)
         try:
             with trio.fail_after(patience):
-                async with a_pod(pods, POD) as pod:
+                async with temporary_pod(pods, POD) as pod:
                     print(f"{pod.name} is ready on {pod.spec.node_name or 'no node'}")
             print(f"{POD.name} is gone")
         except trio.TooSlowError:

@@ -1,6 +1,6 @@
-"""Keep pages published with a work queue: several workers, retries that come later and later, and an orderly end.
+"""Publish pages with a work queue: several workers, retries with growing delays, and a graceful shutdown.
 
-A page is a name; ``news:2`` fails twice before it is published, and ``lost:99`` for good::
+A page is a name; ``news:2`` fails twice before it is published, and ``lost:99`` always fails::
 
     python examples/work_queue.py index news:2 lost:99
 """
@@ -21,13 +21,13 @@ MAX_RETRIES = 5
 
 @attrs.define
 class Publisher:
-    """Publishes the pages that it is told of."""
+    """Publishes the pages in its queue."""
 
     queue: RateLimitingQueue[str] = attrs.field(factory=lambda: RateLimitingQueue(name="pages"))
     attempts: Counter[str] = attrs.field(factory=Counter)
 
     async def publish(self, page: str) -> None:
-        """Publish one page; stands for whatever your keys are the names of."""
+        """Publish one page; in your program, process the object of the key."""
         self.attempts[page] += 1
         await trio.sleep(0.01)
         _, _, failures = page.partition(":")
@@ -35,21 +35,21 @@ class Publisher:
             raise OSError("it is locked")
 
     async def handle(self, page: str) -> None:
-        """Publish a page; five times again if need be, then let it be."""
+        """Publish a page; retry up to five times, then drop it."""
         try:
             await self.publish(page)
         except OSError as error:
             if self.queue.num_requeues(page) < MAX_RETRIES:
-                print(f"{page}: {error}, trying again")
+                print(f"{page}: {error}, retrying")
                 self.queue.add_rate_limited(page)
             else:
-                print(f"{page}: {error}, given up")
+                print(f"{page}: {error}, dropped")
                 self.queue.forget(page)
         else:
             print(f"{page}: published")
 
     async def serve(self, pages: list[str], *, seconds: float, patience: float = 5.0) -> None:
-        """Publish pages for so many seconds; then finish what has begun."""
+        """Publish pages for so many seconds; then drain the queue."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(self.queue.process, self.handle, workers=3))
             for page in pages:
@@ -57,16 +57,16 @@ class Publisher:
             await trio.sleep(seconds)
             with trio.move_on_after(patience):
                 await self.queue.drain()
-            nursery.cancel_scope.cancel()  # of those who needed longer than that
+            nursery.cancel_scope.cancel()  # cancels workers that are not finished in time
         left = self.queue.remaining()
         for page in (*left.processing, *left.ready, *left.delayed, *left.unfinished):
-            print(f"{page}: left over")
+            print(f"{page}: not processed")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Keep pages published with a work queue.")
+    parser = argparse.ArgumentParser(description="Publish pages with a work queue.")
     parser.add_argument("pages", nargs="*", default=["index", "news:2", "lost:99"], help="what to publish")
-    parser.add_argument("--for", type=float, default=1.0, dest="seconds", help="how long to run (default 1 s)")
+    parser.add_argument("--for", type=float, default=1.0, dest="seconds", help="how long to run; default: 1")
     options = parser.parse_args()
     trio.run(partial(Publisher().serve, options.pages, seconds=options.seconds))
 

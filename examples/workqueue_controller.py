@@ -1,12 +1,12 @@
-"""client-go's classic: handlers put the keys of pods into a queue, workers look at what is there by now.
+"""client-go's workqueue example: handlers add the keys of pods to a queue, and workers process their current state.
 
-A pod that cannot be dealt with is tried five times again, later and later, and then dropped until something happens to
-it.  Here that is a pod that does not run yet::
+A pod that cannot be processed, here one that does not run yet, is retried five times with growing delays, and then
+dropped until its next event::
 
     python examples/workqueue_controller.py --embedded
     python examples/workqueue_controller.py --kubeconfig ~/.kube/config --workers 4
 
-All is done by hand; ``trioformer.controller.Controller`` does the same with fewer lines, see ``replica_counter.py``.
+``trioformer.controller.Controller`` does the same with less code, see ``replica_counter.py``.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from trioformer.workqueue import RateLimitingQueue
 
 MAX_RETRIES = 5
 PATIENCE = 10.0
-"""Seconds in which workers may finish what they have begun."""
+"""Seconds in which the workers must finish their items at shutdown."""
 
 
 class Item(NamedTuple):
-    """What the queue holds: a kind, so that one queue can serve several, and the key of an object."""
+    """An item of the queue: the kind, so that one queue can serve several kinds, and the key of an object."""
 
     kind: str
     key: str
@@ -48,12 +48,12 @@ class Item(NamedTuple):
 
 
 class NotRunningError(Exception):
-    """A pod that cannot be dealt with yet."""
+    """A pod that cannot be processed yet."""
 
 
 @attrs.define
 class Enqueuer(ResourceEventHandler[Pod]):
-    """Puts the key of whatever something happened to into the queue; what it was, the workers will see."""
+    """Adds the keys of changed pods to the queue; the workers look up their current state."""
 
     queue: RateLimitingQueue[Item]
 
@@ -69,13 +69,13 @@ class Enqueuer(ResourceEventHandler[Pod]):
 
 @attrs.define(eq=False)
 class PodController:
-    """Deals with pods, one worker at a time for each."""
+    """Processes pods, each with one worker at a time."""
 
     pods: SharedInformer[Pod]
     queue: RateLimitingQueue[Item] = attrs.field(factory=lambda: RateLimitingQueue(name="pods"))
 
     async def sync(self, item: Item) -> None:
-        """Deal with a pod as it is now; does no harm when called once too often."""
+        """Process the current state of a pod; idempotent."""
         namespace, _, name = item.key.partition("/")
         pod = self.pods.lister.get(name, namespace=namespace)
         if pod is None:
@@ -86,28 +86,28 @@ class PodController:
             print(f"{item}: {pod.status.phase}")
 
     async def work(self, registration: HandlerRegistration[Pod]) -> None:
-        """Take one key after the other, when the cache is filled, until the queue is shut down."""
+        """Process keys after the handler has synced, until the queue is shut down."""
         await registration.wait_until_synced()
         with suppress(trio.EndOfChannel):
             while True:
-                async with self.queue.take() as item:  # at its end the key is done, and its failures are forgotten ...
+                async with self.queue.take() as item:  # the end of the block forgets its failures ...
                     await self.process(item)
 
     async def process(self, item: Item) -> None:
-        """Deal with one key, and decide what becomes of it if that fails."""
+        """Process one key; retry or drop it when that fails."""
         try:
             await self.sync(item)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is this key's affair
+        except Exception as error:  # noqa: BLE001  # any error concerns only this key
             retries = self.queue.num_requeues(item)
             if retries < MAX_RETRIES:
                 print(f"{item}: {error}; retry {retries + 1}")
-                self.queue.add_rate_limited(item)  # ... but for this
+                self.queue.add_rate_limited(item)  # ... unless it is added again
             else:
                 print(f"{item}: {error}; dropped after {retries} retries")
                 self.queue.forget(item)
 
     async def run(self, workers: int, stop: trio.Event) -> None:
-        """Work until told to stop; then finish what has begun."""
+        """Work until ``stop`` is set; then drain the queue."""
         registration = self.pods.add_event_handler(Enqueuer(self.queue))
         async with trio.open_nursery() as nursery:
             for _ in range(workers):
@@ -119,24 +119,24 @@ class PodController:
 
 
 async def serve(client: Client, workers: int, stop: trio.Event) -> None:
-    """Follow the pods of all namespaces."""
+    """Run the controller for the pods of all namespaces."""
     factory = SharedInformerFactory(client)
     controller = PodController(factory.informer(Pod))
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(factory.run)  # the server may be away, and a signal is to end this all the same
+        nursery.start_soon(factory.run)  # not start(): a signal must end this even while the server does not respond
         await controller.run(workers, stop)
         nursery.cancel_scope.cancel()
 
 
 async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` when the user, or the cluster, has had enough of this program."""
+    """Set ``stop`` on SIGINT or SIGTERM."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             stop.set()
 
 
 async def main(arguments: argparse.Namespace) -> None:
-    """Connect and work."""
+    """Connect and run the controller."""
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stop_on_signal, stop)
@@ -153,10 +153,8 @@ async def main(arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Deal with the pods of a cluster by a work queue.")
-    parser.add_argument(
-        "--workers", type=int, default=2, metavar="NUMBER", help="how many pods at once; 2 unless given"
-    )
+    parser = argparse.ArgumentParser(description="Process the pods of a cluster with a work queue.")
+    parser.add_argument("--workers", type=int, default=2, metavar="NUMBER", help="how many pods at once; default: 2")
     parser.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    parser.add_argument("--embedded", action="store_true", help="start a small living cluster in this process")
+    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
     trio.run(main, parser.parse_args())

@@ -1,4 +1,4 @@
-"""``examples/restart_dependents.py`` in a cluster: each restart of a pod rolls the dependent Deployment once."""
+"""``examples/restart_dependents.py`` in a cluster with nodes: each restart of a pod rolls the Deployment once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``examples/workqueue_controller.py`` in a simulated cluster, where pods come, run and go by themselves."""
+"""``examples/workqueue_controller.py`` in a cluster with kube-controller-manager and nodes, whose pods run."""
 
 from __future__ import annotations
 

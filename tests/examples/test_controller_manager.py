@@ -1,4 +1,4 @@
-"""``examples/controller_manager.py``: its controllers, how it leads, and what its fencing log shows."""
+"""``examples/controller_manager.py``: its controllers, leader election and fencing log."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def namespace(name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def managing(client: Client, settings: Settings) -> AsyncIterator[None]:
-    """Run all controllers beside the block, and end them in good order."""
+    """Run all controllers while the block runs, and then stop them gracefully."""
     stop, nowhere = trio.Event(), os.open(os.devnull, os.O_WRONLY)
 
     async def start(kind: Callable[..., Worker], context: ManagerContext) -> Worker:
@@ -64,7 +64,7 @@ async def managing(client: Client, settings: Settings) -> AsyncIterator[None]:
     os.close(nowhere)
 
 
-async def test_namespaces_are_labelled_ended_pods_deleted_and_running_ones_counted(
+async def test_namespaces_are_labelled_ended_pods_deleted_and_running_pods_counted(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(replica_set("web"))
@@ -90,7 +90,7 @@ async def test_namespaces_are_labelled_ended_pods_deleted_and_running_ones_count
 async def filled(
     client: Client, name: str, *, lead: Leadership | None = None, fencing_log: Path | str = os.devnull
 ) -> AsyncIterator[Worker]:
-    """Make one worker that does not run; its caches are filled."""
+    """Create one worker with filled caches; it does not run."""
     factory = SharedInformerFactory(client)
     context = ManagerContext(client=client, factory=factory, name=name, leadership=lead)
     file = os.open(fencing_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -111,7 +111,7 @@ async def test_a_pod_that_has_ended_is_kept_until_it_is_old_enough(api_server: A
     assert [each.name for each in api_server.list(Pod)] == ["done"]
 
 
-async def test_nothing_is_written_when_the_lease_is_not_held_any_more(
+async def test_nothing_is_written_when_the_lease_is_no_longer_held(
     api_server: APIServer, client: Client, tmp_path: Path
 ) -> None:
     path = tmp_path / "log"
@@ -132,11 +132,9 @@ async def test_nothing_is_written_when_the_lease_is_not_held_any_more(
     assert not api_server.get(Namespace, "kube-system").metadata.labels.items() >= LABELS.items()
 
 
-async def test_what_somebody_else_has_changed_meanwhile_is_left_to_the_next_event(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_a_conflicting_change_is_left_to_the_next_event(api_server: APIServer, client: Client) -> None:
     async with filled(client, "namespace-labeller") as worker:
-        # No checkpoint between here and the request, so the cache does not know.
+        # No checkpoint between here and the request, so the cache is not updated.
         api_server.patch(Namespace, "default", {"metadata": {"labels": {"other": "1"}}})
         await worker.reconcile(Request(None, "default"))
     labels = api_server.get(Namespace, "default").metadata.labels
@@ -160,16 +158,16 @@ async def test_what_somebody_else_has_changed_meanwhile_is_left_to_the_next_even
         "color: red",
     ],
 )
-def test_a_configuration_that_cannot_be_used_is_refused(text: str) -> None:
+def test_an_invalid_configuration_is_rejected(text: str) -> None:
     with pytest.raises((TypeError, ValueError)):
         Settings.parse(text)
 
 
-# --- as its users run it ----------------------------------------------------------------------------------------------
+# --- as a process -----------------------------------------------------------------------------------------------------
 
 
 async def wait_for(program: Program, text: str, times: int = 1) -> str:
-    """Wait until so many lines of the log contain a text, and return the last."""
+    """Wait until so many log lines contain a text; returns the last one."""
     found: list[str] = []
 
     def is_there(_: object) -> bool:
@@ -180,15 +178,15 @@ async def wait_for(program: Program, text: str, times: int = 1) -> str:
     return found[-1]
 
 
-async def test_it_runs_on_a_cluster_of_its_own_and_tells_of_itself_over_http(tmp_path: Path) -> None:
+async def test_embedded_it_runs_and_serves_health_and_metrics_over_http(tmp_path: Path) -> None:
     log = tmp_path / "fencing.log"
     command = [MANAGER, "--embedded", "--leader-elect", "--identity", "a", "--http", "127.0.0.1:0"]
     with trio.fail_after(60):
         async with running(*command, "--controllers", "*,-pod-janitor", "--fencing-log", str(log)) as program:
             url = (await wait_for(program, "INFO: serving ")).removeprefix("INFO: serving ")
             await wait_for(program, "namespace-labeller: patched", times=4)
-            async with httpx.AsyncClient(base_url=url) as asking:
-                health, metrics = await asking.get("/healthz?verbose"), await asking.get("/metrics")
+            async with httpx.AsyncClient(base_url=url) as http:
+                health, metrics = await http.get("/healthz?verbose"), await http.get("/metrics")
             assert health.status_code == metrics.status_code == 200
             assert "[+]leaderElection ok\n" in health.text
             assert "[+]replica-counter ok\n" in health.text
@@ -206,7 +204,7 @@ async def test_it_runs_on_a_cluster_of_its_own_and_tells_of_itself_over_http(tmp
     assert [entry.what for entry in entries if entry.controller == "replica-counter"] == ["begin", "end"]
 
 
-async def test_a_replica_waits_until_the_leader_has_ended_and_a_changed_configuration_counts(
+async def test_a_replica_waits_for_the_leader_and_a_changed_configuration_applies(
     nursery: trio.Nursery, tmp_path: Path
 ) -> None:
     server = APIServer()
@@ -236,32 +234,32 @@ async def test_a_replica_waits_until_the_leader_has_ended_and_a_changed_configur
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         ("--controllers pod-cleaner", "unknown controller 'pod-cleaner'"),
         ("--lease-duration 5", "lease_duration must be longer than renew_deadline"),
         ("--embedded --kubeconfig x", "not allowed with argument --embedded"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(
-    arguments: str, complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_wrong_usage_is_reported_in_one_line(
+    arguments: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["controller_manager.py", *arguments.split()])
     with pytest.raises(SystemExit) as ended:
         parse_arguments()
     assert ended.value.code == 2
-    assert complaint in capsys.readouterr().err.splitlines()[-1]
+    assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-# --- how a fencing log is judged --------------------------------------------------------------------------------------
+# --- checks of a fencing log ------------------------------------------------------------------------------------------
 
 
 def entries_of(*lines: str) -> list[Entry]:
-    """Make entries from ``TIME TOKEN WHAT`` or ``TIME TOKEN WHAT IDENTITY``."""
+    """Parse entries from ``TIME TOKEN WHAT`` or ``TIME TOKEN WHAT IDENTITY``."""
     made: list[Entry] = []
     for line in lines:
         time, token, what, identity = (*line.split(), "")[:4]
-        made.append(Entry(float(time), identity or f"r{token}", int(token), "c", what))  # type: ignore[arg-type]  # given right
+        made.append(Entry(float(time), identity or f"r{token}", int(token), "c", what))  # type: ignore[arg-type]  # the callers' literals are valid
     return made
 
 
@@ -282,19 +280,19 @@ IN_TURN = ["1 0 begin", "2 0 act", "3 0 end", "4 1 begin", "5 1 act"]
         (["1 0 begin", "2 1 begin", "3 0 end"], 1),
     ],
 )
-def test_whatever_a_body_does_after_a_later_one_has_begun_is_found(lines: list[str], faults: int) -> None:
+def test_every_act_after_a_later_term_has_begun_is_found(lines: list[str], faults: int) -> None:
     assert len(overlaps(entries_of(*lines))) == faults
     assert len(overlaps(reversed(entries_of(*lines)))) == faults
 
 
-def test_a_body_that_was_stopped_may_end_late_and_do_nothing_else() -> None:
+def test_a_stopped_process_may_end_late_but_not_act() -> None:
     began = ["1 0 begin", "2 1 begin"]
     assert overlaps(entries_of(*began, "3 0 end"), stopped={0}) == []
     assert len(overlaps(entries_of(*began, "3 0 act", "4 0 end"), stopped={0})) == 1
     assert len(overlaps(entries_of(*began, "3 0 end"), stopped={1})) == 1
 
 
-def test_a_write_that_comes_after_a_later_beginning_is_found_by_its_place_in_the_log() -> None:
+def test_a_late_write_is_found_by_its_position_in_the_log() -> None:
     log = entries_of("1 0 begin", "4 1 begin", "2 0 act", "5 0 end")
     assert overlaps(log, stopped={0}) == []
     assert late_writes(log) == [log[2]]

@@ -1,4 +1,4 @@
-"""``examples/crd_operator.py``: what it makes of a Website, and that no single fault changes the end of it."""
+"""``examples/crd_operator.py``: how it reconciles a Website, and that faults do not change the result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PATIENCE = 30.0
 
 @attrs.frozen
 class Call:
-    """The how-manieth request of a kind; generated names are left out."""
+    """The n-th request of a kind, without generated names."""
 
     what: str
     number: int
@@ -50,17 +50,17 @@ class Call:
 
 @attrs.frozen
 class Fault:
-    """What happens to one request instead of an answer."""
+    """A fault of one request."""
 
     name: str
     code: int = 0
-    """The answer; 0 for none."""
+    """The HTTP code of the response; 0 for no response."""
     is_carried_out: bool = False
-    """Whether the server has done what it was asked for."""
+    """Whether the server has carried out the request."""
     after: float = 0.0
-    """Seconds until the caller learns of it."""
+    """Seconds until the caller gets the error."""
     is_deadly: bool = False
-    """Whether the operator ends there and is started again."""
+    """Whether the operator is killed at this request and started again."""
 
     def __str__(self) -> str:
         return self.name
@@ -81,13 +81,13 @@ FAULTS = (
 
 
 USUAL = ("500", "cut after")
-"""Tried in every run; the others when it may take long."""
+"""The faults that are tested in every run; the others only with ``--long``."""
 
 
 @final
 @attrs.define(eq=False)
 class FaultyTransport(httpx.AsyncBaseTransport):
-    """Writes down what is asked for, and lets some requests go wrong."""
+    """Records the requests, and lets some of them fail."""
 
     inner: httpx.AsyncBaseTransport
     faults: Mapping[Call, Fault] = attrs.field(factory=dict)
@@ -112,12 +112,12 @@ class FaultyTransport(httpx.AsyncBaseTransport):
             self.operator.cancel()
         await trio.sleep(fault.after)
         if fault.after:
-            raise httpx.ReadTimeout("nothing came")
+            raise httpx.ReadTimeout("no response")
         if not fault.code:
             raise httpx.ReadError("the connection was cut")
         code, reason = fault.code, REASONS[fault.code]
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
-        return httpx.Response(code, json=status | {"message": "as ordered"}, request=request)
+        return httpx.Response(code, json=status | {"message": "injected"}, request=request)
 
 
 def call_of(request: httpx.Request) -> str:
@@ -125,24 +125,24 @@ def call_of(request: httpx.Request) -> str:
     return f"{request.method} {path}{' watch' * (request.url.params.get('watch', '') in ('1', 'true'))}"
 
 
-# --- the story --------------------------------------------------------------------------------------------------------
+# --- the scenario -----------------------------------------------------------------------------------------------------
 
 
 @attrs.define(eq=False)
-class Story:
-    """An operator, and somebody who uses it."""
+class Scenario:
+    """An operator, and a user who creates, changes and deletes a Website."""
 
     server: APIServer
     transport: FaultyTransport
     client: Client
     settled: float
-    """Seconds after which everything that is going to happen has; six times that, no watch has ended by itself yet."""
+    """Seconds after which all effects of a step have happened; within six steps no watch reaches its timeout."""
     restarts: int = 0
     flips: int = 0
     states: list[Website] = attrs.field(factory=list)
 
     async def operate(self) -> None:
-        """Run the operator, and again when it fails, as a Deployment would."""
+        """Run the operator, and restart it when it fails, as a Deployment would."""
         while True:
             try:
                 with trio.CancelScope() as self.transport.operator:
@@ -154,14 +154,14 @@ class Story:
             await trio.sleep(1)
 
     async def follow(self) -> None:
-        """Write down every state of the Website."""
+        """Record all states of the Website."""
         websites = self.client.api(Website)
         async with resuming_watch(websites, resource_version=(await websites.list()).resource_version) as events:
             async for event in events:
                 self.states.append(event.object)
 
-    async def tell(self, nursery: trio.Nursery) -> None:
-        """Create a Website beside an orphan of its, change it, take a pod away from it, scale it, and delete it."""
+    async def run(self, nursery: trio.Nursery) -> None:
+        """Create a Website and an orphan for it, change it, release one of its pods, scale it, and delete it."""
         nursery.start_soon(self.operate)
         definitions = self.client.api(CustomResourceDefinition)
         await wait_for(definitions, "websites.example.com", has_condition("Established"), missing_ok=True)
@@ -177,10 +177,10 @@ class Story:
         await self.settle(page="Hello, world", pods=1)
         (left,) = self.pods()
         self.server.patch(Pod, left, {"metadata": {"labels": {LABEL: None}}})
-        await self.settle(page="Hello, world", pods=1, strangers=[left])
+        await self.settle(page="Hello, world", pods=1, foreign_pods=[left])
         assert not self.is_owned(left)
         self.server.patch(Website, "hello", {"spec": {"replicas": 2}})
-        await self.settle(page="Hello, world", pods=2, strangers=[left])
+        await self.settle(page="Hello, world", pods=2, foreign_pods=[left])
         self.server.delete(Website, "hello")
         await trio.sleep(self.settled)
         with pytest.raises(NotFoundError):
@@ -197,12 +197,12 @@ class Story:
         controller = controller_of(self.server.get(Pod, pod))
         return controller is not None and controller.uid == self.server.get(Website, "hello").uid
 
-    async def settle(self, *, page: str, pods: int, strangers: Sequence[str] = ()) -> None:
-        """Wait, and make sure that there is what there should be, and nothing else."""
+    async def settle(self, *, page: str, pods: int, foreign_pods: Sequence[str] = ()) -> None:
+        """Wait, and check that exactly the expected objects exist."""
         await trio.sleep(self.settled)
         website = self.server.get(Website, "hello")
-        assert [pod for pod in self.pods() if not self.is_owned(pod)] == list(strangers)
-        assert len(self.pods()) == pods + len(strangers)
+        assert [pod for pod in self.pods() if not self.is_owned(pod)] == list(foreign_pods)
+        assert len(self.pods()) == pods + len(foreign_pods)
         for kind in (ConfigMap, Service):
             (one,) = self.server.list(kind)
             assert one.name == "hello"
@@ -216,7 +216,7 @@ class Story:
             "type": "Ready",
             "status": "True",
             "reason": "Complete",
-            "message": "all there",
+            "message": "all objects exist",
             "observedGeneration": generation,
         }
         assert (website.status.observed_generation, website.status.pods) == (generation, pods)
@@ -225,7 +225,7 @@ class Story:
         return next(pod for pod in self.pods() if self.is_owned(pod))
 
     def count_flips(self) -> int:
-        """How often what was complete was so no longer; a condition's time changes with its status, and only then."""
+        """Count how often a complete Website became incomplete; checks the times of its conditions."""
         seen = [state.status.conditions[0] for state in self.states if state.status.conditions]
         flips = 0
         for old, new in itertools.pairwise(seen):
@@ -233,27 +233,27 @@ class Story:
             assert new.last_transition_time is not None
             if old.status == new.status:
                 assert new.last_transition_time == old.last_transition_time
-            elif new.status == "False":  # what is complete has been so for long; the reverse may take no time here
+            elif new.status == "False":  # it was complete for a while; the reverse takes no virtual time
                 assert new.last_transition_time > old.last_transition_time
                 flips += 1
         return flips
 
 
 @asynccontextmanager
-async def a_story(faults: Mapping[Call, Fault] | None = None, *, settled: float = 45.0) -> AsyncIterator[Story]:
+async def run_scenario(faults: Mapping[Call, Fault] | None = None, *, settled: float = 45.0) -> AsyncIterator[Scenario]:
     server = APIServer()
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         async with server.open_client() as client:
-            story = Story(server, FaultyTransport(server.http_transport(), faults or {}), client, settled)
+            scenario = Scenario(server, FaultyTransport(server.http_transport(), faults or {}), client, settled)
             try:
-                await story.tell(nursery)
+                await scenario.run(nursery)
             except BaseException as error:
                 error.add_note(
-                    f"in the story with {', '.join(f'{call}: {fault}' for call, fault in (faults or {}).items())}"
+                    f"in the scenario with {', '.join(f'{call}: {fault}' for call, fault in (faults or {}).items())}"
                 )
                 raise
-            yield story
+            yield scenario
             nursery.cancel_scope.cancel()
 
 
@@ -261,15 +261,15 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "trioformer.controller"]
 
 
-async def test_a_website_comes_changes_and_goes(
+async def test_a_website_is_created_changed_and_deleted(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with a_story() as story:
-        assert (story.restarts, story.flips) == (0, 3)
-        statuses = [call for call in story.transport.calls if call.what.endswith("/status")]
-        assert len(statuses) == 8  # not complete and complete, four times
+    async with run_scenario() as scenario:
+        assert (scenario.restarts, scenario.flips) == (0, 3)
+        statuses = [call for call in scenario.transport.calls if call.what.endswith("/status")]
+        assert len(statuses) == 8  # incomplete and complete, four times
     assert warnings_of(caplog) == []
-    words = [" ".join((event.note or "").split()[:2]) for event in story.server.list(Event)]
+    words = [" ".join((event.note or "").split()[:2]) for event in scenario.server.list(Event)]
     assert Counter(words) == {
         "created ConfigMap": 1,
         "created Service": 1,
@@ -285,37 +285,37 @@ async def test_a_website_comes_changes_and_goes(
     "fault",
     [pytest.param(each, id=str(each), marks=() if each.name in USUAL else pytest.mark.long) for each in FAULTS],
 )
-async def test_whatever_call_fails_the_end_is_the_same(fault: Fault, autojump_clock: trio.testing.MockClock) -> None:
-    async with a_story() as story:
-        calls = story.transport.calls
+async def test_any_single_fault_leads_to_the_same_result(fault: Fault, autojump_clock: trio.testing.MockClock) -> None:
+    async with run_scenario() as scenario:
+        calls = scenario.transport.calls
     failed = 0
     for call in calls:
-        async with a_story({call: fault}) as story:
-            if call in story.transport.calls:  # in some orders of events a reconcile more is called
+        async with run_scenario({call: fault}) as scenario:
+            if call in scenario.transport.calls:  # depending on the order of events, the last reconcile may be missing
                 failed += 1
-                assert story.restarts <= (fault.is_deadly or "customresourcedefinitions" in call.what)
+                assert scenario.restarts <= (fault.is_deadly or "customresourcedefinitions" in call.what)
     assert failed > 55
 
 
 @pytest.mark.long
-async def test_whichever_calls_fail_the_end_is_the_same(autojump_clock: trio.testing.MockClock) -> None:
-    async with a_story() as story:
-        calls = story.transport.calls
+async def test_any_combination_of_faults_leads_to_the_same_result(autojump_clock: trio.testing.MockClock) -> None:
+    async with run_scenario() as scenario:
+        calls = scenario.transport.calls
     for seed in range(100):
         rng = random.Random(seed)
         faults = {call: rng.choice(FAULTS) for call in rng.sample(calls, rng.randint(2, 6))}
-        async with a_story(faults, settled=45.0 * len(faults)):
+        async with run_scenario(faults, settled=45.0 * len(faults)):
             pass
 
 
-# --- single things ----------------------------------------------------------------------------------------------------
+# --- single cases -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 async def operated(api_server: APIServer, client: Client, nursery: trio.Nursery) -> APIServer:
     """An API server with a running operator, and a Website of two pods."""
     await install(client)
-    await install(client)  # as with each start
+    await install(client)  # as at each start
     nursery.start_soon(serve, client, api_server.clock)
     spec = WebsiteSpec(page="Hello", replicas=2)
     api_server.create(Website(metadata=ObjectMeta(name="hello", namespace="default"), spec=spec))
@@ -328,7 +328,7 @@ def ready_of(server: APIServer) -> Condition:
     return condition
 
 
-async def test_while_the_watch_of_pods_is_broken_there_is_no_pod_too_many_nor_too_few(
+async def test_a_broken_watch_of_pods_causes_no_extra_or_missing_pods(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
     seen: set[int] = set()
@@ -348,10 +348,10 @@ async def test_while_the_watch_of_pods_is_broken_there_is_no_pod_too_many_nor_to
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
-async def test_pods_that_nobody_is_told_of_hold_up_a_website_for_five_minutes_and_not_its_successor(
+async def test_unobserved_pods_block_a_website_for_five_minutes_but_not_its_successor(
     is_made_anew: bool, autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
-    """They are created and deleted while the watch is broken."""
+    """The pods are created and deleted while the watch is broken."""
     known = operated.list(Pod)
     operated.fail_next(3, verb="watch", resource="pods")
     operated.disconnect_watches(kind=Pod)
@@ -375,7 +375,7 @@ async def test_pods_that_nobody_is_told_of_hold_up_a_website_for_five_minutes_an
     assert ready_of(operated).status == "True"
 
 
-async def test_what_somebody_deletes_or_changes_and_what_has_ended_is_put_right(
+async def test_deleted_changed_and_ended_objects_are_restored(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
     ended, going = operated.list(Pod)
@@ -394,7 +394,7 @@ async def test_what_somebody_deletes_or_changes_and_what_has_ended_is_put_right(
     assert ready_of(operated).status == "True"
 
 
-async def test_an_orphan_that_comes_later_is_adopted_and_one_too_many(
+async def test_a_later_orphan_is_adopted_and_an_excess_pod_deleted(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
     operated.create(from_dict(Pod, {"metadata": {"name": "orphan", "labels": {LABEL: "hello"}}}))
@@ -404,7 +404,7 @@ async def test_an_orphan_that_comes_later_is_adopted_and_one_too_many(
     assert all(controller_of(pod) for pod in pods)
 
 
-async def test_a_pod_that_takes_its_time_to_go_is_replaced_and_keeps_its_website_from_going(
+async def test_a_terminating_pod_is_replaced_and_blocks_the_deletion_of_its_website(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
     slow, _ = [pod.name for pod in operated.list(Pod)]
@@ -422,7 +422,7 @@ async def test_a_pod_that_takes_its_time_to_go_is_replaced_and_keeps_its_website
     assert operated.list(Website) == []
 
 
-async def test_a_pod_that_is_gone_before_it_is_deleted_is_no_failure(
+async def test_a_pod_that_is_already_deleted_is_not_a_failure(
     autojump_clock: trio.testing.MockClock, operated: APIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     operated.fail_next(3, verb="watch", resource="pods")
@@ -435,7 +435,7 @@ async def test_a_pod_that_is_gone_before_it_is_deleted_is_no_failure(
     assert ready_of(operated).status == "True"
 
 
-async def test_a_name_that_is_taken_is_told_in_an_event_and_tried_again(
+async def test_a_name_conflict_is_reported_in_an_event_and_retried(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(ConfigMap(metadata=ObjectMeta(name="hello", namespace="default"), data={"mine": "yes"}))
@@ -452,11 +452,11 @@ async def test_a_name_that_is_taken_is_told_in_an_event_and_tried_again(
     assert ready_of(api_server).status == "True"
 
 
-async def test_pods_that_cannot_be_adopted_are_told_in_one_event(
+async def test_pods_that_cannot_be_adopted_are_reported_in_one_event(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
     operated.fail_next(2, verb="patch", resource="pods", status=403)
-    operated.disconnect_watches(kind=Pod)  # so that it sees both at once
+    operated.disconnect_watches(kind=Pod)  # so that it sees both in one reconcile
     for name in ("one", "two"):
         operated.create(from_dict(Pod, {"metadata": {"name": name, "labels": {LABEL: "hello"}}}))
     await trio.sleep(60)
@@ -466,10 +466,10 @@ async def test_pods_that_cannot_be_adopted_are_told_in_one_event(
     assert ready_of(operated).status == "True"
 
 
-async def test_a_website_without_our_finalizer_goes_as_it_likes(
+async def test_a_website_without_the_finalizer_is_deleted_without_a_patch(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
-    """Somebody has taken it off; garbage collection, which there is none of here, would do the rest."""
+    """Another finalizer has replaced it; the operator deletes the pods, and leaves the Website alone."""
     operated.patch(Website, "hello", {"metadata": {"finalizers": ["example.com/other"]}})
     operated.requests.clear()
     operated.delete(Website, "hello")
@@ -482,22 +482,22 @@ async def test_a_website_without_our_finalizer_goes_as_it_likes(
     assert operated.list(Website) == []
 
 
-async def test_what_is_created_at_the_last_moment_does_not_outlive_the_website(
+async def test_unobserved_pods_are_deleted_with_their_website(
     autojump_clock: trio.testing.MockClock, operated: APIServer
 ) -> None:
-    """A pod that the operator's cache does not know of, as the watch is broken; and one of somebody else."""
+    """A pod that is missing in the operator's cache, since the watch is broken; and one with another owner."""
     mine = to_dict(operated.list(Pod)[0].metadata.owner_references[0])
     operated.patch(Website, "hello", {"spec": {"replicas": 0}})
     await trio.sleep(1)
     operated.fail_next(3, verb="watch", resource="pods")
     operated.disconnect_watches(kind=Pod)
-    for name, owner in (("late", mine), ("strangers", mine | {"uid": "another"})):
+    for name, owner in (("late", mine), ("foreign", mine | {"uid": "another"})):
         metadata = {"name": name, "labels": {LABEL: "hello"}, "ownerReferences": [owner]}
         operated.create(from_dict(Pod, {"metadata": metadata}))
     operated.delete(Website, "hello")
     await trio.sleep(60)
     assert operated.list(Website) == []
-    assert [pod.name for pod in operated.list(Pod)] == ["strangers"]
+    assert [pod.name for pod in operated.list(Pod)] == ["foreign"]
 
 
 async def test_a_condition_keeps_its_time_until_its_status_flips() -> None:
@@ -507,15 +507,17 @@ async def test_a_condition_keeps_its_time_until_its_status_flips() -> None:
     first = with_condition([other], ready, noon)
     same = with_condition(first, attrs.evolve(ready, reason="B"), later)
     flipped = with_condition(same, attrs.evolve(ready, status="True"), later)
-    told = [[(each.type, each.reason, each.last_transition_time) for each in every] for every in (first, same, flipped)]
-    assert told == [
+    results = [
+        [(each.type, each.reason, each.last_transition_time) for each in every] for every in (first, same, flipped)
+    ]
+    assert results == [
         [("Other", "", noon), ("Ready", "A", noon)],
         [("Other", "", noon), ("Ready", "B", noon)],
         [("Other", "", noon), ("Ready", "A", later)],
     ]
 
 
-async def test_the_program_plays_with_an_embedded_cluster_and_ends_in_good_order() -> None:
+async def test_embedded_the_program_runs_its_demo_and_shuts_down_cleanly() -> None:
     with trio.fail_after(60):
         async with running("examples/crd_operator.py", "--embedded") as program:
             await program.wait_for_line("default/hello: nothing is left")
@@ -536,13 +538,13 @@ async def test_the_program_plays_with_an_embedded_cluster_and_ends_in_good_order
 
 @pytest.mark.parametrize("patience", [30.0, pytest.param(5.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_the_program_ends_at_once_when_told_while_the_server_does_not_answer(
+async def test_a_signal_ends_the_program_while_the_server_does_not_respond(
     tmp_path: Path, number: signal.Signals, patience: float
 ) -> None:
-    asked = trio.Event()
+    requested = trio.Event()
 
     async def hang(stream: trio.SocketStream) -> None:
-        asked.set()
+        requested.set()
         await trio.sleep_forever()
 
     with trio.fail_after(60):
@@ -551,7 +553,7 @@ async def test_the_program_ends_at_once_when_told_while_the_server_does_not_answ
             kubeconfig = tmp_path / "kubeconfig"
             kubeconfig.write_text(KUBECONFIG.format(url=f"http://127.0.0.1:{listener.socket.getsockname()[1]}"))
             async with running("examples/crd_operator.py", "--kubeconfig", str(kubeconfig)) as program:
-                await asked.wait()
+                await requested.wait()
                 with trio.fail_after(patience):
                     program.process.send_signal(number)
                     assert await program.wait_until_over() == 0
@@ -565,7 +567,7 @@ async def test_a_signal_ends_the_operator_while_its_caches_are_not_filled(
     await install(client)
     for verb in ("list", "watch"):
         api_server.fail_next(1_000, verb=verb, resource="pods", status=500)
-    previous = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one that nobody takes would end the tests
+    previous = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # an unhandled one would end the tests
     try:
         with trio.fail_after(20):
             async with trio.open_nursery() as operating:

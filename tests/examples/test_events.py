@@ -1,4 +1,4 @@
-"""``examples/events.py`` as a user runs it, and its reporter in virtual time."""
+"""``examples/events.py`` as a process, and its handler in virtual time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = "examples/events.py"
 
 
 def pod(name: str, **restarts: int) -> Pod:
-    """A pod whose containers have restarted so often."""
+    """Return a pod whose containers have these numbers of restarts."""
     containers = [{"name": each, "image": "app:1"} for each in restarts]
     return from_dict(
         Pod, {"metadata": {"name": name}, "spec": {"containers": containers}, "status": status(**restarts)}
@@ -36,7 +36,7 @@ def status(**restarts: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
-def test_with_embedded_it_shows_how_restarts_are_counted(result: Result) -> None:
+def test_embedded_it_shows_how_restarts_are_counted(result: Result) -> None:
     code, lines, errors = result(PROGRAM, "--embedded", is_virtual=True, interrupt_after=5)
     line = "Warning ContainerRestarted Pod/unlucky: container app has restarted"
     assert f"{line} (x1)" in lines
@@ -45,9 +45,7 @@ def test_with_embedded_it_shows_how_restarts_are_counted(result: Result) -> None
     assert (code, lines[0], errors) == (0, "watching pods", [])
 
 
-async def test_with_a_kubeconfig_it_reports_to_that_cluster_and_forgets_nothing_at_the_end(
-    nursery: trio.Nursery, tmp_path: Path
-) -> None:
+async def test_with_a_kubeconfig_it_records_all_restarts_in_that_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
     server = APIServer()
     file = tmp_path / "kubeconfig"
     file.write_text(KUBECONFIG.format(url=await nursery.start(serve_http, server)))
@@ -68,7 +66,7 @@ async def test_with_a_kubeconfig_it_reports_to_that_cluster_and_forgets_nothing_
     assert event.regarding.uid == server.get(Pod, "web").uid
 
 
-async def test_each_container_that_restarts_is_reported_and_what_was_before_is_not(
+async def test_every_later_restart_of_each_container_is_recorded(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     client: Client,

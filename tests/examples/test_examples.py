@@ -1,4 +1,4 @@
-"""The programs in ``examples/`` do what they say; those of ``pod_logger.py`` are tested in ``test_pod_logger.py``."""
+"""The small programs in ``examples/``; the larger ones have their own test files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pod(name: str, *, app: str = "web", node: str = "node-1", image: str = "ngin
 
 @pytest.fixture
 async def served(nursery: trio.Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> APIServer:
-    """An API server on a real socket, which ``$KUBECONFIG`` leads to."""
+    """An embedded API server on a socket, with a kubeconfig in ``$KUBECONFIG``."""
     server = APIServer()
     url = await nursery.start(serve_http, server)
     file = tmp_path / "kubeconfig"
@@ -68,7 +68,7 @@ async def test_the_readmes_program_counts_pods_and_follows_them(served: APIServe
     assert program.errors == []
 
 
-async def test_the_filtering_handler_tells_of_failures_and_their_end(served: APIServer) -> None:
+async def test_the_filtering_handler_reports_failures_and_their_end(served: APIServer) -> None:
     served.create(pod("works"))
     served.create(pod("fails"))
     served.patch(Pod, "fails", {"status": {"phase": "Failed"}})
@@ -99,13 +99,13 @@ async def test_listing_and_watching_resumes_when_the_server_ends_the_watch(serve
     assert program.errors == []
 
 
-def test_listing_and_watching_ends_after_the_seconds_it_was_given(beside: APIServer, result: Result) -> None:
+def test_listing_and_watching_ends_after_the_given_seconds(beside: APIServer, result: Result) -> None:
     beside.create(pod("web-0"))
     code, lines, errors = result("examples/list_and_watch.py", "--for", "0.1")
     assert (code, len(lines), errors) == (0, 1, [])
 
 
-async def test_a_pod_is_waited_for_until_it_is_ready_and_until_it_is_gone(served: APIServer) -> None:
+async def test_wait_for_waits_until_a_pod_is_ready_and_until_it_is_deleted(served: APIServer) -> None:
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     with trio.fail_after(30):
         async with running("examples/wait_for.py") as program:
@@ -118,13 +118,13 @@ async def test_a_pod_is_waited_for_until_it_is_ready_and_until_it_is_gone(served
     assert program.errors == []
 
 
-def test_a_pod_that_does_not_become_ready_is_told_and_taken_away(beside: APIServer, result: Result) -> None:
+def test_a_pod_that_does_not_become_ready_is_reported_and_deleted(beside: APIServer, result: Result) -> None:
     code, _, errors = result("examples/wait_for.py", "--for", "0.5")
     assert (code, errors) == (1, ["waited-for was not ready within 0.5 s"])
     assert beside.list(Pod) == []
 
 
-async def test_a_pod_is_labelled_and_a_missing_one_is_told(
+async def test_a_pod_is_labelled_and_a_missing_one_reported(
     api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     api_server.create(pod("web-0"))
@@ -134,7 +134,9 @@ async def test_a_pod_is_labelled_and_a_missing_one_is_told(
     assert capsys.readouterr().out == "there is no pod web-9\n"
 
 
-async def test_the_report_counts_nodes_and_images(api_server: APIServer, client: Client, nursery: trio.Nursery) -> None:
+async def test_the_index_report_lists_nodes_and_images(
+    api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
     for made in (pod("a"), pod("b"), pod("c", node="node-2", image="busybox"), pod("d", node="")):
         api_server.create(made)
     factory = SharedInformerFactory(client)
@@ -143,22 +145,22 @@ async def test_the_report_counts_nodes_and_images(api_server: APIServer, client:
     assert indexes.report(informer.lister) == ["node-1: a, b", "node-2: c", "busybox: 1", "nginx: 3"]
 
 
-async def test_a_transform_keeps_the_names_and_the_cache_has_what_was_written(
+async def test_a_transform_keeps_the_names_and_the_cache_has_the_written_object(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     assert await transforms.write_and_read(client, "default") == ["motd: ''", "empty: ''"]
 
 
-def test_the_cache_is_read_after_a_write_to_a_server(beside: APIServer, result: Result) -> None:
+def test_the_transforms_program_reads_its_write_from_the_cache(beside: APIServer, result: Result) -> None:
     assert result("examples/transforms.py") == (0, ["motd: ''", "empty: ''"], [])
 
 
-def test_the_report_is_printed(beside: APIServer, result: Result) -> None:
+def test_the_index_report_is_printed(beside: APIServer, result: Result) -> None:
     beside.create(pod("a"))
     assert result("examples/indexes.py") == (0, ["node-1: a", "nginx: 1"], [])
 
 
-async def test_what_may_be_read_is_counted_and_what_may_not_is_told(
+async def test_readable_kinds_are_counted_and_forbidden_ones_reported(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
 ) -> None:
     api_server.create(pod("a"))
@@ -170,7 +172,7 @@ async def test_what_may_be_read_is_counted_and_what_may_not_is_told(
     assert "403" in secrets
 
 
-def test_what_is_in_namespaces_is_printed(beside: APIServer, result: Result) -> None:
+def test_the_counts_of_namespaces_are_printed(beside: APIServer, result: Result) -> None:
     code, lines, errors = result("examples/many_namespaces.py", "default", "kube-system")
     assert (code, len(lines), errors) == (0, 3, [])
 
@@ -180,9 +182,7 @@ def test_a_custom_resource_is_created_and_scaled(beside: APIServer, result: Resu
     assert result("examples/custom_resource.py") == (0, ["every-five-minutes 3"], [])
 
 
-async def test_scaling_a_custom_resource_keeps_what_its_class_does_not_know(
-    api_server: APIServer, client: Client
-) -> None:
+async def test_scaling_a_custom_resource_keeps_unknown_fields(api_server: APIServer, client: Client) -> None:
     api_server.register(custom_resource.CronTab)
     api_server.create(
         {
@@ -196,12 +196,12 @@ async def test_scaling_a_custom_resource_keeps_what_its_class_does_not_know(
     assert to_dict(changed)["spec"] == {"cronSpec": "0 3 * * *", "suspend": True, "replicas": 2}
 
 
-def test_kinds_without_classes_are_shown_resized_and_counted(result: Result) -> None:
+def test_objects_without_classes_are_shown_resized_and_counted(result: Result) -> None:
     lines = ["Widget first: {'size': 2, 'color': 'red'}", "api: 1, web: 2"]
     assert result("examples/dynamic_kinds.py", is_virtual=True) == (0, lines, [])
 
 
-def test_a_clusters_kind_is_shown_by_its_name(beside: APIServer, result: Result) -> None:
+def test_the_objects_of_a_kind_are_shown_by_its_name(beside: APIServer, result: Result) -> None:
     beside.register(custom_resource.CronTab)
     beside.create(
         {
@@ -215,29 +215,29 @@ def test_a_clusters_kind_is_shown_by_its_name(beside: APIServer, result: Result)
     assert found == (0, ["CronTab nightly: {'image': 'busybox'}"], [])
 
 
-async def test_pages_are_published_and_those_that_fail_too_often_given_up(
+async def test_pages_are_published_or_dropped_after_too_many_failures(
     autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await work_queue.Publisher().serve(["index", "news:2", "lost:99"], seconds=1)
     lines = capsys.readouterr().out.splitlines()
     assert sorted(lines) == [
         "index: published",
-        "lost:99: it is locked, given up",
-        *["lost:99: it is locked, trying again"] * 5,
-        *["news:2: it is locked, trying again"] * 2,
+        "lost:99: it is locked, dropped",
+        *["lost:99: it is locked, retrying"] * 5,
+        *["news:2: it is locked, retrying"] * 2,
         "news:2: published",
     ]
-    assert lines[-1] == "lost:99: it is locked, given up"
+    assert lines[-1] == "lost:99: it is locked, dropped"
 
 
-async def test_pages_that_wait_for_their_next_try_at_the_end_are_told(
+async def test_pages_that_wait_for_a_retry_at_the_end_are_reported(
     autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await work_queue.Publisher().serve(["lost:99"], seconds=0.1)
-    assert capsys.readouterr().out.splitlines() == ["lost:99: it is locked, trying again"] * 4 + ["lost:99: left over"]
+    assert capsys.readouterr().out.splitlines() == ["lost:99: it is locked, retrying"] * 4 + ["lost:99: not processed"]
 
 
-def test_the_pages_of_a_command_line_are_published(result: Result) -> None:
+def test_pages_on_the_command_line_are_published(result: Result) -> None:
     found = result("examples/work_queue.py", "index", "--for", "0.1", is_virtual=True)
     assert found == (0, ["index: published"], [])
 
@@ -256,7 +256,7 @@ def owned(made: Pod, owner: str) -> Pod:
     return from_dict(Pod, patch)
 
 
-async def test_the_pods_of_replica_sets_are_counted_and_the_program_ends_in_good_order(served: APIServer) -> None:
+async def test_the_pods_of_replica_sets_are_counted_and_the_program_shuts_down_cleanly(served: APIServer) -> None:
     served.create(replica_set("web"))
     served.create(owned(pod("web-0"), "web"))
     with trio.fail_after(30):
@@ -271,7 +271,7 @@ async def test_the_pods_of_replica_sets_are_counted_and_the_program_ends_in_good
     assert served.get(ReplicaSet, "web").metadata.annotations == {"example.com/running": "1"}
 
 
-async def test_a_count_that_somebody_changes_is_put_right_and_one_that_fails_waits_for_the_next_event(
+async def test_a_changed_count_is_corrected_and_a_failed_one_waits_for_the_next_event(
     served: APIServer,
 ) -> None:
     served.create(replica_set("web"))
@@ -282,13 +282,13 @@ async def test_a_count_that_somebody_changes_is_put_right_and_one_that_fails_wai
             await program.wait_for(lambda lines: lines.count("default/web: 0 running") == 2)
             served.fail_next(6, verb="patch", resource="replicasets", status=403)
             served.create(owned(pod("web-0"), "web"))
-            await program.wait_for(lambda lines: lines[-1].startswith("default/web: given up after "))
+            await program.wait_for(lambda lines: lines[-1].startswith("default/web: dropped after "))
             served.create(owned(pod("web-1"), "web"))
             await program.wait_for_line("default/web: 2 running")
     assert "default/web: 1 running" not in program.lines
 
 
-async def test_when_the_leader_is_told_to_end_it_tidies_up_and_the_next_one_leads(served: APIServer) -> None:
+async def test_a_terminated_leader_cleans_up_and_the_next_replica_leads(served: APIServer) -> None:
     leader = ("examples/leader.py", "--retry-period", "1", "--identity")
     with trio.fail_after(30):
         async with running(*leader, "a") as first:
@@ -300,5 +300,5 @@ async def test_when_the_leader_is_told_to_end_it_tidies_up_and_the_next_one_lead
                 await first.wait_for_line("a has tidied up")
                 await second.wait_for_line("b leads, transitions 1")
                 assert await second.interrupt() == 0
-                await second.wait_for_line("b has tidied up")
+                await second.wait_for_line("b has cleaned up")
     assert first.errors == second.errors == []

@@ -1,4 +1,4 @@
-"""Examples that are told to end before they have seen anything of their cluster."""
+"""Examples that get a signal before their first list has a response."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.processes import KUBECONFIG, running
         ("examples/replica_counter.py", signal.SIGTERM),
     ],
 )
-async def test_a_signal_ends_it_while_the_server_is_away(
+async def test_a_signal_ends_an_example_while_the_server_does_not_respond(
     program: str, how: signal.Signals, patience: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing else ends it within the patience: an answer is waited for, and what is broken off is tried again."""
@@ -31,7 +31,7 @@ async def test_a_signal_ends_it_while_the_server_is_away(
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     async with listener, running(program) as started:
         with trio.fail_after(30):
-            connection = await listener.accept()  # it asks for its first list, and is heard by nobody
+            connection = await listener.accept()  # for its first list, which gets no response
         async with connection:
             started.process.send_signal(how)
             with trio.fail_after(patience):

@@ -1,4 +1,4 @@
-"""``examples/restart_dependents.py``: one rollout for each restart, whatever happens to it and to the API server."""
+"""``examples/restart_dependents.py``: one rollout for each restart, also with faults of the program and the server."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ PROGRAM = "examples/restart_dependents.py"
 DB, QUEUE, WEB, API = (Request("default", name) for name in ("db", "queue", "web", "api"))
 WEB_NEEDS_DB = {WEB: [DB]}
 
-Fate: TypeAlias = Literal["pass", "fail before", "fail after", "kill before", "kill after"]
+Fault: TypeAlias = Literal["pass", "fail before", "fail after", "kill before", "kill after"]
 
 
 @attrs.define(eq=False)
-class Wire(httpx.AsyncBaseTransport):
-    """The program's way to the server: requests fail, before they are carried out or after, or it is killed there."""
+class FaultyTransport(httpx.AsyncBaseTransport):
+    """The program's transport: before or after the server handles a request, it can fail or the program be killed."""
 
     inner: httpx.AsyncBaseTransport
-    fate: Callable[[httpx.Request], Fate]
+    fault: Callable[[httpx.Request], Fault]
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        fate = self.fate(request)
-        if fate == "fail before":
+        fault = self.fault(request)
+        if fault == "fail before":
             raise httpx.ConnectError("refused")
-        if fate == "kill before":
+        if fault == "kill before":
             self.scope.cancel()
             await trio.sleep_forever()
         response = await self.inner.handle_async_request(request)
-        if fate != "pass":
+        if fault != "pass":
             with trio.CancelScope(shield=True):
                 await response.aread()
-        if fate == "fail after":
+        if fault == "fail after":
             raise httpx.ReadError("reset")
-        if fate == "kill after":
+        if fault == "kill after":
             self.scope.cancel()
             await trio.sleep_forever()
         return response
@@ -61,71 +61,71 @@ class Wire(httpx.AsyncBaseTransport):
 
 @attrs.define(eq=False)
 class Nth:
-    """Gives the n-th of some requests a fate, and lets all others pass."""
+    """Injects a fault into the n-th of the matching requests."""
 
     n: int
-    fate: Fate
-    is_meant: Callable[[httpx.Request], bool]
+    fault: Fault
+    matches: Callable[[httpx.Request], bool]
     count: int = 0
 
-    def __call__(self, request: httpx.Request) -> Fate:
-        if not self.is_meant(request):
+    def __call__(self, request: httpx.Request) -> Fault:
+        if not self.matches(request):
             return "pass"
         self.count += 1
-        return self.fate if self.count == self.n else "pass"
+        return self.fault if self.count == self.n else "pass"
 
 
 def is_patch(request: httpx.Request) -> bool:
     return request.method == "PATCH"
 
 
-def is_one_answer(request: httpx.Request) -> bool:
+def is_not_a_watch(request: httpx.Request) -> bool:
     return "watch" not in request.url.params
 
 
-def all_pass(request: httpx.Request) -> Fate:
+def all_pass(request: httpx.Request) -> Fault:
     return "pass"
 
 
 @attrs.define(eq=False)
 class Cluster:
-    """The world around the program: pods that restart, and the controller of Deployments."""
+    """A cluster for the program: pods that restart, and the Deployment controller."""
 
     server: APIServer
     nursery: trio.Nursery
     rolled_out: dict[str, list[Mapping[str, str]]] = attrs.field(factory=dict)
-    """Each Deployment's templates' annotations, as its controller took them up."""
+    """For each Deployment the annotations of the templates that its controller has observed."""
     qps: float | None = None
-    """How many requests a second the program may send."""
+    """The request rate limit of the program."""
 
     # --- the program ---
 
     async def run_once(
         self,
         dependents: Mapping[Request, Sequence[Request]],
-        fate: Callable[[httpx.Request], Fate] = all_pass,
+        fault: Callable[[httpx.Request], Fault] = all_pass,
         *,
         task_status: trio.TaskStatus[trio.CancelScope] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Run the program until it is killed."""
         with trio.CancelScope() as scope:
-            carrier = Wire(self.server.http_transport(), fate, scope)
+            transport = FaultyTransport(self.server.http_transport(), fault, scope)
             task_status.started(scope)
-            async with open_client(self.server.config, http_transport=carrier, qps=self.qps) as client:
+            async with open_client(self.server.config, http_transport=transport, qps=self.qps) as client:
                 await serve(client, dependents)
 
     @asynccontextmanager
     async def program(
         self,
         dependents: Mapping[Request, Sequence[Request]] = WEB_NEEDS_DB,
-        fate: Callable[[httpx.Request], Fate] = all_pass,
+        fault: Callable[[httpx.Request], Fault] = all_pass,
     ) -> AsyncIterator[None]:
-        """Run the program while the block runs, and have it look at what there is before that begins."""
-        scope: trio.CancelScope = await self.nursery.start(partial(self.run_once, dependents, fate))
+        """Run the program while the block runs; the block starts after its first reconcile."""
+        scope: trio.CancelScope = await self.nursery.start(partial(self.run_once, dependents, fault))
         await trio.sleep(1)
         try:
             yield
-            await trio.sleep(100)  # all that is to come comes
+            await trio.sleep(100)  # until all effects have happened
         finally:
             scope.cancel()
             await wait_all_tasks_blocked()
@@ -143,13 +143,13 @@ class Cluster:
         self.server.patch(Pod, name, {"status": {"phase": phase, "containerStatuses": containers}})
 
     def restart(self, name: str = "db-0", container: int = 0) -> None:
-        """Let one container of a pod restart."""
+        """Restart one container of a pod."""
         counts = [each.restart_count for each in self.server.get(Pod, name).status.container_statuses]
         counts[container] += 1
         self.set_restarts(name, *counts)
 
     def replace(self, name: str = "db-0", *, of: str = "db") -> None:
-        """Let another pod take this one's place."""
+        """Replace a pod by a new one with the same name."""
         self.server.delete(Pod, name)
         self.create_pod(name, of=of)
 
@@ -162,16 +162,16 @@ class Cluster:
         self.server.create(made)
 
     async def control_deployments(self, *, delay: float = 0.1) -> None:
-        """Be the controller of Deployments: look at the template, now and then, and roll out what it says."""
+        """Act as the Deployment controller: observe changed templates, after a delay."""
         async with self.server.open_client() as client, trio.open_nursery() as nursery:
             factory = SharedInformerFactory(client)
             with factory.informer(Deployment).subscribe() as notifications:
                 nursery.start_soon(factory.run)
                 async for _ in notifications:
                     await trio.sleep(delay)
-                    self.take_up_all()
+                    self.observe_all()
 
-    def take_up_all(self) -> None:
+    def observe_all(self) -> None:
         for deployment in self.server.list(Deployment):
             seen = self.rolled_out.setdefault(deployment.name, [])
             annotations = dict(deployment.spec.template.metadata.annotations)
@@ -182,7 +182,7 @@ class Cluster:
                 self.server.patch(Deployment, deployment.name, {"status": {"observedGeneration": generation}})
 
     def rollouts(self, name: str = "web", *, other_changes: int = 0) -> int:
-        """How many rollouts there were, as the controller of Deployments saw it; ledger and generation say the same."""
+        """Return the number of rollouts that the Deployment controller observed; checks ledger and generation."""
         rollouts = [annotations for annotations in self.rolled_out[name] if ROLLOUT in annotations]
         assert [annotations[ROLLOUT] for annotations in rollouts] == [str(n + 1) for n in range(len(rollouts))]
         assert all(annotations[RESTARTED_AT] and annotations["own"] == "yes" for annotations in rollouts)
@@ -195,7 +195,7 @@ class Cluster:
 
 @pytest.fixture
 async def cluster(api_server: APIServer, nursery: trio.Nursery) -> Cluster:
-    """A Deployment ``web``, three pods of the StatefulSet ``db``, and somebody who rolls out Deployments."""
+    """A Deployment ``web``, three pods of the StatefulSet ``db``, and the Deployment controller."""
     made = Cluster(api_server, nursery)
     made.create_deployment()
     made.create_pod("db-0")
@@ -220,7 +220,7 @@ async def test_a_replaced_pod_is_one_rollout(autojump_clock: MockClock, cluster:
     assert cluster.rollouts() == 1
 
 
-async def test_a_pod_that_is_away_for_long_is_counted_when_its_successor_comes(
+async def test_a_deleted_pod_is_counted_when_its_successor_is_created(
     autojump_clock: MockClock, cluster: Cluster
 ) -> None:
     async with cluster.program():
@@ -231,7 +231,9 @@ async def test_a_pod_that_is_away_for_long_is_counted_when_its_successor_comes(
     assert cluster.rollouts() == 1
 
 
-async def test_each_container_of_each_pod_counts(autojump_clock: MockClock, cluster: Cluster) -> None:
+async def test_the_restarts_of_all_containers_of_all_pods_are_counted(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
     cluster.set_restarts("db-0", 0, 0, 0)
     async with cluster.program():
         cluster.restart("db-0", 2)
@@ -250,7 +252,7 @@ async def test_two_restarts_in_quick_succession_are_two_rollouts(autojump_clock:
     assert cluster.rollouts() == 3
 
 
-async def test_a_replaced_pod_that_has_restarted_since_counts_for_both(
+async def test_a_replaced_pod_that_has_restarted_since_counts_twice(
     autojump_clock: MockClock, cluster: Cluster
 ) -> None:
     async with cluster.program():
@@ -259,7 +261,7 @@ async def test_a_replaced_pod_that_has_restarted_since_counts_for_both(
     assert cluster.rollouts() == 2
 
 
-async def test_a_pod_that_restarts_and_is_replaced_before_anybody_looks_has_restarted_once(
+async def test_a_pod_that_restarts_and_is_replaced_before_a_reconcile_counts_once(
     autojump_clock: MockClock, cluster: Cluster
 ) -> None:
     async with cluster.program():
@@ -268,7 +270,7 @@ async def test_a_pod_that_restarts_and_is_replaced_before_anybody_looks_has_rest
     assert cluster.rollouts() == 1
 
 
-async def test_what_was_before_the_first_look_does_not_count(autojump_clock: MockClock, cluster: Cluster) -> None:
+async def test_restarts_before_the_first_reconcile_do_not_count(autojump_clock: MockClock, cluster: Cluster) -> None:
     cluster.set_restarts("db-0", 7, 4)
     async with cluster.program():
         pass
@@ -278,20 +280,22 @@ async def test_what_was_before_the_first_look_does_not_count(autojump_clock: Moc
     assert cluster.rollouts() == 1
 
 
-async def test_pods_that_come_later_count_from_their_beginning(autojump_clock: MockClock, cluster: Cluster) -> None:
+async def test_pods_that_are_created_later_count_from_zero(autojump_clock: MockClock, cluster: Cluster) -> None:
     async with cluster.program():
         cluster.create_pod("db-3")
         await trio.sleep(10)
         assert cluster.rollouts() == 0
         cluster.restart("db-3")
     assert cluster.rollouts() == 1
-    cluster.create_pod("db-4", restarts=[2])  # while it was down
+    cluster.create_pod("db-4", restarts=[2])  # while the program does not run
     async with cluster.program():
         pass
     assert cluster.rollouts() == 3
 
 
-async def test_a_stateful_set_without_pods_was_looked_at_too(autojump_clock: MockClock, cluster: Cluster) -> None:
+async def test_the_first_reconcile_of_a_stateful_set_without_pods_is_recorded(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
     async with cluster.program({WEB: [QUEUE]}):
         pass
     cluster.create_pod("queue-0", of="queue", restarts=[1])
@@ -300,7 +304,7 @@ async def test_a_stateful_set_without_pods_was_looked_at_too(autojump_clock: Moc
     assert cluster.rollouts() == 1
 
 
-async def test_a_kubelet_that_counts_anew_is_a_restart_and_lost_states_of_an_ended_pod_are_none(
+async def test_a_lower_count_is_a_restart_unless_the_pod_has_ended(
     autojump_clock: MockClock,
     cluster: Cluster,
 ) -> None:
@@ -319,9 +323,7 @@ async def test_a_kubelet_that_counts_anew_is_a_restart_and_lost_states_of_an_end
     assert cluster.rollouts() == 3
 
 
-async def test_other_changes_of_pods_and_others_pods_are_no_restarts(
-    autojump_clock: MockClock, cluster: Cluster
-) -> None:
+async def test_other_changes_and_other_pods_are_not_restarts(autojump_clock: MockClock, cluster: Cluster) -> None:
     cluster.create_pod("queue-0", of="queue")
     cluster.server.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-7", "namespace": "default"}})
     async with cluster.program():
@@ -336,7 +338,7 @@ async def test_other_changes_of_pods_and_others_pods_are_no_restarts(
     assert cluster.server.get(Deployment, "web").resource_version == before
 
 
-async def test_many_pods_may_restart_at_once_whatever_the_limit_of_requests(
+async def test_restarts_of_many_pods_are_counted_under_a_request_limit(
     autojump_clock: MockClock, cluster: Cluster
 ) -> None:
     names = [f"db-{number}" for number in range(3, 50)]
@@ -350,7 +352,7 @@ async def test_many_pods_may_restart_at_once_whatever_the_limit_of_requests(
     assert cluster.rollouts() == 47
 
 
-# --- who depends on whom ---
+# --- dependencies ---
 
 
 async def test_each_deployment_has_its_own_ledger(autojump_clock: MockClock, cluster: Cluster) -> None:
@@ -364,38 +366,34 @@ async def test_each_deployment_has_its_own_ledger(autojump_clock: MockClock, clu
     assert (cluster.rollouts("web"), cluster.rollouts("api")) == (1, 3)
 
 
-async def test_a_deployment_that_is_missing_is_rolled_when_it_is_there(
-    autojump_clock: MockClock, cluster: Cluster
-) -> None:
+async def test_a_missing_deployment_is_rolled_after_it_is_created(autojump_clock: MockClock, cluster: Cluster) -> None:
     cluster.server.delete(Deployment, "web")
     async with cluster.program():
         cluster.restart()
         await trio.sleep(10)
         cluster.create_deployment()
         await trio.sleep(10)
-        assert cluster.rollouts() == 0  # it is younger than that restart
+        assert cluster.rollouts() == 0  # it was created after that restart
         cluster.restart()
     assert cluster.rollouts() == 1
 
 
-async def test_a_deployment_that_goes_at_the_wrong_moment_is_no_error(
+async def test_a_deployment_that_is_deleted_before_the_patch_is_not_an_error(
     autojump_clock: MockClock, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fate(request: httpx.Request) -> Fate:
+    def fault(request: httpx.Request) -> Fault:
         if is_patch(request) and b"template" in request.content:
             with suppress(NotFoundError):
                 cluster.server.delete(Deployment, "web")
         return "pass"
 
-    async with cluster.program(fate=fate):
+    async with cluster.program(fault=fault):
         cluster.restart()
     assert cluster.server.list(Deployment) == []
     assert [record.message for record in caplog.records if record.name == "trioformer.controller"] == []
 
 
-async def test_what_changed_of_the_configuration_counts_from_then_on(
-    autojump_clock: MockClock, cluster: Cluster
-) -> None:
+async def test_a_changed_configuration_applies_to_later_restarts(autojump_clock: MockClock, cluster: Cluster) -> None:
     cluster.create_pod("queue-0", of="queue", restarts=[3])
     async with cluster.program({WEB: [DB]}):
         cluster.restart("db-0")
@@ -406,33 +404,33 @@ async def test_what_changed_of_the_configuration_counts_from_then_on(
         cluster.restart("db-0")
         await trio.sleep(10)
         assert cluster.rollouts() == 2
-    async with cluster.program({WEB: [DB, QUEUE]}):  # its ledger has not forgotten where it was
+    async with cluster.program({WEB: [DB, QUEUE]}):  # the ledger still has the earlier count of db
         pass
     assert cluster.rollouts() == 3
 
 
-# --- when a rollout may begin ---
+# --- when a rollout begins ---
 
 
-async def test_a_rollout_waits_until_the_one_before_was_taken_up(
+async def test_a_rollout_waits_until_the_previous_one_is_observed(
     autojump_clock: MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     cluster = Cluster(api_server, nursery)
     cluster.create_deployment()
     cluster.create_pod("db-0")
-    cluster.take_up_all()
+    cluster.observe_all()
     async with cluster.program():
         cluster.restart()
         cluster.restart()
         await trio.sleep(1_000)
         ledger = Ledger.of(api_server.get(Deployment, "web"))
         assert (ledger.restarts, ledger.rollouts) == (2, 1)
-        cluster.take_up_all()
-    cluster.take_up_all()
+        cluster.observe_all()
+    cluster.observe_all()
     assert cluster.rollouts() == 2
 
 
-async def test_a_paused_deployment_is_rolled_when_it_goes_on(autojump_clock: MockClock, cluster: Cluster) -> None:
+async def test_a_paused_deployment_is_rolled_when_it_is_resumed(autojump_clock: MockClock, cluster: Cluster) -> None:
     async with cluster.program():
         cluster.server.patch(Deployment, "web", {"spec": {"paused": True}})
         cluster.restart("db-0")
@@ -447,7 +445,7 @@ async def test_a_paused_deployment_is_rolled_when_it_goes_on(autojump_clock: Moc
 
 
 async def restarts_of_all_kinds(cluster: Cluster) -> None:
-    """Four restarts: one alone, two together, and a replaced pod."""
+    """Cause four restarts: one alone, two together, and a replaced pod."""
     cluster.restart()
     await trio.sleep(5)
     cluster.restart("db-0")
@@ -456,26 +454,26 @@ async def restarts_of_all_kinds(cluster: Cluster) -> None:
     cluster.replace("db-1")
 
 
-@pytest.mark.parametrize("fate", ["fail before", "fail after"])
+@pytest.mark.parametrize("fault", ["fail before", "fail after"])
 @pytest.mark.parametrize("n", range(1, 6))
-async def test_whichever_patch_fails_and_when_there_is_one_rollout_for_each_restart(
-    autojump_clock: MockClock, cluster: Cluster, n: int, fate: Fate
+async def test_each_restart_is_one_rollout_whichever_patch_fails(
+    autojump_clock: MockClock, cluster: Cluster, n: int, fault: Fault
 ) -> None:
-    disturbed = Nth(n, fate, is_patch)
-    async with cluster.program(fate=disturbed):
+    injected = Nth(n, fault, is_patch)
+    async with cluster.program(fault=injected):
         await restarts_of_all_kinds(cluster)
-    assert disturbed.count >= max(n, 4)
+    assert injected.count >= max(n, 4)
     assert cluster.rollouts() == 4
 
 
-@pytest.mark.parametrize("fate", ["fail before", "fail after", "kill before", "kill after"])
-@pytest.mark.parametrize("n", range(1, 10))  # there are eight
-async def test_whichever_request_fails_or_is_the_programs_last_there_is_one_rollout_for_each_restart(
-    autojump_clock: MockClock, cluster: Cluster, n: int, fate: Fate
+@pytest.mark.parametrize("fault", ["fail before", "fail after", "kill before", "kill after"])
+@pytest.mark.parametrize("n", range(1, 10))  # there are eight requests
+async def test_each_restart_is_one_rollout_whichever_request_fails_or_kills(
+    autojump_clock: MockClock, cluster: Cluster, n: int, fault: Fault
 ) -> None:
     async with cluster.program():
-        pass  # it has looked at the pods
-    async with cluster.program(fate=Nth(n, fate, is_one_answer)):
+        pass  # the first reconcile records the pods
+    async with cluster.program(fault=Nth(n, fault, is_not_a_watch)):
         await restarts_of_all_kinds(cluster)
     async with cluster.program():
         pass
@@ -483,14 +481,16 @@ async def test_whichever_request_fails_or_is_the_programs_last_there_is_one_roll
 
 
 @pytest.mark.parametrize("status", [409, 429, 500, 503])
-async def test_refused_patches_are_tried_again(autojump_clock: MockClock, cluster: Cluster, status: int) -> None:
+async def test_rejected_patches_are_retried(autojump_clock: MockClock, cluster: Cluster, status: int) -> None:
     async with cluster.program():
         cluster.server.fail_next(5, verb="patch", status=status)
         await restarts_of_all_kinds(cluster)
     assert cluster.rollouts() == 4
 
 
-async def test_after_a_long_outage_it_goes_on_within_half_a_minute(autojump_clock: MockClock, cluster: Cluster) -> None:
+async def test_it_continues_within_half_a_minute_after_a_long_outage(
+    autojump_clock: MockClock, cluster: Cluster
+) -> None:
     def refuse(_: RequestRecord) -> int | None:
         return 503 if trio.current_time() < 5_000 else None
 
@@ -514,7 +514,7 @@ async def test_restarts_while_the_program_is_down_are_counted_by_the_next_one(
     assert cluster.rollouts() == 4
 
 
-async def test_restarts_while_the_server_is_away_are_counted_when_it_is_back(
+async def test_restarts_during_an_outage_of_the_server_are_counted_after_it(
     autojump_clock: MockClock, cluster: Cluster
 ) -> None:
     async with cluster.program():
@@ -530,7 +530,7 @@ async def test_restarts_while_the_server_is_away_are_counted_when_it_is_back(
     assert cluster.rollouts() == 15
 
 
-async def test_two_programs_at_once_do_the_work_of_one(autojump_clock: MockClock, cluster: Cluster) -> None:
+async def test_concurrent_programs_do_the_work_of_one(autojump_clock: MockClock, cluster: Cluster) -> None:
     async with cluster.program(), cluster.program(), cluster.program():
         for _ in range(5):
             await restarts_of_all_kinds(cluster)
@@ -538,31 +538,31 @@ async def test_two_programs_at_once_do_the_work_of_one(autojump_clock: MockClock
     assert cluster.rollouts() == 20
 
 
-async def test_somebody_who_writes_at_the_same_time_loses_nothing(autojump_clock: MockClock, cluster: Cluster) -> None:
-    async with cluster.program(fate=Interfering(cluster, 5)):
+async def test_concurrent_writes_to_the_deployment_are_kept(autojump_clock: MockClock, cluster: Cluster) -> None:
+    async with cluster.program(fault=ConcurrentWriter(cluster, 5)):
         await restarts_of_all_kinds(cluster)
     assert cluster.rollouts() == 4
 
 
 @attrs.define(eq=False)
-class Interfering:
-    """Writes to the Deployment just before each of the first patches arrives."""
+class ConcurrentWriter:
+    """Changes the Deployment just before each of the first patches arrives."""
 
     cluster: Cluster
     times: int
 
-    def __call__(self, request: httpx.Request) -> Fate:
+    def __call__(self, request: httpx.Request) -> Fault:
         if is_patch(request) and self.times:
             self.times -= 1
-            labels = {"writes-to-come": str(self.times)}
+            labels = {"remaining-writes": str(self.times)}
             self.cluster.server.patch(Deployment, "web", {"metadata": {"labels": labels}})
         return "pass"
 
 
-async def look_once_with_an_old_cache(cluster: Cluster, client: Client, lagging: APIServer) -> None:
-    """Start the program with pods of an API server that lags behind, and have it look at them."""
-    await cluster.nursery.start(lagging.run)
-    async with lagging.open_client() as stale, trio.open_nursery() as nursery:
+async def reconcile_once_with_outdated_cache(cluster: Cluster, client: Client, outdated: APIServer) -> None:
+    """Run one reconcile with a cache of pods that is filled from an outdated API server."""
+    await cluster.nursery.start(outdated.run)
+    async with outdated.open_client() as stale, trio.open_nursery() as nursery:
         factory, stale_factory = SharedInformerFactory(client), SharedInformerFactory(stale)
         pods = stale_factory.informer(Pod, indexers={"owner": lambda pod: ["default/db"]})
         restarter = Restarter(client, factory.informer(Deployment), pods, WEB_NEEDS_DB)
@@ -572,32 +572,32 @@ async def look_once_with_an_old_cache(cluster: Cluster, client: Client, lagging:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_cache_that_lags_behind_the_ledger_is_no_restart(
+async def test_a_cache_that_is_older_than_the_ledger_is_not_a_restart(
     autojump_clock: MockClock, cluster: Cluster, client: Client
 ) -> None:
     async with cluster.program():
         cluster.replace("db-0")
         cluster.restart("db-1")
     assert cluster.rollouts() == 2
-    lagging = APIServer(seed=1)
+    outdated = APIServer(seed=1)
     for name in ("db-0", "db-1", "db-2"):
-        Cluster(lagging, cluster.nursery).create_pod(name)  # with other uids than now
-    await look_once_with_an_old_cache(cluster, client, lagging)
-    cluster.take_up_all()
+        Cluster(outdated, cluster.nursery).create_pod(name)  # with other uids than the current pods
+    await reconcile_once_with_outdated_cache(cluster, client, outdated)
+    cluster.observe_all()
     assert cluster.rollouts() == 2
 
 
-async def test_the_first_look_is_not_at_a_cache_that_lags_behind(
+async def test_the_first_reconcile_does_not_use_an_outdated_cache(
     autojump_clock: MockClock, cluster: Cluster, client: Client
 ) -> None:
     cluster.set_restarts("db-0", 7)
-    await look_once_with_an_old_cache(cluster, client, APIServer(seed=1))
+    await reconcile_once_with_outdated_cache(cluster, client, APIServer(seed=1))
     async with cluster.program():
         pass
     assert cluster.rollouts() == 0
 
 
-async def test_a_ledger_that_nobody_can_read_is_told_and_nothing_is_done_until_it_is_put_right(
+async def test_an_invalid_ledger_is_logged_and_blocks_rollouts_until_corrected(
     autojump_clock: MockClock, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with cluster.program():
@@ -652,16 +652,16 @@ dependents:
         "dependents: {default/web: default/db}",
     ],
 )
-def test_a_configuration_that_cannot_be_used_is_refused(text: str) -> None:
+def test_an_invalid_configuration_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         Settings.parse(text)
 
 
-def test_what_is_wrong_is_told_without_quoting_the_file() -> None:
+def test_configuration_errors_do_not_quote_the_file() -> None:
     text = "qps: 5\nkubeconfig: s3cret: x"
-    with pytest.raises(ValueError, match="this is no configuration") as caught:
+    with pytest.raises(ValueError, match="not a valid configuration") as caught:
         Settings.parse(text)
-    assert str(caught.value) == "this is no configuration: mapping values are not allowed here, line 2, column 19"
+    assert str(caught.value) == "not a valid configuration: mapping values are not allowed here, line 2, column 19"
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
@@ -669,7 +669,7 @@ def test_what_is_wrong_is_told_without_quoting_the_file() -> None:
 
 
 @pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
-def test_with_embedded_it_shows_a_rollout_for_each_restart_and_ends_when_told_to(result: Result) -> None:
+def test_embedded_it_shows_a_rollout_for_each_restart_until_interrupted(result: Result) -> None:
     code, lines, errors = result(PROGRAM, "--embedded", is_virtual=True, interrupt_after=5)
     assert lines[:4] == [
         "watching for restarts",
@@ -682,7 +682,7 @@ def test_with_embedded_it_shows_a_rollout_for_each_restart_and_ends_when_told_to
 
 
 async def served(nursery: trio.Nursery, kubeconfig: Path, *, seed: int = 0) -> Cluster:
-    """A cluster on a real socket, which a kubeconfig leads to; the test is its controller of Deployments."""
+    """Serve a cluster on a socket, and write its kubeconfig; the test acts as its Deployment controller."""
     server = APIServer(seed=seed)
     url = await nursery.start(serve_http, server)
     await trio.Path(kubeconfig).write_text(KUBECONFIG.format(url=url))
@@ -690,7 +690,7 @@ async def served(nursery: trio.Nursery, kubeconfig: Path, *, seed: int = 0) -> C
     for name, stateful_set in (("web", "db"), ("api", "queue")):
         cluster.create_deployment(name)
         cluster.create_pod(f"{stateful_set}-0", of=stateful_set)
-    cluster.take_up_all()
+    cluster.observe_all()
     return cluster
 
 
@@ -704,23 +704,23 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
             await program.wait_for_line("default/web: restarts 0, rollouts 0")
             first.restart("db-0")
             await program.wait_for_line("default/web: restarts 1, rollouts 1")
-            first.take_up_all()
+            first.observe_all()
 
-            # Another pair.
+            # Another dependency.
             config.write_text(config.read_text() + "  default/api: [default/queue]\n")
             await program.wait_for_line("default/api: restarts 0, rollouts 0")
             first.restart("queue-0")
             await program.wait_for_line("default/api: restarts 1, rollouts 1")
 
-            # What cannot be used changes nothing.
+            # An invalid configuration changes nothing.
             config.write_text("color: red")
             await program.wait_for(lambda lines: "color" in lines[-1])
             broken = tmp_path / "broken"
-            rubbish = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n").decode()
-            cluster = f'https://127.0.0.1:1", certificate-authority-data: "{rubbish}'
+            invalid = base64.b64encode(b"-----BEGIN CERTIFICATE-----\ninvalid\n-----END CERTIFICATE-----\n").decode()
+            cluster = f'https://127.0.0.1:1", certificate-authority-data: "{invalid}'
             broken.write_text(KUBECONFIG.format(url=cluster))
             config.write_text(f"kubeconfig: {broken}\n")
-            await program.wait_for(lambda lines: "the one before is kept" in lines[-1])
+            await program.wait_for(lambda lines: "the previous configuration is kept" in lines[-1])
             first.replace("db-0")
             await program.wait_for_line("default/web: restarts 2, rollouts 2")
 
@@ -729,10 +729,10 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
             await program.wait_for(lambda lines: lines.count("default/web: restarts 0, rollouts 0") == 2)
             second.restart("db-0")
             await program.wait_for(lambda lines: lines.count("default/web: restarts 1, rollouts 1") == 2)
-            second.take_up_all()
+            second.observe_all()
             first.restart("db-0")
 
-            # Another log level, and a pair that shows when it counts.
+            # Another log level, and a dependency that shows when it applies.
             number = len(program.lines)
             config.write_text("log_level: WARNING\n" + config.read_text() + "  default/api: [default/queue]\n")
             async with open_client(kubeconfig=tmp_path / "second") as client:
@@ -743,11 +743,11 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
             assert await program.interrupt() == 0
     assert program.lines[number:] == []
     assert program.errors == []
-    first.take_up_all()
+    first.observe_all()
     assert Ledger.of(first.server.get(Deployment, "web")).rollouts == 2
 
 
-async def test_a_kubeconfig_on_the_command_line_counts_more_than_the_files(
+async def test_a_kubeconfig_on_the_command_line_overrides_that_of_the_file(
     nursery: trio.Nursery, tmp_path: Path
 ) -> None:
     await served(nursery, tmp_path / "kubeconfig")
@@ -762,7 +762,7 @@ async def test_a_kubeconfig_on_the_command_line_counts_more_than_the_files(
     assert program.errors == []
 
 
-async def test_a_missing_configuration_is_told() -> None:
+async def test_a_missing_configuration_is_reported() -> None:
     code, lines, errors = await result_of(PROGRAM, "--config", "missing.yaml")
     assert (code, lines) == (1, [])
     assert any("missing.yaml" in line for line in errors)

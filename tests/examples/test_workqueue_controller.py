@@ -1,4 +1,4 @@
-"""``examples/workqueue_controller.py``: pods, a queue of their keys, workers, five retries."""
+"""``examples/workqueue_controller.py``: handlers, queue, workers and retries."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def change(server: APIServer, name: str, phase: str) -> None:
 
 
 @attrs.define(eq=False)
-class Watched(PodController):
-    """The example's controller, watched at work: when it has which key in hand, and how many at once."""
+class RecordingController(PodController):
+    """The example's controller; records when it processes which key, and how many at the same time."""
 
     duration: float = 0.0
     synced: list[tuple[str, float]] = attrs.field(factory=list)
-    in_work: Counter[str] = attrs.field(factory=Counter)
-    most_at_once: int = 0
+    in_progress: Counter[str] = attrs.field(factory=Counter)
+    max_concurrent: int = 0
 
     async def sync(self, item: Item) -> None:
-        assert not self.in_work[item.key], "two workers have one key"
-        self.in_work[item.key] += 1
-        self.most_at_once = max(self.most_at_once, self.in_work.total())
+        assert not self.in_progress[item.key], "two workers process one key"
+        self.in_progress[item.key] += 1
+        self.max_concurrent = max(self.max_concurrent, self.in_progress.total())
         self.synced.append((item.key.removeprefix("default/"), trio.current_time()))
         try:
             await trio.sleep(self.duration)
             await super().sync(item)
         finally:
-            self.in_work[item.key] -= 1
+            self.in_progress[item.key] -= 1
 
     @property
     def names(self) -> list[str]:
@@ -57,10 +57,12 @@ class Watched(PodController):
 
 
 @asynccontextmanager
-async def at_work(client: Client, *, workers: int = 2, duration: float = 0.0) -> AsyncIterator[Watched]:
-    """A controller that works while the block runs, and then stops in good order."""
+async def running_controller(
+    client: Client, *, workers: int = 2, duration: float = 0.0
+) -> AsyncIterator[RecordingController]:
+    """Run a controller while the block runs, and then shut it down gracefully."""
     factory = SharedInformerFactory(client)
-    controller = Watched(factory.informer(Pod), duration=duration)
+    controller = RecordingController(factory.informer(Pod), duration=duration)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)
@@ -72,11 +74,11 @@ async def at_work(client: Client, *, workers: int = 2, duration: float = 0.0) ->
         nursery.cancel_scope.cancel()
 
 
-async def test_pods_are_dealt_with_as_they_come_change_and_go(
+async def test_pods_are_processed_when_they_are_added_changed_and_deleted(
     autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     create(api_server, "web-0")
-    async with at_work(client):
+    async with running_controller(client):
         await trio.sleep(1)
         create(api_server, "web-1")
         await trio.sleep(1)
@@ -92,10 +94,10 @@ async def test_pods_are_dealt_with_as_they_come_change_and_go(
     ]
 
 
-async def test_a_pod_that_cannot_be_dealt_with_is_tried_five_times_again_and_dropped_until_something_happens(
+async def test_a_failing_pod_is_retried_five_times_and_dropped_until_its_next_event(
     autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with at_work(client) as controller:
+    async with running_controller(client) as controller:
         begin = trio.current_time()
         create(api_server, "web-0", "Pending")
         await trio.sleep(1_000)
@@ -112,10 +114,10 @@ async def test_a_pod_that_cannot_be_dealt_with_is_tried_five_times_again_and_dro
     ]
 
 
-async def test_what_was_dropped_has_all_its_retries_again_when_something_happens(
+async def test_a_dropped_pod_has_all_its_retries_again_after_its_next_event(
     autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with at_work(client) as controller:
+    async with running_controller(client) as controller:
         create(api_server, "web-0", "Pending")
         await trio.sleep(10)
         api_server.patch(Pod, "web-0", {"metadata": {"labels": {"seen": "yes"}}})
@@ -124,10 +126,10 @@ async def test_what_was_dropped_has_all_its_retries_again_when_something_happens
     assert capsys.readouterr().out.count("dropped") == 2
 
 
-async def test_a_success_forgets_the_failures_before_it(
+async def test_a_success_resets_the_number_of_failures(
     autojump_clock: MockClock, api_server: APIServer, client: Client
 ) -> None:
-    async with at_work(client) as controller:
+    async with running_controller(client) as controller:
         create(api_server, "web-0", "Pending")
         await trio.sleep(0.02)
         assert controller.queue.num_requeues(Item("Pod", "default/web-0")) == 3
@@ -137,10 +139,10 @@ async def test_a_success_forgets_the_failures_before_it(
         assert len(controller.synced) == 4
 
 
-async def test_many_events_about_a_pod_are_one_piece_of_work_and_no_two_workers_have_it(
+async def test_many_events_of_a_pod_are_processed_once_and_by_one_worker_at_a_time(
     autojump_clock: MockClock, api_server: APIServer, client: Client
 ) -> None:
-    async with at_work(client, workers=3, duration=1) as controller:
+    async with running_controller(client, workers=3, duration=1) as controller:
         create(api_server, "web-0")
         await trio.sleep(0.5)
         for number in range(100):
@@ -149,24 +151,24 @@ async def test_many_events_about_a_pod_are_one_piece_of_work_and_no_two_workers_
     assert controller.names == ["web-0", "web-0"]
 
 
-async def test_so_many_workers_deal_with_so_many_pods_at_once(
+async def test_workers_process_as_many_pods_concurrently_as_there_are_workers(
     autojump_clock: MockClock, api_server: APIServer, client: Client
 ) -> None:
     for number in range(12):
         create(api_server, f"web-{number}")
-    async with at_work(client, workers=4, duration=1) as controller:
+    async with running_controller(client, workers=4, duration=1) as controller:
         begin = trio.current_time()
         await trio.sleep(2.5)
-    assert controller.most_at_once == 4
+    assert controller.max_concurrent == 4
     assert [round(at - begin) for _, at in controller.synced] == [0] * 4 + [1] * 4 + [2] * 4
     assert len(set(controller.names)) == 12
 
 
-async def test_one_pod_that_fails_keeps_no_other_waiting(
+async def test_a_failing_pod_does_not_delay_the_others(
     autojump_clock: MockClock, api_server: APIServer, client: Client
 ) -> None:
     create(api_server, "bad", "Pending")
-    async with at_work(client, workers=1) as controller:
+    async with running_controller(client, workers=1) as controller:
         for number in range(5):
             create(api_server, f"web-{number}")
         await trio.sleep(10)
@@ -174,12 +176,12 @@ async def test_one_pod_that_fails_keeps_no_other_waiting(
     assert controller.names.index("web-4") < len(controller.names) - 1  # and some retries came after it
 
 
-async def test_what_happened_while_the_server_was_away_is_dealt_with_when_it_is_back(
+async def test_changes_during_an_outage_are_processed_after_it(
     autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     create(api_server, "web-0")
     create(api_server, "web-1")
-    async with at_work(client):
+    async with running_controller(client):
         with api_server.unreachable():
             api_server.delete(Pod, "web-0")
             change(api_server, "web-1", "Succeeded")
@@ -192,32 +194,32 @@ async def test_what_happened_while_the_server_was_away_is_dealt_with_when_it_is_
     assert missed <= lines
 
 
-async def test_the_end_waits_for_what_is_in_work_or_waits_and_begins_nothing_new(
+async def test_shutdown_finishes_the_queued_pods_and_accepts_no_new_ones(
     autojump_clock: MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    async def come_late() -> None:
+    async def create_late() -> None:
         await trio.sleep(0.7)
         create(api_server, "late")
 
     for number in range(4):
         create(api_server, f"web-{number}")
-    async with at_work(client, workers=2, duration=1) as controller:
-        nursery.start_soon(come_late)
+    async with running_controller(client, workers=2, duration=1) as controller:
+        nursery.start_soon(create_late)
         await trio.sleep(0.5)
     assert api_server.get(Pod, "late")
     assert sorted(controller.names) == ["web-0", "web-1", "web-2", "web-3"]
-    assert controller.in_work.total() == 0
+    assert controller.in_progress.total() == 0
     assert not controller.queue.remaining()
 
 
-async def test_the_end_does_not_wait_for_ever(autojump_clock: MockClock, api_server: APIServer, client: Client) -> None:
+async def test_shutdown_is_bounded(autojump_clock: MockClock, api_server: APIServer, client: Client) -> None:
     create(api_server, "web-0")
-    async with at_work(client, duration=1_000_000):
+    async with running_controller(client, duration=1_000_000):
         end = trio.current_time()
     assert trio.current_time() == end + 10
 
 
-async def test_the_program_serves_until_told_to_stop(
+async def test_the_program_runs_until_it_is_stopped(
     autojump_clock: MockClock, api_server: APIServer, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     create(api_server, "web-0")
@@ -230,7 +232,7 @@ async def test_the_program_serves_until_told_to_stop(
 
 
 @pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
-def test_with_embedded_it_shows_retries_a_drop_and_the_way_back(result: Result) -> None:
+def test_embedded_it_shows_retries_a_drop_and_a_success(result: Result) -> None:
     code, lines, errors = result(PROGRAM, "--embedded", "--workers", "1", is_virtual=True, interrupt_after=5)
     dropped = next(line for line in lines if "dropped after 5 retries" in line)
     back = f"{dropped.partition(':')[0]}: Running"
@@ -239,7 +241,7 @@ def test_with_embedded_it_shows_retries_a_drop_and_the_way_back(result: Result) 
     assert (code, errors) == (0, [])
 
 
-async def test_with_a_kubeconfig_it_works_on_that_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
+async def test_with_a_kubeconfig_it_uses_that_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
     server = APIServer()
     url = await nursery.start(serve_http, server)
     kubeconfig = tmp_path / "kubeconfig"
