@@ -11,4 +11,10 @@
 - ``_tables.py``: the columns of Tables
 - ``_responses.py``: responses with a known body
 - ``_faults.py``: injected failures
+
+The other modules of ``trioformer.testing`` import these modules directly.
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []

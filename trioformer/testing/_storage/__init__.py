@@ -10,4 +10,10 @@
 - ``_custom.py``: the kinds of CustomResourceDefinitions
 - ``_status.py``: errors as Status objects
 - ``_clock.py``: the time for timestamps in objects
+
+The other modules of ``trioformer.testing`` import these modules directly.
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []
