@@ -1,4 +1,4 @@
-"""The tool that writes the models: what it keeps of a server's schema, what it refuses, and what it finds changed."""
+"""The tool that generates the models: reducing a server's schema, emitting modules, checking them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def in_module(schema: Schema) -> str:
 # ------------------------------------------------------------------------------------------------- reducing
 
 
-def test_only_names_and_types_are_kept() -> None:
+def test_reduce_keeps_only_names_and_types() -> None:
     part, text = reference("io.k8s.api.example.v1.Part"), {"type": "string", "description": "much prose"}
     thing = definition(
         "Thing",
@@ -115,7 +115,7 @@ def test_only_names_and_types_are_kept() -> None:
         f"{META}.Time": "string date-time",
     }
     assert found.kubernetes == "1.99"
-    assert [one.name for one in found.resources] == ["things"]  # of v1beta1 nothing
+    assert [one.name for one in found.resources] == ["things"]  # not those of v1beta1
 
 
 def test_subresources_of_another_kind_are_kept() -> None:
@@ -139,7 +139,7 @@ def test_subresources_of_another_kind_are_kept() -> None:
     assert 'subresources=("order", "proxy")' in emit(schema)["builtin_kinds.py"]
 
 
-def test_documents_that_contradict_each_other_are_refused() -> None:
+def test_contradicting_documents_raise() -> None:
     one = document({"io.k8s.api.example.v1.Thing": definition("Thing", a={"type": "string"})})
     other = document({"io.k8s.api.example.v1.Thing": definition("Thing", a={"type": "integer"})})
     with pytest.raises(ValueError, match=r"io\.k8s\.api\.example\.v1\.Thing differs from document to document"):
@@ -151,12 +151,12 @@ def test_documents_that_contradict_each_other_are_refused() -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"type": "object"}, {"type": "null"}, {"anyOf": [{"type": "string"}]}])
-def test_unknown_forms_of_openapi_are_refused(odd: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"v1\.Thing\.odd: a form of OpenAPI that is not known here"):
+def test_unsupported_forms_of_openapi_raise(odd: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"v1\.Thing\.odd: unsupported form of OpenAPI"):
         small(odd=odd)
 
 
-def test_a_schema_survives_its_file() -> None:
+def test_a_schema_round_trips_through_its_file() -> None:
     assert Schema.loads(SCHEMA.dumps()) == SCHEMA
     assert SCHEMA.dumps() == (MODELS / "_schema.json").read_text(encoding="utf-8")
 
@@ -202,11 +202,11 @@ def test_types_are_annotated(type_: str, hint: str, default: str) -> None:
         ("type", "type"),
     ],
 )
-def test_names_are_cut_into_words(name: str, snake: str) -> None:
+def test_field_names_are_split_into_words(name: str, snake: str) -> None:
     assert snake_case(name) == snake
 
 
-def test_a_value_that_would_hold_itself_is_optional() -> None:
+def test_a_value_that_would_contain_itself_is_optional() -> None:
     schemas = {
         "io.k8s.api.example.v1.Thing": definition("Thing", loop=reference("io.k8s.api.example.v1.Loop")),
         "io.k8s.api.example.v1.Loop": definition(
@@ -221,10 +221,10 @@ def test_a_value_that_would_hold_itself_is_optional() -> None:
     assert "    closed: Loop | None = None\n" in text
 
 
-def test_a_class_stands_behind_what_its_defaults_are_made_of() -> None:
+def test_a_class_comes_after_the_classes_of_its_defaults() -> None:
     schemas = {
         "io.k8s.api.example.v1.Thing": definition("Thing", a=reference("io.k8s.api.example.v1.A")),
-        # A may hold a B, but a B always holds an A.
+        # A may have a B, but a B always has an A.
         "io.k8s.api.example.v1.A": definition(None, b=reference("io.k8s.api.example.v1.B")),
         "io.k8s.api.example.v1.B": definition(None, required=("a",), a=reference("io.k8s.api.example.v1.A")),
     }
@@ -234,35 +234,35 @@ def test_a_class_stands_behind_what_its_defaults_are_made_of() -> None:
 
 
 @pytest.mark.parametrize("names", [("fooBar", "foo-bar"), ("name",), ("resourceVersion",)])
-def test_fields_that_would_clash_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="fields whose Python names clash"):
+def test_fields_with_one_python_name_raise(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="fields with the same Python name"):
         emit(small(**{name: {"type": "string"} for name in names}))
 
 
-def test_an_unknown_definition_without_fields_is_refused() -> None:
+def test_an_unknown_definition_without_fields_raises() -> None:
     name = "io.k8s.api.example.v1.Blob"
     schemas = {"io.k8s.api.example.v1.Thing": definition("Thing", blob=reference(name)), name: {"type": "object"}}
     with pytest.raises(ValueError, match=r"Blob has no fields and is 'object': list it in LEAVES or EMPTY"):
         emit(reduce([document(schemas)], [discovery("Thing")]))
 
 
-def test_a_kind_outside_of_its_group_is_refused() -> None:
+def test_a_kind_outside_its_group_raises() -> None:
     kinds = {"io.k8s.api.elsewhere.v1.Thing": definition("Thing")}
     with pytest.raises(ValueError, match=r"defined outside the module of their group: .*elsewhere"):
         emit(reduce([document(kinds)], [discovery("Thing")]))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="ruff is part of the lint session")
-def test_what_is_written_is_formatted(tmp_path: Path) -> None:
-    # Long names and many members, so that every way of breaking a line occurs.
+def test_the_emitted_text_is_formatted(tmp_path: Path) -> None:
+    # Long names and many members, so that lines are broken at every construct.
     long = {f"aVeryLongNameOfAFieldThatIsHTTP{i}": {"type": "string"} for i in range(9)}
     for name, text in {**emit(small(**long)), **emit(SCHEMA)}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     options = ["--no-cache", "--config", str(MODELS.parent.parent / "pyproject.toml"), str(tmp_path)]
     for command in (["format", "--check"], ["check", "--ignore", "A,D,N"]):
         ruff = [sys.executable, "-m", "ruff", *command, *options]
-        said = subprocess.run(ruff, capture_output=True, text=True, check=False)
-        assert said.returncode == 0, said.stdout + said.stderr
+        done = subprocess.run(ruff, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 # ------------------------------------------------------------------------------------------------- checking
@@ -279,7 +279,7 @@ def run(directory: Path, *arguments: str) -> str | None:
     return main(["--models", str(directory), *arguments])
 
 
-def test_the_committed_modules_follow_from_the_schema() -> None:
+def test_the_committed_modules_are_those_of_the_schema() -> None:
     assert list(check(SCHEMA, MODELS)) == []
     done = subprocess.run(
         [sys.executable, "-m", "trioformer.models._generate", "check"], capture_output=True, check=False
@@ -287,48 +287,48 @@ def test_the_committed_modules_follow_from_the_schema() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_an_altered_module_is_found_and_written_again(copied: Path) -> None:
+def test_check_finds_a_changed_module_and_write_restores_it(copied: Path) -> None:
     assert run(copied, "check") is None
-    altered = copied / "core_v1.py"
-    altered.write_text(altered.read_text().replace("node_name: str | None", "node_name: str"))
-    assert run(copied, "check") == "core_v1.py is not what the schema generates; run: nox -s models"
+    changed = copied / "core_v1.py"
+    changed.write_text(changed.read_text().replace("node_name: str | None", "node_name: str"))
+    assert run(copied, "check") == "core_v1.py is not the module that the schema generates; run: nox -s models"
     (copied / "apps_v1.py").unlink()
     assert run(copied, "check") == "apps_v1.py is missing (and 1 more); run: nox -s models"
     assert run(copied, "write") is None
     assert run(copied, "check") is None
 
 
-def test_a_difference_is_one_line_and_exit_code_1(copied: Path) -> None:
+def test_check_prints_one_line_and_exits_with_1(copied: Path) -> None:
     (copied / "builtin_kinds.py").write_text("")
     command = [sys.executable, "-m", "trioformer.models._generate", "--models", str(copied), "check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "builtin_kinds.py is not what the schema generates; run: nox -s models\n"
+    assert done.stderr == "builtin_kinds.py is not the module that the schema generates; run: nox -s models\n"
 
 
-def test_a_module_that_is_left_over_is_found(copied: Path) -> None:
+def test_check_finds_a_module_that_is_not_generated_any_more(copied: Path) -> None:
     (copied / "autoscaling_v3.py").write_text("")
     assert run(copied, "check") == "autoscaling_v3.py is not generated any more; run: nox -s models"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "lines"),
     [
         ({"zone": "string?"}, ["ObjectMeta.zone of _meta.py is None, in the schema str"]),
         ({"labels": "[string]"}, ["ObjectMeta.labels of _meta.py is Mapping[str, str], in the schema tuple[str, ...]"]),
         ({"uid": None}, ["ObjectMeta.uid of _meta.py is str, in the schema None"]),
     ],
 )
-def test_hand_written_classes_are_compared_with_the_schema(change: dict[str, str | None], said: list[str]) -> None:
+def test_check_compares_hand_written_classes_with_the_schema(change: dict[str, str | None], lines: list[str]) -> None:
     name = f"{META}.ObjectMeta"
     fields = SCHEMA.definitions[name]
     assert not isinstance(fields, str)
     changed = {key: type_ for key, type_ in {**fields, **change}.items() if type_ is not None}
     other = attrs.evolve(SCHEMA, definitions={**SCHEMA.definitions, name: changed})
-    assert list(check(other, MODELS)) == said
+    assert list(check(other, MODELS)) == lines
 
 
-def test_saved_documents_are_reduced_to_a_schema(tmp_path: Path) -> None:
+def test_the_command_reduce_writes_a_schema(tmp_path: Path) -> None:
     documents = tmp_path / "documents"
     documents.mkdir()
     kinds = {"io.k8s.api.example.v1.Thing": definition("Thing", size={"type": "integer"})}

@@ -1,4 +1,4 @@
-"""The generated models, each of them, against the schema that they were generated from."""
+"""Every generated model, against the schema that it was generated from."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def python_names(cls: type[Model]) -> dict[str, str]:
 
 
 def sample_of(definition: str, numbers: Iterator[int], above: tuple[str, ...] = ()) -> Sample:
-    """JSON with a value in every field, all of them different; what holds itself does so twice."""
+    """JSON with a different value in every field; an object that contains itself does so twice."""
     sample: Sample = {}
     for name, type_ in fields_of(definition).items():
         if above.count(inner_of(type_)) < 2:
@@ -108,7 +108,7 @@ def value_of(type_: str, numbers: Iterator[int], above: tuple[str, ...]) -> Any:
 
 
 def expected(value: Any, type_: str) -> Any:
-    """What a value of a sample is in Python; objects stay as they are."""
+    """The decoded value of a sample's value; objects are unchanged."""
     if type_[0] == "[":
         return tuple(expected(item, type_[1:-1]) for item in value)
     if type_[0] == "{":
@@ -129,13 +129,13 @@ def frozen(value: Any) -> Any:
 
 
 def is_part(type_: str) -> bool:
-    """Whether a field holds objects, alone or in a list or map."""
+    """Whether a field is an object, or a list or map of objects."""
     return inner_of(type_) in DEFINITIONS
 
 
 def inject(definition: str, sample: Sample) -> Sample:
-    """Add a field that no model knows to every object."""
-    injected: Sample = {"aFieldFromTheFuture": {"deep": [1, None]}}
+    """Add an unknown field to every object."""
+    injected: Sample = {"anUnknownField": {"deep": [1, None]}}
     for name, value in sample.items():
         type_ = fields_of(definition)[name]
         injected[name] = each_part(value, inner_of(type_)) if is_part(type_) else value
@@ -159,7 +159,7 @@ INJECTED = {kind: inject(definition, SAMPLES[kind]) for kind, definition in KIND
 
 
 @pytest.mark.parametrize("module", BY_MODULE)
-def test_every_definition_has_its_class_with_exactly_its_fields(module: str) -> None:
+def test_every_definition_has_a_class_with_exactly_its_fields(module: str) -> None:
     for definition in BY_MODULE[module]:
         cls = class_named(definition)
         wanted = {*fields_of(definition)}
@@ -244,7 +244,7 @@ def test_every_resource_of_the_schema_is_registered() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_object_says_its_kind(kind: str) -> None:
+def test_a_new_object_encodes_its_kind(kind: str) -> None:
     api_version, _, name = kind.rpartition(" ")
     new = class_named(KINDS[kind])()
     assert json.loads(encode(new)) == {"apiVersion": api_version, "kind": name}
@@ -286,8 +286,8 @@ def test_every_attribute_reads_as_its_json(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_attribute_is_written_by_a_new_object(kind: str) -> None:
-    """All bytes are forgotten on the way: a new object is built of the values that were read."""
+def test_a_new_object_encodes_every_attribute(kind: str) -> None:
+    """The new object is made from the attributes, without the bytes of the old one."""
     definition, sample = KINDS[kind], SAMPLES[kind]
     read = from_json(class_named(definition), json.dumps(sample))
     rebuilt = rebuild(read)
@@ -308,7 +308,7 @@ def rebuild(value: Any) -> Any:
 
 
 def new_values(cls: type[Model], name: str, type_: str) -> list[tuple[Any, Any]]:
-    """What a field may be changed to, in Python and in JSON; None in JSON stands for "not there"."""
+    """New values of a field, in Python and in JSON; None in JSON means absent."""
     kind, optional = type_.removesuffix("?"), _plan_of(cls).fields[name].default is None
     if kind[0] == "[":
         return [((), None), ([], None)]
@@ -338,10 +338,10 @@ def replaced(sample: Sample, key: str, value: Any) -> Sample:
 
 
 @pytest.mark.parametrize("module", BY_MODULE)
-def test_every_field_can_be_changed_alone(module: str) -> None:
+def test_every_field_can_be_changed(module: str) -> None:
     for definition in BY_MODULE[module]:
         cls, sample = class_named(definition), sample_of(definition, itertools.count())
-        sample["aFieldFromTheFuture"] = {"deep": [1, None]}
+        sample["anUnknownField"] = {"deep": [1, None]}
         raw = json.dumps(sample)
         for key in sample.keys() & fields_of(definition).keys():
             name = python_names(cls)[key]
@@ -352,7 +352,7 @@ def test_every_field_can_be_changed_alone(module: str) -> None:
 
 
 def change(model: Model, sample: Sample, definition: str, data: st.DataObject) -> tuple[Model, Sample]:
-    """Change one field anywhere below a model, and the same one in a copy of the JSON."""
+    """Change one field at any level of a model, and the same one in a copy of the JSON."""
     keys = sorted(sample.keys() & fields_of(definition).keys())
     if not keys:
         return model, sample
@@ -378,9 +378,9 @@ def change(model: Model, sample: Sample, definition: str, data: st.DataObject) -
     return attrs.evolve(model, **{name: new}), replaced(sample, key, wanted)
 
 
-@given(kind=st.sampled_from(sorted(KINDS)), future=st.booleans(), data=st.data())
-def test_a_change_anywhere_changes_nothing_else(kind: str, future: bool, data: st.DataObject) -> None:
-    sample = (INJECTED if future else SAMPLES)[kind]
+@given(kind=st.sampled_from(sorted(KINDS)), unknown_fields=st.booleans(), data=st.data())
+def test_a_change_of_one_field_changes_no_other_field(kind: str, unknown_fields: bool, data: st.DataObject) -> None:
+    sample = (INJECTED if unknown_fields else SAMPLES)[kind]
     before = copy.deepcopy(sample)
     model = from_json(class_named(KINDS[kind]), json.dumps(sample))
     changed, wanted = change(model, sample, KINDS[kind], data)
@@ -389,7 +389,7 @@ def test_a_change_anywhere_changes_nothing_else(kind: str, future: bool, data: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fields_from_the_future_survive_at_every_level(kind: str) -> None:
+def test_unknown_fields_survive_at_every_level(kind: str) -> None:
     cls, injected = class_named(KINDS[kind]), INJECTED[kind]
     model = from_json(cls, json.dumps(injected))
     assert json.loads(encode(attrs.evolve(model))) == injected
@@ -398,7 +398,7 @@ def test_fields_from_the_future_survive_at_every_level(kind: str) -> None:
 
 
 def evolve_everything(value: Any) -> Any:
-    """Make every object below a changed one, without changing anything."""
+    """Evolve an object and all its parts without changing a field."""
     if isinstance(value, Model):
         fields = (a.name for a in attrs.fields(type(value)) if a.name != "_origin")
         return attrs.evolve(value, **{name: evolve_everything(getattr(value, name)) for name in fields})
@@ -435,8 +435,8 @@ def parts_of(value: Any) -> list[Model]:
 
 
 @given(kind=st.sampled_from(sorted(KINDS)), rng=st.randoms(use_true_random=False))
-def test_lazy_full_and_json_agree_in_any_order_of_access(kind: str, rng: random.Random) -> None:
-    """Whatever is read first, and however often the object is copied, pickled or evolved in between."""
+def test_lazy_and_decoded_objects_and_json_agree_in_any_order_of_access(kind: str, rng: random.Random) -> None:
+    """In any order of reads, with copies, pickles and evolves between them."""
     definition = KINDS[kind]
     sample = {"metadata": {}} | pruned(SAMPLES[kind], rng)
     lazy = from_json(class_named(definition), json.dumps(sample))
@@ -447,7 +447,7 @@ def test_lazy_full_and_json_agree_in_any_order_of_access(kind: str, rng: random.
         name = rng.choice(list(python_names(type(model)).values()))
         found, wanted = getattr(model, name), getattr(twin, name)
         assert found == wanted
-        assert getattr(model, name) is found, "an object that was handed out stays the same"
+        assert getattr(model, name) is found, "each read returns the same object"
         pool.extend(zip(parts_of(found), parts_of(wanted), strict=True))
         again = rng.choice(SAME)(model)
         assert again == twin

@@ -1,4 +1,4 @@
-"""Label and field selectors: the grammar, matching, and rendering."""
+"""Label and field selectors: grammar, matching, formatting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trioformer.errors import SelectorError, TrioformerError
 from trioformer.models._selectors import FieldRequirement, FieldSelector, LabelRequirement, LabelSelector
 
 NAME_SHAPE = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
-PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!' or a backslash"
+PATH_RULE = "a field path must not be empty and must not contain white space, ',', '=', '!' or a backslash"
 
 
 # ------------------------------------------------------------------------------------- labels: parsing
@@ -48,7 +48,7 @@ PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!'
         ("a>1,b<2", [("a", "gt", ["1"]), ("b", "lt", ["2"])]),
         ("a > 007", [("a", "gt", ["007"])]),
         (f"a<{2**63 - 1}", [("a", "lt", [str(2**63 - 1)])]),
-        # words that are operators elsewhere
+        # operators that are words at this position
         ("in", [("in", "exists", [])]),
         ("in,notin", [("in", "exists", []), ("notin", "exists", [])]),
         ("!notin", [("notin", "!", [])]),
@@ -59,7 +59,7 @@ PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!'
         ("a.b-c.d/" + "n" * 63, [("a.b-c.d/" + "n" * 63, "exists", [])]),
         ("a=" + "v" * 63, [("a", "=", ["v" * 63])]),
         (".".join(["p" * 49] * 5) + ".abc/n", [(".".join(["p" * 49] * 5) + ".abc/n", "exists", [])]),
-        # order: by key, otherwise as given
+        # sorted by key, otherwise in the given order
         ("z=1,a=2", [("a", "=", ["2"]), ("z", "=", ["1"])]),
         ("b<5,a,b>1", [("a", "exists", []), ("b", "lt", ["5"]), ("b", "gt", ["1"])]),
     ],
@@ -101,11 +101,11 @@ def test_label_selectors_parse(text: str, requirements: list[tuple[str, Any, lis
         ("a in (!b)", 6, "found '!', expected a value, ',' or ')'"),
         ("a in (b))", 8, "found ')', expected ',' or the end"),
         ("a in b)", 5, "found 'b', expected '('"),
-        ("a>", 2, "'' must be an integer of at most 64 bits to be compared with"),
-        ("a<b", 2, "'b' must be an integer of at most 64 bits to be compared with"),
-        (f"a>{2**63}", 2, f"'{2**63}' must be an integer of at most 64 bits to be compared with"),
-        ("a>1.5", 2, "'1.5' must be an integer of at most 64 bits to be compared with"),
-        ("a>1_0", 2, "'1_0' must be an integer of at most 64 bits to be compared with"),
+        ("a>", 2, "'' must be an integer of at most 64 bits for a comparison"),
+        ("a<b", 2, "'b' must be an integer of at most 64 bits for a comparison"),
+        (f"a>{2**63}", 2, f"'{2**63}' must be an integer of at most 64 bits for a comparison"),
+        ("a>1.5", 2, "'1.5' must be an integer of at most 64 bits for a comparison"),
+        ("a>1_0", 2, "'1_0' must be an integer of at most 64 bits for a comparison"),
         ("a>-1", 2, f"label value '-1' must be empty, or {NAME_SHAPE}"),
         ("a=b||c=d", 2, f"label value 'b||c' must be empty, or {NAME_SHAPE}"),
         ("a=.b", 2, f"label value '.b' must be empty, or {NAME_SHAPE}"),
@@ -114,8 +114,8 @@ def test_label_selectors_parse(text: str, requirements: list[tuple[str, Any, lis
         ("a=\u00a0", 2, rf"label value '\xa0' must be empty, or {NAME_SHAPE}"),
         ("a=b\0", 2, rf"label value 'b\x00' must be empty, or {NAME_SHAPE}"),
         ("a in (b,c/d)", 8, f"label value 'c/d' must be empty, or {NAME_SHAPE}"),
-        ("a=" + "v" * 64, 2, f"label value '{'v' * 64}' has 64 characters, at most 63 are allowed"),
-        ("n" * 64, 0, f"the name in label key '{'n' * 64}' has 64 characters, at most 63 are allowed"),
+        ("a=" + "v" * 64, 2, f"label value '{'v' * 64}' has 64 characters; the limit is 63"),
+        ("n" * 64, 0, f"the name in label key '{'n' * 64}' has 64 characters; the limit is 63"),
         ("x,-a", 2, f"the name in label key '-a' must be {NAME_SHAPE}"),
         ("a/", 0, f"the name in label key 'a/' must be {NAME_SHAPE}"),
         ("/a", 0, "the prefix of label key '/a' must be a lower-case DNS name of at most 253 characters"),
@@ -136,7 +136,7 @@ def test_a_prefix_has_at_most_253_characters() -> None:
         LabelSelector.parse(".".join(["p" * 49] * 5) + ".abcd/n")
 
 
-def test_errors_are_short_and_single_lines_however_long_the_selector() -> None:
+def test_errors_about_long_selectors_are_one_short_line() -> None:
     text = f"a in ({','.join(str(n) for n in range(5000))}\n$)"
     with pytest.raises(SelectorError) as caught:
         LabelSelector.parse(text)
@@ -179,18 +179,18 @@ def test_errors_are_short_and_single_lines_however_long_the_selector() -> None:
     ],
 )
 def test_label_selectors_match(text: str, matching: list[dict[str, str]], others: list[dict[str, str]]) -> None:
-    matcher = LabelSelector.parse(text)
-    assert [labels for labels in matching if not matcher.matches(labels)] == []
-    assert [labels for labels in others if matcher.matches(labels)] == []
+    selector = LabelSelector.parse(text)
+    assert [labels for labels in matching if not selector.matches(labels)] == []
+    assert [labels for labels in others if selector.matches(labels)] == []
     for labels in (*matching, *others):
-        assert matcher.matches(labels) == all(r.matches(labels) for r in matcher.requirements)
+        assert selector.matches(labels) == all(r.matches(labels) for r in selector.requirements)
 
 
 def test_labels_may_be_any_mapping() -> None:
     assert LabelSelector.parse("a=b,c").matches(MappingProxyType({"a": "b", "c": ""}))
 
 
-# ------------------------------------------------------------------------------------- labels: rendering and forms
+# ------------------------------------------------------------------------------------- labels: formatting and forms
 
 
 @pytest.mark.parametrize(
@@ -204,11 +204,11 @@ def test_labels_may_be_any_mapping() -> None:
         ("b < 5, a > 1", "a>1,b<5"),
     ],
 )
-def test_label_selectors_render(text: str, rendered: str) -> None:
+def test_label_selectors_are_formatted(text: str, rendered: str) -> None:
     assert str(LabelSelector.parse(text)) == rendered
 
 
-def test_label_selectors_of_every_form() -> None:
+def test_label_selectors_are_made_from_every_form() -> None:
     parsed = LabelSelector.parse("app=web,tier=")
     assert LabelSelector.of({"tier": "", "app": "web"}) == parsed
     assert LabelSelector.of(" tier=, app == web") == parsed
@@ -249,24 +249,24 @@ def test_mappings_are_checked(labels: Mapping[Any, Any], message: str) -> None:
         ("!", ["a"], "operator '!' takes no value, not 1"),
         ("gt", [], "operator 'gt' takes one value, not 0"),
         ("lt", ["1", "2"], "operator 'lt' takes one value, not 2"),
-        ("gt", ["x"], "'x' must be an integer of at most 64 bits to be compared with"),
-        ("lt", ["x"], "'x' must be an integer of at most 64 bits to be compared with"),
+        ("gt", ["x"], "'x' must be an integer of at most 64 bits for a comparison"),
+        ("lt", ["x"], "'x' must be an integer of at most 64 bits for a comparison"),
         ("gt", [1], "a label value must be a string, not int"),
-        ("In", ["a"], "'In' is no operator, known are =, !=, in, notin, exists, !, gt, lt"),
+        ("In", ["a"], "'In' is not an operator; the operators are =, !=, in, notin, exists, !, gt, lt"),
     ],
 )
-def test_requirements_made_by_hand_are_checked(operator: Any, values: Iterable[str], problem: str) -> None:
+def test_constructed_requirements_are_checked(operator: Any, values: Iterable[str], problem: str) -> None:
     with pytest.raises(SelectorError) as caught:
         LabelRequirement("key", operator, values)  # type: ignore[arg-type]  # any iterable is converted
     assert str(caught.value) == f"label requirement on 'key': {problem}"
 
 
-def test_values_are_a_collection_not_one_string() -> None:
+def test_values_must_not_be_one_string() -> None:
     with pytest.raises(TypeError, match="not one string"):
-        LabelRequirement("key", "in", "abc")  # type: ignore[arg-type]  # that it is refused is the test
+        LabelRequirement("key", "in", "abc")  # type: ignore[arg-type]  # the mistake that the test makes
 
 
-def test_matchers_are_values() -> None:
+def test_selectors_and_requirements_are_values() -> None:
     one, other = LabelSelector.parse("b in (y,x),a>1"), LabelSelector.parse("a>1, b in (x,y)")
     assert one == other
     assert hash(one) == hash(other)
@@ -275,7 +275,7 @@ def test_matchers_are_values() -> None:
     assert copy == one
     assert copy.matches({"a": "2", "b": "x"})
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        one.requirements = ()  # type: ignore[misc]  # that it is refused is the test
+        one.requirements = ()  # type: ignore[misc]  # the mistake that the test makes
     assert repr(one.requirements[0]) == "LabelRequirement(key='a', operator='gt', values=('1',))"
     assert attrs.evolve(one.requirements[0], values=["7"]).matches({"a": "8"})
     assert not attrs.evolve(one.requirements[0], values=["7"]).matches({"a": "7"})
@@ -295,27 +295,27 @@ LABELS = st.dictionaries(st.sampled_from(["a", "in", "notin"]) | KEYS, VALUES | 
 
 
 @given(st.lists(REQUIREMENTS, max_size=5), LABELS)
-def test_a_rendered_label_selector_parses_to_itself(
+def test_a_formatted_label_selector_parses_to_an_equal_one(
     requirements: list[LabelRequirement], labels: dict[str, str]
 ) -> None:
-    matcher = LabelSelector(requirements)  # type: ignore[arg-type]  # any iterable is converted
-    parsed = LabelSelector.parse(str(matcher))
-    assert parsed == matcher
-    assert str(parsed) == str(matcher)
+    selector = LabelSelector(requirements)  # type: ignore[arg-type]  # any iterable is converted
+    parsed = LabelSelector.parse(str(selector))
+    assert parsed == selector
+    assert str(parsed) == str(selector)
     assert parsed.matches(labels) == all(requirement.matches(labels) for requirement in requirements)
 
 
 @given(
     st.lists(st.sampled_from(["a", "b", "1", "in", "notin", "=", "==", "!", "!=", ">", "<", "(", ")", ",", " ", "~"]))
 )
-def test_any_text_parses_to_what_it_renders_or_is_a_selector_error(parts: list[str]) -> None:
+def test_any_text_parses_to_a_label_selector_or_raises(parts: list[str]) -> None:
     text = "".join(parts)
     try:
-        matcher = LabelSelector.parse(text)
+        selector = LabelSelector.parse(text)
     except SelectorError:
         return
-    assert LabelSelector.parse(str(matcher)) == matcher
-    assert matcher.is_empty == (text.strip() == "")
+    assert LabelSelector.parse(str(selector)) == selector
+    assert selector.is_empty == (text.strip() == "")
 
 
 # ------------------------------------------------------------------------------------- fields
@@ -351,21 +351,21 @@ def test_field_selectors_parse(text: str, requirements: list[tuple[str, Any, str
 @pytest.mark.parametrize(
     ("text", "position", "problem"),
     [
-        ("x", 0, "'x' has no operator, expected =, == or !="),
-        ("a=b,x in (c)", 4, "'x in (c)' has no operator, expected =, == or !="),
-        ("a=b,!c", 4, "'!c' has no operator, expected =, == or !="),
+        ("x", 0, "'x' has no operator; expected =, == or !="),
+        ("a=b,x in (c)", 4, "'x in (c)' has no operator; expected =, == or !="),
+        ("a=b,!c", 4, "'!c' has no operator; expected =, == or !="),
         ("a=b=c", 3, r"'=' in a value must be written '\='"),
         ("x==a==b", 4, r"'=' in a value must be written '\='"),
         (r"k==\==", 5, r"'=' in a value must be written '\='"),
         ("x=1,a!==b", 7, r"'=' in a value must be written '\='"),
-        (r"a=\x", 2, r"'\x' is no escape, known are '\,', '\=' and '\\'"),
-        ("a=b\\", 3, r"'\' is no escape, known are '\,', '\=' and '\\'"),
-        (r"b=1,a=\\\a", 8, r"'\a' is no escape, known are '\,', '\=' and '\\'"),
-        ("=b", 0, f"found '', but {PATH_SHAPE}"),
-        ("a=1, b=2", 4, f"found ' b', but {PATH_SHAPE}"),
-        ("a =b", 0, f"found 'a ', but {PATH_SHAPE}"),
-        (r"a\,b=c", 0, rf"found 'a\\,b', but {PATH_SHAPE}"),
-        ("a!b=c", 0, f"found 'a!b', but {PATH_SHAPE}"),
+        (r"a=\x", 2, r"'\x' is not an escape; the escapes are '\,', '\=' and '\\'"),
+        ("a=b\\", 3, r"'\' is not an escape; the escapes are '\,', '\=' and '\\'"),
+        (r"b=1,a=\\\a", 8, r"'\a' is not an escape; the escapes are '\,', '\=' and '\\'"),
+        ("=b", 0, f"found '', but {PATH_RULE}"),
+        ("a=1, b=2", 4, f"found ' b', but {PATH_RULE}"),
+        ("a =b", 0, f"found 'a ', but {PATH_RULE}"),
+        (r"a\,b=c", 0, rf"found 'a\\,b', but {PATH_RULE}"),
+        ("a!b=c", 0, f"found 'a!b', but {PATH_RULE}"),
     ],
 )
 def test_field_selectors_that_do_not_parse(text: str, position: int, problem: str) -> None:
@@ -387,12 +387,12 @@ def test_field_selectors_that_do_not_parse(text: str, position: int, problem: st
     ],
 )
 def test_field_selectors_match(text: str, matching: list[dict[str, str]], others: list[dict[str, str]]) -> None:
-    matcher = FieldSelector.parse(text)
-    assert [fields for fields in matching if not matcher.matches(lambda path, f=fields: f.get(path, ""))] == []
-    assert [fields for fields in others if matcher.matches(lambda path, f=fields: f.get(path, ""))] == []
+    selector = FieldSelector.parse(text)
+    assert [fields for fields in matching if not selector.matches(lambda path, f=fields: f.get(path, ""))] == []
+    assert [fields for fields in others if selector.matches(lambda path, f=fields: f.get(path, ""))] == []
 
 
-def test_what_the_getter_raises_is_passed_on() -> None:
+def test_an_exception_of_the_getter_propagates() -> None:
     with pytest.raises(KeyError, match=r"spec\.x"):
         FieldSelector.parse("spec.x=1").matches({}.__getitem__)
 
@@ -401,11 +401,11 @@ def test_what_the_getter_raises_is_passed_on() -> None:
     ("text", "rendered"),
     [("", ""), ("z==b,a!=c,", "a!=c,z=b"), (r"k=\\\,\=,a=", r"a=,k=\\\,\=")],
 )
-def test_field_selectors_render(text: str, rendered: str) -> None:
+def test_field_selectors_are_formatted(text: str, rendered: str) -> None:
     assert str(FieldSelector.parse(text)) == rendered
 
 
-def test_field_selectors_of_every_form() -> None:
+def test_field_selectors_are_made_from_every_form() -> None:
     parsed = FieldSelector.parse("metadata.name=x,spec.nodeName=")
     assert FieldSelector.of({"spec.nodeName": "", "metadata.name": "x"}) == parsed
     assert FieldSelector.of("spec.nodeName=,metadata.name=x") == parsed
@@ -421,15 +421,15 @@ def test_field_selectors_of_every_form() -> None:
 @pytest.mark.parametrize(
     ("requirement", "problem"),
     [
-        (("", "=", "x"), PATH_SHAPE),
-        (("a=", "=", "x"), PATH_SHAPE),
-        (("a!", "=", "x"), PATH_SHAPE),
+        (("", "=", "x"), PATH_RULE),
+        (("a=", "=", "x"), PATH_RULE),
+        (("a!", "=", "x"), PATH_RULE),
         ((3, "=", "x"), "a field path must be a string, not int"),
-        (("a", "==", "x"), "'==' is no operator, known are =, !="),
+        (("a", "==", "x"), "'==' is not an operator; the operators are =, !="),
         (("a", "=", 3), "a field's value must be a string, not int"),
     ],
 )
-def test_field_requirements_made_by_hand_are_checked(requirement: Any, problem: str) -> None:
+def test_constructed_field_requirements_are_checked(requirement: Any, problem: str) -> None:
     with pytest.raises(SelectorError) as caught:
         FieldSelector([requirement])  # type: ignore[arg-type]  # any iterable of triples is converted
     assert str(caught.value) == f"field requirement on {requirement[0]!r}: {problem}"
@@ -441,22 +441,22 @@ FIELDS = st.builds(FieldRequirement, PATHS, st.sampled_from(["=", "!="]), TEXTS)
 
 
 @given(st.lists(FIELDS, max_size=4), st.dictionaries(PATHS, TEXTS))
-def test_a_rendered_field_selector_parses_to_itself(
+def test_a_formatted_field_selector_parses_to_an_equal_one(
     requirements: list[FieldRequirement], fields: dict[str, str]
 ) -> None:
-    matcher = FieldSelector(requirements)  # type: ignore[arg-type]  # any iterable is converted
-    parsed = FieldSelector.parse(str(matcher))
-    assert parsed == matcher
-    assert str(parsed) == str(matcher)
+    selector = FieldSelector(requirements)  # type: ignore[arg-type]  # any iterable is converted
+    parsed = FieldSelector.parse(str(selector))
+    assert parsed == selector
+    assert str(parsed) == str(selector)
     assert sorted(parsed.requirements) == sorted(requirements)
     expected = all((fields.get(path, "") == value) == (operator == "=") for path, operator, value in requirements)
     assert parsed.matches(lambda path: fields.get(path, "")) == expected
 
 
 @given(st.text(st.sampled_from("ab,=!\\ \n함")))
-def test_any_text_is_a_field_selector_or_an_error(text: str) -> None:
+def test_any_text_parses_to_a_field_selector_or_raises(text: str) -> None:
     try:
-        matcher = FieldSelector.parse(text)
+        selector = FieldSelector.parse(text)
     except SelectorError:
         return
-    assert FieldSelector.parse(str(matcher)) == matcher
+    assert FieldSelector.parse(str(selector)) == selector

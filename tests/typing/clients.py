@@ -1,4 +1,4 @@
-"""What type checkers must find out of patches; run by mypy and pyright, never executed."""
+"""Types of clients and patches; checked by mypy and pyright, never executed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def patches(
     await deployments.patch("web", [{"op": "remove", "path": "/spec/paused"}], patch_type="json")
 
     await deployments.patch("web", operations)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # a list is a JSON patch
-    await deployments.patch("web", merge, patch_type="json")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # and a mapping is none
+    await deployments.patch("web", merge, patch_type="json")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # a mapping is not one
     await deployments.patch("web", merge, patch_type="apply")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # there is no such type
 
 

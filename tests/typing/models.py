@@ -42,7 +42,7 @@ assert_type(pod, Pod)
 assert_type(from_dict(Pod, {"metadata": {"name": "a"}}), Pod)
 assert_type(make_object(Pod, b"{}"), Pod)
 
-# Objects that are Go values are there always, pointers may be None, absent lists and maps are empty.
+# Fields that are Go values are never None, pointers may be, absent lists and maps are empty.
 assert_type(pod.metadata, ObjectMeta)
 assert_type(pod.spec, PodSpec)
 assert_type(pod.status, PodStatus)
@@ -82,7 +82,7 @@ assert_type(encode(pod), bytes)
 assert_type(encode_for_server(pod), bytes)
 assert_type(key_of(pod), str)
 
-# Building
+# Constructors
 Pod(metadata=ObjectMeta(name="a", labels={"b": "c"}), spec=PodSpec(containers=(Container(name="c", args=("-v",)),)))
 ConfigMap(data=FrozenMap(a="b"), immutable=True)
 Pod(ObjectMeta())  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
@@ -95,7 +95,7 @@ assert_type(Pod.__resource__, ResourceInfo)
 assert_type(builtin_kind("v1", "Pod"), type[KubernetesObject])
 assert_type(builtin_resources(), tuple[ResourceInfo, ...])
 
-# Kinds without a class, and metadata alone
+# Unstructured kinds and metadata kinds
 Gadget = unstructured_kind("example.com/v1", "Gadget", plural="gadgets", namespaced=True)
 assert_type(Gadget, type[Unstructured])
 assert_type(unstructured_kind(resource_of(Pod)), type[Unstructured])
@@ -114,7 +114,7 @@ assert_type(from_json(metadata_kind(Pod), "{}").metadata.name, str)
 
 
 async def through_a_client(client: Client) -> None:
-    """What a client makes of them."""
+    """Unstructured kinds and metadata kinds with a client."""
     assert_type(await client.discover("apps/v1", "Deployment"), type[Unstructured])
     assert_type(client.api(Gadget), Api[Unstructured])
     assert_type(client.api(metadata_kind(Pod)), Api[PartialObjectMetadata])
@@ -122,7 +122,7 @@ async def through_a_client(client: Client) -> None:
 
 @attrs.frozen(kw_only=True)
 class WidgetSpec:
-    """A part of a custom resource."""
+    """The spec of a custom resource."""
 
     size: int = 0
 

@@ -1,7 +1,6 @@
-"""The one cattrs converter: what msgspec does not know by itself; imported when the first such field is read.
+"""The cattrs converter, for the types that msgspec does not support; imported when the first such field is read.
 
-Quantities, the two kinds of time, free-form JSON, read-only maps, and the attrs classes that users bring for their own
-kinds.
+These are quantities, the two types of time, free-form JSON, read-only maps, and the attrs classes of custom kinds.
 """
 
 from __future__ import annotations
@@ -48,16 +47,17 @@ def _is(tag: object) -> Callable[[Any], bool]:
     return lambda type_: type_ == tag
 
 
-def _is_user_class(type_: Any) -> bool:
+def _is_attrs_class(type_: Any) -> bool:
     return isinstance(type_, type) and attrs.has(type_)
 
 
-def _is_plain_union(type_: Any) -> bool:
-    arms = {*get_args(type_)} - {type(None)}
-    return get_origin(type_) in (Union, UnionType) and len(arms) > 1 and arms <= _PLAIN
+def _is_scalar_union(type_: Any) -> bool:
+    members = {*get_args(type_)} - {type(None)}
+    return get_origin(type_) in (Union, UnionType) and len(members) > 1 and members <= _SCALARS
 
 
-_PLAIN = frozenset({str, int, float, bool})
+_SCALARS = frozenset({str, int, float, bool})
+_MAPPINGS: tuple[object, ...] = (Mapping, FrozenMap)
 
 
 def _renames(cls: type[Any]) -> dict[str, Any]:
@@ -70,57 +70,61 @@ def _renames(cls: type[Any]) -> dict[str, Any]:
 def make_converter(
     hooks: Iterable[tuple[type[Any], Callable[[Any, type[Any]], Any], Callable[[Any], Any]]],
 ) -> cattrs.Converter:
-    """Make the converter, with all that it has been taught."""
-    made = cattrs.Converter(forbid_extra_keys=False)
+    """Make the converter.
 
-    def reader(cls: type[Any]) -> Callable[[Any, Any], Any]:
-        read = make_dict_structure_fn(cls, made, **_renames(cls))
+    Args:
+        hooks: Classes, and how they and their subclasses are structured and unstructured.
+    """
+    converter = cattrs.Converter(forbid_extra_keys=False)
 
-        def read_object(value: Any, type_: Any) -> Any:
+    def make_structure_hook(cls: type[Any]) -> Callable[[Any, Any], Any]:
+        structure = make_dict_structure_fn(cls, converter, **_renames(cls))
+
+        def structure_object(value: Any, type_: Any) -> Any:
             if not isinstance(value, dict):
                 raise TypeError(f"expected an object, got {type(value).__name__}")
-            return read(value, type_)
+            return structure(value, type_)
 
-        return read_object
+        return structure_object
 
-    def writer(cls: type[Any]) -> Callable[[Any], Any]:
-        return make_dict_unstructure_fn(cls, made, **_renames(cls))
+    def make_unstructure_hook(cls: type[Any]) -> Callable[[Any], Any]:
+        return make_dict_unstructure_fn(cls, converter, **_renames(cls))
 
-    made.register_structure_hook_factory(_is_user_class, reader)
-    made.register_unstructure_hook_factory(_is_user_class, writer)
+    converter.register_structure_hook_factory(_is_attrs_class, make_structure_hook)
+    converter.register_unstructure_hook_factory(_is_attrs_class, make_unstructure_hook)
     times = {Time: _unstructure_time, datetime: _unstructure_time, MicroTime: _unstructure_micro_time}
     for tag, unstructure_time in times.items():
-        made.register_structure_hook_func(_is(tag), _structure_time)
-        made.register_unstructure_hook_func(_is(tag), unstructure_time)
-    made.register_structure_hook_func(_is_plain_union, msgspec.convert)
-    made.register_structure_hook(Quantity, _structure_quantity)
-    made.register_unstructure_hook(Quantity, str)
-    made.register_structure_hook(bytes, lambda value, _: msgspec.convert(value, bytes))
-    made.register_unstructure_hook(bytes, msgspec.to_builtins)
-    made.register_structure_hook_func(_is(JSON), lambda value, _: freeze(value))
-    made.register_unstructure_hook_func(_is(JSON), made.unstructure)
-    made.register_structure_hook_func(
+        converter.register_structure_hook_func(_is(tag), _structure_time)
+        converter.register_unstructure_hook_func(_is(tag), unstructure_time)
+    converter.register_structure_hook_func(_is_scalar_union, msgspec.convert)
+    converter.register_structure_hook(Quantity, _structure_quantity)
+    converter.register_unstructure_hook(Quantity, str)
+    converter.register_structure_hook(bytes, lambda value, _: msgspec.convert(value, bytes))
+    converter.register_unstructure_hook(bytes, msgspec.to_builtins)
+    converter.register_structure_hook_func(_is(JSON), lambda value, _: freeze(value))
+    converter.register_unstructure_hook_func(_is(JSON), converter.unstructure)
+    converter.register_structure_hook_func(
         lambda type_: get_origin(type_) in _MAPPINGS,
-        lambda value, type_: FrozenMap({k: made.structure(v, get_args(type_)[1]) for k, v in value.items()}),
+        lambda value, type_: FrozenMap({k: converter.structure(v, get_args(type_)[1]) for k, v in value.items()}),
     )
-    for cls, read, write in hooks:
-        _register(made, cls, read, write)
-    return made
+    for cls, structure, unstructure in hooks:
+        _register(converter, cls, structure, unstructure)
+    return converter
 
 
 def _register(
-    made: cattrs.Converter, cls: type[Any], read: Callable[[Any, type[Any]], Any], write: Callable[[Any], Any]
+    converter: cattrs.Converter,
+    cls: type[Any],
+    structure: Callable[[Any, type[Any]], Any],
+    unstructure: Callable[[Any], Any],
 ) -> None:
-    def is_known(type_: Any) -> bool:
+    def is_subclass(type_: Any) -> bool:
         return isinstance(type_, type) and issubclass(type_, cls)
 
-    made.register_structure_hook_func(is_known, read)
-    made.register_unstructure_hook_func(is_known, write)
+    converter.register_structure_hook_func(is_subclass, structure)
+    converter.register_unstructure_hook_func(is_subclass, unstructure)
 
 
-def what_is_wrong(error: ExceptionGroup[Exception]) -> list[str]:
-    """Say what a converter found wrong, a line for each field."""
+def error_messages(error: ExceptionGroup[Exception]) -> list[str]:
+    """Return the messages of a converter's errors, one for each field."""
     return cattrs.transform_error(error, path="")
-
-
-_MAPPINGS: tuple[object, ...] = (Mapping, FrozenMap)

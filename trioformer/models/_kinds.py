@@ -1,6 +1,6 @@
-"""The built-in kinds by name, over the generated table of ``builtin_kinds.py``.
+"""Finds built-in kinds by name, in the generated table of ``builtin_kinds.py``.
 
-Looking a kind up imports the table, and the one module that defines the kind: a program pays for what it uses.
+A lookup imports the table and the module that defines the kind, and no other module.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def builtin_resources() -> tuple[ResourceInfo, ...]:
 
 
 def builtin(api_version: str, kind: str) -> ResourceInfo:
-    """Return where the objects of a built-in kind live.
+    """Return the resource of a built-in kind.
 
     Raises:
         LookupError: There is no such built-in kind.
@@ -43,14 +43,14 @@ def builtin(api_version: str, kind: str) -> ResourceInfo:
     try:
         return _table()[api_version, kind]
     except KeyError:
-        raise LookupError(f"{api_version} {kind} is no built-in kind; for a custom resource write a class") from None
+        raise LookupError(f"{api_version} {kind} is not a built-in kind; write a class for a custom kind") from None
 
 
 def builtin_kind(api_version: str, kind: str) -> type[KubernetesObject]:
     """Import the class of a built-in kind.
 
     Args:
-        api_version: ``group/version``, or the version alone in the core group, such as ``apps/v1`` or ``v1``.
+        api_version: ``group/version``, or only the version for the core group, such as ``apps/v1`` or ``v1``.
         kind: The kind, such as ``Deployment``.
 
     Raises:

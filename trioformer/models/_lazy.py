@@ -1,16 +1,16 @@
-"""Lazy, frozen objects.
+"""Immutable objects whose fields are decoded when they are read.
 
-The problem: an informer holds tens of thousands of objects and its user reads two or three fields of each.
-Structuring a whole Pod costs 0.4 ms and 49 KB; scanning it costs 9 µs and its own bytes.
-So an object is the bytes of its level, and a field is made when somebody reads it:
+The problem: an informer holds tens of thousands of objects, and its user reads two or three fields of each.
+To decode all of a Pod costs 0.4 ms and 49 KB; to scan it costs 9 µs and its own bytes.
+So an object is the bytes of its level, a JSON object, and a field is decoded when it is read:
 
 - The generated classes are slotted attrs classes.  An object made by :func:`make` has empty slots, and Python calls
   ``__getattr__`` only for an empty slot, so a field that was read once is as fast as in any attrs class.
-- The first miss at a level decodes that one field; the second fills the whole level, because whoever reads two fields
-  often reads more.  Sub-objects are again made from raw slices that point into the same bytes.
-- ``_origin`` holds the level's bytes as they came.  It is an attrs field, so ``attrs.evolve`` hands it on by itself,
-  and its converter wraps it in :class:`Changed` on the way: bare bytes mean "never changed, encode by returning them",
-  wrapped ones mean "merge the fields over this".  That is how fields that no model knows survive a read-modify-write.
+- The first read of an empty slot decodes that field; the second decodes all fields of the level, because code that
+  reads two fields often reads more.  Objects in it are again made from raw slices of the same bytes.
+- ``_origin`` is the bytes of the level.  It is an attrs field, so ``attrs.evolve`` passes it on, and its converter
+  wraps it in :class:`Changed`: bare bytes mean that the object is unchanged and encodes to them, wrapped bytes that its
+  fields are merged into them.  So fields that are not in the model survive a read-modify-write.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ M = TypeVar("M", bound="Model")
 
 
 class Changed:
-    """Marks an origin whose fields have been replaced since: encode must merge."""
+    """The origin of a changed object, into which its fields are merged."""
 
     __slots__ = ("raw",)
 
@@ -49,7 +49,7 @@ def _as_changed(origin: object) -> object:
 
 
 class _Slots:
-    """What a model keeps beside its fields: which field the first miss made (``_once``)."""
+    """Adds the slot ``_once``: the name of the first field that was decoded."""
 
     __slots__ = ("_once",)
     _once: str | None
@@ -57,28 +57,28 @@ class _Slots:
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class Model(_Slots):
-    """The base of every API object and of every part of one: immutable, lazily decoded, encoded without loss.
+    """The base of API objects and their parts: immutable, lazily decoded, encoded without loss.
 
-    Build one with keyword arguments, read one with :func:`from_json`, change one with ``attrs.evolve``.
+    Make one with keyword arguments, decode one with :func:`from_json`, change one with ``attrs.evolve``.
     Absent lists and maps read as empty, other absent fields as their default.
 
-    Two models are equal when all their known fields are.
-    Copying returns the object itself; pickling carries its JSON.
+    Two models are equal when all fields of the model are equal.
+    A copy is the object itself; a pickle has its JSON.
 
     Raises:
-        DecodeError: From reading an attribute whose JSON does not fit its type.
+        DecodeError: From reading an attribute whose JSON is not of its type.
     """
 
     _origin: Any = attrs.field(default=None, converter=_as_changed, eq=False, repr=False, alias="_origin")
     _json_names: ClassVar[Mapping[str, str]] = EMPTY_MAP
-    """Where the API's spelling is not the camelCase of the Python name."""
+    """The API's names that are not the camelCase of the Python names."""
     _deferred: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are made only when they themselves are read."""
+    """Fields that are not decoded with the others of their level."""
     _always: ClassVar[frozenset[str]] = frozenset()
-    """Fields that a new object always writes."""
+    """Fields that a new object always encodes."""
 
     def __attrs_post_init__(self) -> None:
-        # A caller's list or dict would be a mutable part of a frozen object.
+        # The caller's list or dict would be a mutable part of an immutable object.
         for attribute in attrs.fields(type(self)):
             value = getattr(self, attribute.name)
             if type(value) not in _IMMUTABLE and isinstance(value, list | Mapping):
@@ -133,7 +133,7 @@ def _shown(model: Model, *, longest: int = 60) -> Iterator[str]:
 
 
 def make(cls: type[M], raw: bytes | Raw) -> M:
-    """Make a lazy object of ``cls`` over a level's bytes, without looking at them."""
+    """Make an object of ``cls`` from the bytes of its level, without a check."""
     made = cls.__new__(cls)
     _set_origin(made, raw)
     _set_once(made, None)
@@ -141,7 +141,7 @@ def make(cls: type[M], raw: bytes | Raw) -> M:
 
 
 def from_json(cls: type[M], data: bytes | str) -> M:
-    """Read an object of ``cls`` from JSON; its fields are decoded when they are read.
+    """Make an object of ``cls`` from JSON; its fields are decoded when they are read.
 
     Raises:
         DecodeError: It is not a JSON object.
@@ -152,10 +152,10 @@ def from_json(cls: type[M], data: bytes | str) -> M:
 
 
 def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
-    """Read an object of ``cls`` from plain values, such as a parsed YAML manifest; the API's spelling of names applies.
+    """Make an object of ``cls`` from plain values with the API's names, such as a parsed YAML manifest.
 
     Raises:
-        DecodeError: A value has no JSON form.
+        DecodeError: A value cannot be encoded as JSON.
     """
     try:
         return make(cls, _serde.dumps(_serde.plain(dict(mapping))))
@@ -164,15 +164,15 @@ def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
 
 
 def to_dict(model: Model) -> dict[str, Any]:
-    """Turn a model into plain dicts, lists and scalars, in the API's spelling of names; they are the caller's own."""
+    """Return a model as new dicts, lists and scalars, with the API's names."""
     return cast("dict[str, Any]", _serde.decode(encode(model)))
 
 
-# --- plans: how the fields of a class are read and written -----------------------------------------------------------
+# --- plans: how the fields of a class are decoded and encoded ---------------------------------------------------------
 
 
 class _Field:
-    """One field: its two names, its default, and the two directions of its value."""
+    """One field: its two names, its default, and how it is decoded and encoded."""
 
     __slots__ = ("default", "find", "json", "key", "name", "set", "structure", "unstructure")
 
@@ -183,16 +183,16 @@ class _Field:
         self.default: Any = _default_of(cls, attribute)
         self.set: Callable[[Model, Any], None] = _slot(cls, self.name)
         self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
-        self.structure, self.unstructure = _directions(hint)
+        self.structure, self.unstructure = _codec(hint)
 
     def find_in(self, data: bytes | Raw) -> Raw:
-        """This field's raw value in its level."""
+        """Return the raw value of this field in its level."""
         if self.find is None:
             self.find = _serde.level_decoder((self.json,))
         return self.find(data)[0]
 
     def value_of(self, raw: Raw) -> Any:
-        """The value of a raw slice; absent and null read as the default."""
+        """Decode a raw slice; absent and null read as the default."""
         data = bytes(raw) if len(memoryview(raw)) <= 4 else raw
         return self.default if data in (b"", b"null") else self.structure(raw)
 
@@ -212,8 +212,8 @@ def _slot(cls: type[Model], name: str) -> Callable[[Model, Any], None]:
 
 
 def _without_none(hint: Any) -> Any:
-    arms = [arm for arm in get_args(hint) if arm is not type(None)] if _is_union(hint) else [hint]
-    return arms[0] if len(arms) == 1 else typing.Union[tuple(arms)]  # noqa: UP007  # built at run time
+    members = [member for member in get_args(hint) if member is not type(None)] if _is_union(hint) else [hint]
+    return members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007  # built at run time
 
 
 def _is_union(hint: Any) -> bool:
@@ -231,8 +231,8 @@ def _is_plain(hint: Any) -> bool:
     return hint in _PLAIN
 
 
-def _directions(hint: Any) -> tuple[Callable[[Raw], Any], Callable[[Any], bytes]]:
-    """How a value of the hinted type is made from raw JSON, and written back to it."""
+def _codec(hint: Any) -> tuple[Callable[[Raw], Any], Callable[[Any], bytes]]:
+    """Return the functions that decode and encode a value of the hinted type."""
     hint = _without_none(hint)
     origin, args = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Model):
@@ -260,45 +260,45 @@ def _directions(hint: Any) -> tuple[Callable[[Raw], Any], Callable[[Any], bytes]
     )
 
 
-_WHOLE = "*"
-"""In ``_once``: all the fields of the level have been made that can be."""
+_ALL = "*"
+"""The value of ``_once`` after all fields of the level have been decoded."""
 
 
 class _Plan:
-    """How the objects of one class are read and written; made when the class is first used."""
+    """How the objects of one class are decoded and encoded; made when the class is first used."""
 
-    __slots__ = ("fields", "find_all", "whole")
+    __slots__ = ("fields", "find_all", "level")
 
     def __init__(self, cls: type[Model]) -> None:
         hints = typing.get_type_hints(cls, include_extras=True)
         declared = [a for a in attrs.fields(cls) if a.name != "_origin"]
         self.fields = {a.name: _Field(cls, a, hints[a.name]) for a in declared}
-        self.whole = [field for name, field in self.fields.items() if name not in cls._deferred]
-        self.find_all = _serde.level_decoder(tuple(field.json for field in self.whole))
+        self.level = [field for name, field in self.fields.items() if name not in cls._deferred]
+        self.find_all = _serde.level_decoder(tuple(field.json for field in self.level))
 
     def read(self, model: Model, name: str) -> Any:
-        """Make the field ``name``, and on the second miss at this level all the others with it.
+        """Decode the field ``name``, and with the second field of a level all the others.
 
-        A field that cannot be decoded keeps its slot empty: only who reads it is told, and every time.
+        A field that cannot be decoded keeps its slot empty, so that only reading it raises, and raises every time.
         """
         field = self.fields[name]
         deferred = name in type(model)._deferred
-        if model._once in (None, _WHOLE) or deferred:
+        if model._once in (None, _ALL) or deferred:
             value = self.read_one(model, field)
             if model._once is None and not deferred:
                 _set_once(model, name)
             return value
-        self._read_whole(model)
+        self._read_all(model)
         try:
             return object.__getattribute__(model, name)
         except AttributeError:
             return self.read_one(model, field)
 
     def read_one(self, model: Model, field: _Field, raw: Raw | None = None) -> Any:
-        """Make one field, from its raw value if that is known already.
+        """Decode one field, from its raw value if that is known.
 
         Raises:
-            DecodeError: Its JSON does not fit its type.
+            DecodeError: Its JSON is not of its type.
         """
         try:
             value = field.value_of(field.find_in(model._origin) if raw is None else raw)
@@ -307,31 +307,31 @@ class _Plan:
         field.set(model, value)
         return value
 
-    def _read_whole(self, model: Model) -> None:
-        # What the first miss made stays: an object that was handed out is the same object ever after.
+    def _read_all(self, model: Model) -> None:
+        # The field that was decoded first keeps its value: each read of an attribute returns the same object.
         try:
             raws = self.find_all(model._origin)
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
-        for field, raw in zip(self.whole, raws, strict=True):
+        for field, raw in zip(self.level, raws, strict=True):
             if field.name == model._once:
                 continue
             try:
                 field.set(model, field.value_of(raw))
             except _serde.FAULTS:
                 continue
-        _set_once(model, _WHOLE)
+        _set_once(model, _ALL)
 
 
 _plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
 
 
 def field_names(cls: type[Model]) -> tuple[str, ...]:
-    """The Python names of a model's fields, in the order of its schema."""
+    """Return the Python names of a model's fields, in the order of its schema."""
     return tuple(_plan_of(cls).fields)
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- encoding ---------------------------------------------------------------------------------------------------------
 
 
 def _object(members: list[bytes]) -> bytes:
@@ -341,20 +341,20 @@ def _object(members: list[bytes]) -> bytes:
 def encode(model: Model) -> bytes:
     """Encode a model as JSON.
 
-    An object that was read and never changed gives back its own bytes.
-    A changed one keeps, beside its new values, every member that it came with and that no model knows;
-    an absent field stays absent, an empty one empty, an unchanged value keeps its spelling.
-    A new object leaves out what equals its default.
+    An object that was decoded and not changed encodes to the same bytes.
+    A changed one keeps every member that is not in the model; an absent field stays absent, an empty one empty, and an
+    unchanged value keeps its bytes.
+    A new object omits fields that equal their default.
     """
     origin = model._origin
     if origin is None:
-        return _object(list(_fresh_members(model)))
+        return _object(list(_new_members(model)))
     if isinstance(origin, Changed):
         return _merged(model, origin.raw)
     return bytes(origin)
 
 
-def _fresh_members(model: Model) -> Iterator[bytes]:
+def _new_members(model: Model) -> Iterator[bytes]:
     always = type(model)._always
     for name, field in _plan_of(type(model)).fields.items():
         value = getattr(model, name)
@@ -374,10 +374,10 @@ def _merged(model: Model, raw: bytes | Raw) -> bytes:
         elif field.value_of(old) != value:
             if value is None or (value == field.default and isinstance(value, tuple | FrozenMap)):
                 del members[field.json]
-            else:  # a scalar's default too: what the server would make of its absence is not known here
+            else:  # a scalar even if it is the default: the server's default for an absent field may be another
                 members[field.json] = field.unstructure(value)
     return _object([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()])
 
 
-# A user's own attrs class may have a model as a part, such as a PodTemplateSpec.
+# An attrs class of a custom kind may have models as fields, such as a PodTemplateSpec.
 _serde.register_hooks(Model, lambda value, cls: make(cls, _serde.dumps(value)), lambda model: Raw(encode(model)))

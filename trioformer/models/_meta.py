@@ -1,7 +1,7 @@
-"""What every API object has: metadata, a kind, and a place on the server.
+"""The base of API objects, their metadata, and the resource of a kind.
 
-The field names and types are those of apimachinery's ``meta/v1``; these few classes are written by hand
-because the library itself reads them, everything else in ``meta/v1`` is generated.
+Names and types of the fields are those of apimachinery's ``meta/v1``.
+These classes are written by hand because the library itself reads them; all others of ``meta/v1`` are generated.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class GroupVersionKind:
 
     @property
     def api_version(self) -> str:
-        """``group/version``, or the version alone in the core group."""
+        """``group/version``, or only the version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
 @attrs.frozen(kw_only=True)
 class ResourceInfo:
-    """Where the objects of a kind live on the server."""
+    """The resource of a kind: its name and properties on the server."""
 
     group: str
     """API group; empty for the core group."""
@@ -65,28 +65,28 @@ class ResourceInfo:
     namespaced: bool
     """Whether each object belongs to a namespace."""
     short_names: tuple[str, ...] = ()
-    """What kubectl accepts instead of the plural."""
+    """The names that kubectl accepts instead of the plural."""
     subresources: tuple[str, ...] = ()
     """Subresources, such as ``status`` and ``scale``."""
     categories: tuple[str, ...] = ()
     """Groups of resources such as ``all``."""
     verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-    """What the server lets be done with it."""
+    """The verbs that the server supports for it."""
     singular: str = attrs.field(default=attrs.Factory(lambda it: str(it.kind).lower(), takes_self=True))
     """The name for one object, such as ``pod``."""
 
     @property
     def api_version(self) -> str:
-        """``group/version``, or the version alone in the core group."""
+        """``group/version``, or only the version for the core group."""
         return self.gvk.api_version
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind's full name."""
+        """Group, version and kind."""
         return GroupVersionKind(self.group, self.version, self.kind)
 
     def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of the collection, of one object, or of its subresource; valid names need no escaping."""
+        """Return the URL path of the collection, of one object, or of its subresource; names are not quoted."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if namespace is not None and self.namespaced:
@@ -100,7 +100,7 @@ class ResourceInfo:
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class OwnerReference(Model):
-    """An object that this one belongs to (``meta/v1 OwnerReference``)."""
+    """The owner of an object (``meta/v1 OwnerReference``)."""
 
     api_version: str = ""
     kind: str = ""
@@ -112,7 +112,7 @@ class OwnerReference(Model):
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class ManagedFieldsEntry(Model):
-    """Which fields a manager set (``meta/v1 ManagedFieldsEntry``)."""
+    """The fields that one manager has set (``meta/v1 ManagedFieldsEntry``)."""
 
     _json_names: ClassVar[Mapping[str, str]] = {"fields_v1": "fieldsV1"}
 
@@ -127,7 +127,7 @@ class ManagedFieldsEntry(Model):
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class ObjectMeta(Model):
-    """What every stored object carries (``meta/v1 ObjectMeta``)."""
+    """The metadata of an object (``meta/v1 ObjectMeta``)."""
 
     _deferred: ClassVar[frozenset[str]] = frozenset({"managed_fields"})
 
@@ -149,7 +149,7 @@ class ObjectMeta(Model):
 
 
 class _Headed(Model):
-    """Adds the slot for the head: the few metadata fields that the pipe reads of every object."""
+    """Adds the slot for the head: the metadata fields that the library reads of every object."""
 
     __slots__ = ("_head",)
     _head: Head
@@ -167,9 +167,8 @@ def _own_kind(it: object) -> str:
 class KubernetesObject(_Headed):
     """The base of every kind.
 
-    A subclass adds its fields and a ``__resource__``; see ``examples`` and the how-to "Your own kinds"
-    for a custom resource.
-    Hashing is by kind, namespace, name and uid, so that objects of a cache are cheap members of sets.
+    A subclass adds fields and a ``__resource__``; for custom kinds see ``examples`` and the how-to "Your own kinds".
+    The hash is of kind, namespace, name and uid, so it does not decode the object.
     """
 
     __resource__: ClassVar[ResourceInfo]
@@ -184,8 +183,8 @@ class KubernetesObject(_Headed):
         def __getattr__(self, name: str) -> Any:
             if name == "_head":
                 return _fill_head(self)
-            # The scan for the head has found the spec.  Only the first field at this level is made from it:
-            # a later miss makes all the others, and this one must not be made twice.
+            # The scan for the head has found the spec.  Only the first field of the level is decoded from that slice:
+            # a later read decodes all the others, and must not decode this one again.
             if name == "spec" and self._once is None and self._head.spec != _NO_SPEC:
                 plan = _lazy._plan_of(type(self))
                 if name in plan.fields:
@@ -201,7 +200,7 @@ class KubernetesObject(_Headed):
 
     @property
     def namespace(self) -> str | None:
-        """``metadata.namespace``, or None for what has none; without decoding the metadata."""
+        """``metadata.namespace``, or None if there is none, without decoding the metadata."""
         return self._head.metadata.namespace or None
 
     @property
@@ -240,17 +239,17 @@ def _scanned(origin: object) -> Head | None:
         return None
     try:
         return _serde.scan_head(origin)
-    except DecodeError:  # what a user wrote may leave the metadata out, or have nulls in it; a server's never does
+    except DecodeError:  # an object that is not from a server may have no metadata, or nulls in it
         return None
 
 
 def make_object(cls: type[K], raw: bytes, head: Head | None = None) -> K:
-    """Make a lazy object over its own bytes (a copy that the object owns; nothing else may be pinned by them).
+    """Make an object from its JSON, without decoding its fields.
 
     Args:
         cls: The kind.
-        raw: The object's JSON.
-        head: The scan of the same bytes, when the caller has made it already.
+        raw: The object's JSON; a copy, because the object keeps these bytes alive.
+        head: The head of these bytes, if the caller has scanned them.
 
     Raises:
         DecodeError: ``head`` is None, and the bytes are not a JSON object with metadata.
@@ -261,7 +260,7 @@ def make_object(cls: type[K], raw: bytes, head: Head | None = None) -> K:
 
 
 def key_of(obj: KubernetesObject) -> str:
-    """The object's key in caches and queues: ``namespace/name``, or ``name`` for what has no namespace.
+    """Return the object's key in caches and queues: ``namespace/name``, or ``name`` if it has no namespace.
 
     Source: client-go ``MetaNamespaceKeyFunc``.
     """
@@ -269,10 +268,10 @@ def key_of(obj: KubernetesObject) -> str:
 
 
 def resource_of(cls: type[object]) -> ResourceInfo:
-    """Where the objects of a kind live.
+    """Return the resource of a kind.
 
     Raises:
-        TypeError: The class is no kind: it has no ``__resource__``.
+        TypeError: The class is not a kind: it has no ``__resource__``.
     """
     info = getattr(cls, "__resource__", None)
     if not isinstance(info, ResourceInfo):
@@ -281,7 +280,7 @@ def resource_of(cls: type[object]) -> ResourceInfo:
 
 
 def encode_for_server(obj: KubernetesObject) -> bytes:
-    """Encode an object for a request body: its JSON, with the kind and apiVersion that items of a list lack."""
+    """Encode an object as a request body: its JSON, with the kind and apiVersion that items of lists omit."""
     data = _lazy.encode(obj)
     members = _serde.map_items(data)
     if "kind" in members and "apiVersion" in members:

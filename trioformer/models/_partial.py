@@ -1,9 +1,9 @@
-"""Objects without anything but their metadata, for programs that need no more of a kind.
+"""Kinds whose objects are only the metadata of other objects.
 
-The server is asked for ``PartialObjectMetadata``; one that sends whole objects all the same has them cut down here, so
-that what is kept is small in any case.
-``managedFields`` are cut out too, unless they are asked for: they are five sixths of a pod's metadata, and a program
-that cannot store what it has read has no use for who set what.
+The client requests ``PartialObjectMetadata``; if the server sends complete objects, the rest is removed here, so the
+objects are small in any case.
+``managedFields``, five sixths of a pod's metadata, are removed too unless they are requested: such objects cannot be
+written, so they are rarely needed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["PartialObjectMetadata", "metadata_kind", "metadata_only"]
 class PartialObjectMetadata(KubernetesObject):
     """The metadata of an object (``meta/v1 PartialObjectMetadata``); its ``__resource__`` is that of the object's kind.
 
-    This class itself is no kind, for it has no place on a server: :func:`metadata_kind` makes kinds of it.
+    This class is not a kind, because it has no resource: :func:`metadata_kind` makes subclasses that are.
     """
 
     has_managed_fields: ClassVar[bool] = False
-    """Whether the metadata keeps its ``managedFields``."""
+    """Whether ``managedFields`` are kept."""
 
     api_version: str = "meta.k8s.io/v1"
     kind: str = "PartialObjectMetadata"
@@ -48,17 +48,17 @@ def _at(version: str) -> str:
 def metadata_kind(
     kind: type[KubernetesObject] | ResourceInfo, *, managed_fields: bool = False
 ) -> type[PartialObjectMetadata]:
-    """Make the kind whose objects are the metadata of another kind's; the same class for the same place, every time.
+    """Return the kind whose objects are the metadata of another kind's objects; always the same class for a resource.
 
-    ``client.api(metadata_kind(Pod))`` lists, watches, gets, patches and deletes pods, and sees their metadata alone.
-    An informer over it takes a small part of the memory.
+    ``client.api(metadata_kind(Pod))`` lists, watches, gets, patches and deletes pods, and receives only their metadata.
+    An informer of it needs much less memory.
 
     Args:
-        kind: A kind, or where its objects live.
-        managed_fields: Whether to keep ``metadata.managedFields``, which is most of the metadata.
+        kind: A kind, or its resource.
+        managed_fields: Whether to keep ``metadata.managedFields``, which are most of the metadata.
 
     Raises:
-        TypeError: ``kind`` is no kind.
+        TypeError: ``kind`` is not a kind.
     """
     return _kind_at(kind if isinstance(kind, ResourceInfo) else resource_of(kind), managed_fields)
 
@@ -80,12 +80,12 @@ def _unpickled(resource: ResourceInfo, managed_fields: bool, data: bytes) -> Kub
     return _lazy.from_json(_kind_at(resource, managed_fields), data)
 
 
-_OPENING = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
+_PREFIX = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 _metadata_of = _serde.level_decoder(("metadata",))
 
 
 def metadata_only(data: bytes) -> bytes:
-    """Cut an object's bytes down to its metadata, as a PartialObjectMetadata; they are the caller's own.
+    """Return the bytes of an object's PartialObjectMetadata, as a copy.
 
     Raises:
         DecodeError: The bytes are not a JSON object.
@@ -94,4 +94,4 @@ def metadata_only(data: bytes) -> bytes:
         (found,) = _metadata_of(data)
     except (ValueError, RecursionError) as error:
         raise _serde.decode_error(error, "an object's metadata") from error
-    return _OPENING + (bytes(found) or b"null") + b"}"
+    return _PREFIX + (bytes(found) or b"null") + b"}"

@@ -27,28 +27,28 @@ _SUFFIX = {
     "Pi": Decimal(2**50),
     "Ei": Decimal(2**60),
 }
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
 
 
 @final
 @functools.total_ordering
 @attrs.frozen(eq=False, repr=False)
 class Quantity:
-    """An amount of a resource, kept in the spelling it came in and compared by its value.
+    """An amount of a resource, which keeps its text and is compared by its value.
 
     Source: apimachinery ``pkg/api/resource``.
 
     Raises:
-        ValueError: From :attr:`value` and comparisons, when the text is no quantity.
+        ValueError: From :attr:`value` and comparisons, if the text is not a quantity.
     """
 
     text: str
-    """The spelling, such as ``1500m``."""
+    """The text, such as ``1500m``."""
 
     @property
     def value(self) -> Decimal:
-        """The exact amount in base units: cores, bytes, pieces."""
-        match = _FORM.fullmatch(self.text)
+        """The exact amount in base units, such as cores or bytes."""
+        match = _QUANTITY.fullmatch(self.text)
         if match is None:
             raise ValueError(f"{self.text!r} is not a quantity; examples: 100m, 1.5, 2Gi, 1e3")
         number, suffix = match[1], match[2] or ""

@@ -1,7 +1,8 @@
-"""JSON in, JSON out: msgspec scans bytes and turns plain leaves into Python values.
+"""JSON to Python and back: msgspec scans bytes, and decodes and encodes plain values.
 
-What msgspec does not know is left to the one cattrs converter of ``_converter.py``; no other module names either.
-Nothing here knows a Kubernetes kind, and nothing here is structured before :mod:`._lazy` asks for it.
+The cattrs converter of ``_converter.py`` does the same for the types that msgspec does not support; only these two
+modules import msgspec or cattrs.
+Nothing here knows a Kubernetes kind.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ __all__ = [
 ]
 
 Raw = msgspec.Raw
-"""A slice of somebody's bytes that has been skipped over, not decoded; it keeps those bytes alive."""
+"""A slice of bytes that was scanned but not decoded; it keeps these bytes alive."""
 
 ABSENT = Raw(b"")
 
 
 def decode_error(error: Exception, what: str) -> DecodeError:
-    """The library's own error for what msgspec or cattrs found wrong in ``what``."""
+    """Make the error for an exception of msgspec or cattrs about ``what``."""
     if isinstance(error, ExceptionGroup):
-        from ._converter import what_is_wrong  # noqa: PLC0415  # as below
+        from ._converter import error_messages  # noqa: PLC0415  # as in _converter()
 
-        wrong = "; ".join(what_is_wrong(error))
+        problem = "; ".join(error_messages(error))
     else:
-        wrong = " ".join(str(error).split())
-    return DecodeError(f"cannot decode {what}: {wrong}")
+        problem = " ".join(str(error).split())
+    return DecodeError(f"cannot decode {what}: {problem}")
 
 
 FAULTS = (
@@ -65,18 +66,18 @@ FAULTS = (
     AttributeError,
     ArithmeticError,
     RecursionError,
-    ExceptionGroup,  # cattrs gathers what is wrong with an object
+    ExceptionGroup,  # of cattrs, with the errors of all fields
     msgspec.MsgspecError,  # a ValueError only since msgspec 0.22
 )
-"""What structuring a bad value may raise, most of it out of converter hooks.
+"""What decoding an invalid value may raise, mostly from hooks of the converter.
 
-AttributeError is one of them because Python's ``hasattr`` would hide it where a field is decoded on first access.
+AttributeError is one of them because ``hasattr`` would hide it when a field is decoded on first access.
 """
-# RecursionError when it is nested a thousand times; UnicodeDecodeError when a string is not UTF-8.
-_NO_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+# RecursionError for JSON that is nested a thousand levels deep, UnicodeDecodeError for a string that is not UTF-8.
+_INVALID_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 
 
-# --- heads: what the pipe itself reads of every object ---------------------------------------------------------------
+# --- heads: the fields that the library itself reads of every object --------------------------------------------------
 
 
 @final
@@ -86,14 +87,14 @@ class MetadataHead(msgspec.Struct, gc=False):
     name: str = ""
     namespace: str = ""
     uid: str = ""
-    resourceVersion: str = ""  # noqa: N815  # the wire's spelling spares msgspec a rename table
+    resourceVersion: str = ""  # noqa: N815  # with the API's name msgspec needs no rename
 
 
 @final
 class Head(msgspec.Struct, gc=False):
-    """The one scan that every object gets; ``spec`` is captured for nothing on the way.
+    """The result of the scan of an object; the slice of ``spec`` costs nothing extra.
 
-    ``gc=False``: a head refers to no container, and hundreds of thousands of them would slow each collection.
+    ``gc=False``: a head refers to no container, and hundreds of thousands of heads would slow each garbage collection.
     """
 
     metadata: MetadataHead
@@ -101,7 +102,7 @@ class Head(msgspec.Struct, gc=False):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or ``name`` for what has no namespace."""
+        """``namespace/name``, or ``name`` for an object without namespace."""
         metadata = self.metadata
         return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
@@ -117,12 +118,12 @@ def scan_head(data: bytes) -> Head:
     """
     try:
         return _decode_head(data)
-    except _NO_JSON as error:
+    except _INVALID_JSON as error:
         raise decode_error(error, "an object's metadata") from error
 
 
 def scan_whole(data: bytes) -> tuple[bytes, Head]:
-    """Scan an object's bytes that are kept as they are.
+    """Scan an object's bytes, and return them unchanged with their head.
 
     Raises:
         DecodeError: The bytes are not a JSON object with ``metadata``.
@@ -131,7 +132,7 @@ def scan_whole(data: bytes) -> tuple[bytes, Head]:
 
 
 class _ManagedMetadataHead(msgspec.Struct, gc=False):
-    managedFields: msgspec.Raw = ABSENT  # noqa: N815  # as above
+    managedFields: msgspec.Raw = ABSENT  # noqa: N815  # as in MetadataHead
 
 
 class _ManagedHead(msgspec.Struct, gc=False):
@@ -143,23 +144,23 @@ _MANAGED_FIELDS = b'"managedFields":'
 
 
 def scan_without_managed_fields(data: bytes) -> tuple[bytes, Head]:
-    """Cut ``metadata.managedFields`` out of an object's bytes, which often halves them, and scan the rest.
+    """Remove ``metadata.managedFields`` from an object's bytes, which often halves them, and scan the rest.
 
-    The bytes before and after are copied once, and nothing is decoded.
+    The bytes before and after it are copied once, and nothing is decoded.
 
     Raises:
         DecodeError: The bytes are not a JSON object with ``metadata``.
     """
     try:
         found = _find_managed_fields(data).metadata.managedFields
-    except _NO_JSON as error:
+    except _INVALID_JSON as error:
         raise decode_error(error, "an object's metadata") from error
     value = memoryview(found)
     if not value:
         return scan_whole(data)
     begin = data.find(_MANAGED_FIELDS)
     end = begin + len(_MANAGED_FIELDS) + len(value)
-    # The key cannot be part of a string, where its quotes are escaped, but it may be a deeper object's, or spaced.
+    # The key cannot be inside a string, which escapes quotes; but it may be in a nested object, or have white space.
     if begin > 0 and data[end - len(value) : end] == value:
         if data[begin - 1] == _COMMA:
             begin -= 1
@@ -175,7 +176,7 @@ _COMMA = ord(",")
 
 
 def _without_managed_fields(data: bytes) -> bytes:
-    """Cut them out of an object in any spelling, by its members."""
+    """Remove them from an object in any JSON form, by its members."""
     members = map_items(data)
     metadata = map_items(members["metadata"])
     del metadata["managedFields"]
@@ -188,11 +189,11 @@ def _join(members: dict[str, Raw]) -> bytes:
 
 
 def make_head(name: str, namespace: str, uid: str, resource_version: str) -> Head:
-    """The head of an object that was built in Python, not read."""
+    """Make the head of an object that was not decoded from JSON."""
     return Head(MetadataHead(name, namespace, uid, resource_version))
 
 
-# --- levels: one JSON object, its members skipped over ----------------------------------------------------------------
+# --- levels: one JSON object, its members not decoded ----------------------------------------------------------------
 
 _decode_list = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
 _decode_map = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
@@ -200,9 +201,9 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def level_decoder(keys: tuple[str, ...]) -> Callable[[bytes | Raw], tuple[Raw, ...]]:
-    """Make a function that finds the raw values of ``keys`` in a JSON object; an absent one is the empty ``Raw``.
+    """Make a function that returns the raw values of ``keys`` in a JSON object; an absent one is the empty ``Raw``.
 
-    The function raises ValueError for what is no JSON object, and RecursionError for one that is nested too deeply.
+    The function raises ValueError for bytes that are not a JSON object, and RecursionError for too many levels.
     """
     fields = [(f"f{i}", msgspec.Raw, msgspec.field(default=ABSENT, name=key)) for i, key in enumerate(keys)]
     level = msgspec.defstruct("Level", fields, gc=False)
@@ -221,8 +222,8 @@ def list_items(data: bytes | Raw) -> list[Raw]:
     """Return the raw items of a JSON array; null reads as empty.
 
     Raises:
-        ValueError: It is no array.
-        RecursionError: It is nested too deeply.
+        ValueError: It is not an array.
+        RecursionError: It has too many levels.
     """
     try:
         return _decode_list(data) or []
@@ -234,8 +235,8 @@ def map_items(data: bytes | Raw) -> dict[str, Raw]:
     """Return the raw members of a JSON object; null reads as empty.
 
     Raises:
-        ValueError: It is no object.
-        RecursionError: It is nested too deeply.
+        ValueError: It is not an object.
+        RecursionError: It has too many levels.
     """
     try:
         return _decode_map(data) or {}
@@ -244,19 +245,19 @@ def map_items(data: bytes | Raw) -> dict[str, Raw]:
 
 
 def check_object(data: bytes, what: str) -> None:
-    """Make sure that the bytes are one JSON object.
+    """Check that the bytes are one JSON object.
 
     Raises:
         DecodeError: They are not.
     """
     try:
         _decode_object(data)
-    except _NO_JSON as error:
+    except _INVALID_JSON as error:
         raise decode_error(error, what) from error
 
 
 def plain_decoder(type_: Any) -> Callable[[bytes | Raw], Any]:
-    """A decoder of a leaf type that msgspec knows by itself."""
+    """Make a decoder of a type that msgspec supports."""
     return msgspec.json.Decoder(type_).decode
 
 
@@ -268,39 +269,37 @@ def decode(data: bytes | bytearray | memoryview | Raw) -> Any:
     """
     try:
         return msgspec.json.decode(data)
-    except _NO_JSON as error:
+    except _INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
 
 
 def dumps(value: object) -> bytes:
-    """Encode plain values (dicts, sequences, scalars, base64 for bytes) as compact JSON.
-
-    A model is not one of them: it has ``encode``.
+    """Encode plain values (dicts, sequences, scalars, base64 for bytes) as compact JSON; for a model use ``encode``.
 
     Raises:
-        TypeError: A value has no JSON form.
+        TypeError: A value cannot be encoded as JSON.
     """
-    return msgspec.json.encode(value, enc_hook=_plainer)
+    return msgspec.json.encode(value, enc_hook=_unstructure_other)
 
 
-def _plainer(value: object) -> Any:
-    made = plain(value)
-    if type(made) is type(value):
-        raise TypeError(f"a {type(value).__name__} has no JSON form here")
-    return made
+def _unstructure_other(value: object) -> Any:
+    found = plain(value)
+    if type(found) is type(value):
+        raise TypeError(f"a {type(value).__name__} cannot be encoded as JSON")
+    return found
 
 
 def plain(value: object) -> object:
-    """Turn the models and other values in dicts and sequences into what :func:`dumps` takes.
+    """Convert the models and other values in dicts and sequences for :func:`dumps`.
 
-    Without it, msgspec would take them for attrs classes of its own rules.
+    Otherwise msgspec would encode them by its own rules for attrs classes.
     """
-    made: object = _converter().unstructure(value)
-    return made
+    found: object = _converter().unstructure(value)
+    return found
 
 
 def loads(data: bytes | bytearray | memoryview | Raw) -> Any:
-    """Decode JSON to frozen plain values: tuples and read-only maps.
+    """Decode JSON to immutable plain values: tuples, read-only maps and scalars.
 
     Raises:
         DecodeError: It is not JSON.
@@ -319,22 +318,22 @@ _hooks: list[tuple[type[Any], Structure, Unstructure]] = []
 
 @functools.cache
 def _converter() -> Converter:
-    # cattrs is a fifth of this library's import time, and most programs read no field that needs it at once.
+    # cattrs is a fifth of this library's import time, and most programs read no field that needs it immediately.
     from ._converter import make_converter  # noqa: PLC0415
 
     return make_converter(_hooks)
 
 
 def register_hooks(cls: type[Any], structure: Structure, unstructure: Unstructure) -> None:
-    """Register how the converter reads and writes a class and its subclasses; only before its first use."""
+    """Register how the converter structures and unstructures a class and its subclasses, before its first use."""
     _hooks.append((cls, structure, unstructure))
 
 
 def structure(data: bytes | Raw, type_: Any) -> Any:
-    """Decode JSON and let the converter structure it as ``type_``."""
+    """Decode JSON, and structure it as ``type_`` with the converter."""
     return _converter().structure(msgspec.json.decode(data), type_)
 
 
 def unstructure(value: object, type_: Any) -> Any:
-    """Turn a value of ``type_`` into what :func:`dumps` takes."""
+    """Convert a value of ``type_`` for :func:`dumps`."""
     return _converter().unstructure(value, unstructure_as=type_)

@@ -1,6 +1,6 @@
-"""Objects of kinds that no class describes: JSON behind a read-only mapping.
+"""Objects of kinds without a class: read-only mappings over JSON.
 
-An object is its bytes, as everywhere in this package; a member of its top level is decoded when it is first read, and
+As elsewhere in this package an object is its bytes; a member of the top level is decoded when it is first read, and
 kept.
 """
 
@@ -22,16 +22,16 @@ __all__ = ["Unstructured", "unstructured_kind"]
 U = TypeVar("U", bound="Unstructured")
 
 
-class _Keeping(KubernetesObject):
-    """Adds the slot for the members that have been read."""
+class _WithMembers(KubernetesObject):
+    """Adds the slot for the members that have been decoded."""
 
-    __slots__ = ("_kept",)
-    _kept: dict[str, Any]
+    __slots__ = ("_members",)
+    _members: dict[str, Any]
 
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
-class Unstructured(_Keeping):
-    """An object of a kind that needs no class of its own: its JSON as a read-only mapping, its metadata as ever.
+class Unstructured(_WithMembers):
+    """An object of a kind without a class: a read-only mapping of its JSON, with typed metadata.
 
     For example::
 
@@ -39,51 +39,50 @@ class Unstructured(_Keeping):
         for widget in await client.api(Widget, namespace="default").list():
             print(widget.metadata.name, widget["spec"]["size"], widget.get("status", {}).get("phase"))
 
-    The keys are those of the JSON, in its spelling.  Below the top level there are plain values: read-only maps, tuples
-    and scalars.
-    What is absent raises ``KeyError``, where the classes of other kinds know a default.
+    The keys are those of the JSON.  Below the top level there are plain values: read-only maps, tuples and scalars.
+    An absent key raises ``KeyError``; there are no defaults as in the classes of other kinds.
 
-    This class itself is no kind, for it has no place on a server: :func:`unstructured_kind` and
-    :meth:`trioformer.client.Client.discover` make kinds of it.
-    Two objects are equal when they are of one kind and their JSON is.
+    This class is not a kind, because it has no resource: :func:`unstructured_kind` and
+    :meth:`trioformer.client.Client.discover` make subclasses that are.
+    Two objects are equal when their kinds and their JSON values are equal.
 
     Raises:
-        DecodeError: From reading a member that is no JSON, or a field of the metadata that does not fit its type.
+        DecodeError: From reading a member that is not JSON, or a field of the metadata that is not of its type.
     """
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name == "_kept":
-                kept: dict[str, Any] = {}
-                _set_kept(self, kept)
-                return kept
+            if name == "_members":
+                members: dict[str, Any] = {}
+                _set_members(self, members)
+                return members
             return super().__getattr__(name)
 
     @classmethod
     def of(cls, mapping: Mapping[str, object]) -> Self:
-        """Build an object from plain values, such as a parsed manifest.
+        """Make an object from plain values, such as a parsed manifest.
 
-        ``apiVersion`` and ``kind`` may be left out.
+        ``apiVersion`` and ``kind`` may be omitted.
 
         Raises:
-            DecodeError: They are another kind's, there is neither a name nor a ``generateName``, a field of the
-                metadata is of a wrong type, or a value has no JSON form.
-            TypeError: This class is no kind.
+            DecodeError: They are those of another kind, there is neither a name nor a ``generateName``, a field of the
+                metadata is of a wrong type, or a value cannot be encoded as JSON.
+            TypeError: This class is not a kind.
         """
         resource = resource_of(cls)
-        stated = {"apiVersion": resource.api_version, "kind": resource.kind}
+        type_meta = {"apiVersion": resource.api_version, "kind": resource.kind}
         try:
-            data = _serde.dumps(_serde.plain({**stated, **mapping}))
+            data = _serde.dumps(_serde.plain({**type_meta, **mapping}))
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, resource.kind) from error
         return _checked(cls, data)
 
     def merge(self, patch: Mapping[str, object]) -> Self:
-        """Return a copy that is changed as a JSON merge patch says (RFC 7386), to be stored with ``Api.replace``.
+        """Return a copy to which a JSON merge patch (RFC 7386) is applied, for ``Api.replace``.
 
         ``widget.merge({"spec": {"size": 3, "color": None}})`` sets one member of the spec and removes another.
-        Lists are replaced whole, and everything else keeps its bytes.
+        Lists are replaced, and everything else keeps its bytes.
 
         Raises:
             DecodeError: As :meth:`of` does.
@@ -96,37 +95,37 @@ class Unstructured(_Keeping):
         return _checked(type(self), data)
 
     def __getitem__(self, key: str) -> Any:
-        kept = self._kept
-        if key in kept:
-            return kept[key]
+        members = self._members
+        if key in members:
+            return members[key]
         value = self._read(key)
-        kept[key] = value
+        members[key] = value
         return value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a member of the top level, or ``default`` where it is absent."""
+        """Return a member of the top level, or ``default`` if it is absent."""
         try:
             return self[key]
         except KeyError:
             return default
 
     def keys(self) -> tuple[str, ...]:
-        """The keys of the top level, in the object's own order; ``dict(obj)`` needs them."""
+        """Return the keys of the top level, in their order in the JSON."""
         return tuple(self)
 
     def __contains__(self, key: object) -> bool:
-        return key in _STATED or key in self._raws()
+        return key in _TYPE_META or key in self._raws()
 
     def __iter__(self) -> Iterator[str]:
         raws = self._raws()
-        yield from (key for key in _STATED if key not in raws)
+        yield from (key for key in _TYPE_META if key not in raws)
         yield from raws
 
     def __len__(self) -> int:
-        return len(self._raws().keys() | _STATED)
+        return len(self._raws().keys() | _TYPE_META)
 
     def _read(self, key: str) -> Any:
-        if key in _STATED:  # items of a list of built-in objects leave them out
+        if key in _TYPE_META:  # items of a list of built-in objects omit them
             return self.kind if key == "kind" else self.api_version
         spec = self._head.spec if key == "spec" else _ABSENT  # the scan for the head has found it
         raw = spec if memoryview(spec) else self._raws()[key]
@@ -149,15 +148,15 @@ class Unstructured(_Keeping):
         mine, theirs = _lazy.encode(self), _lazy.encode(other)
         return mine == theirs or dict(self) == dict(other)
 
-    def __hash__(self) -> int:  # Python drops the base's, since there is an __eq__
+    def __hash__(self) -> int:  # a class with __eq__ does not inherit it
         return KubernetesObject.__hash__(self)
 
     def __reduce__(self) -> tuple[Callable[..., KubernetesObject], tuple[object, ...]]:
         return _unpickled, (resource_of(type(self)), _lazy.encode(self))
 
 
-_set_kept: Callable[[Unstructured, dict[str, Any]], None] = _Keeping.__dict__["_kept"].__set__
-_STATED: Final = {"apiVersion": None, "kind": None}.keys()
+_set_members: Callable[[Unstructured, dict[str, Any]], None] = _WithMembers.__dict__["_members"].__set__
+_TYPE_META: Final = {"apiVersion": None, "kind": None}.keys()
 _ABSENT: Final = Raw(b"")
 
 
@@ -170,15 +169,15 @@ def unstructured_kind(api_version: str, kind: str, /, *, plural: str, namespaced
 def unstructured_kind(
     resource: ResourceInfo | str, kind: str = "", /, *, plural: str = "", namespaced: bool = True
 ) -> type[Unstructured]:
-    """Make a kind out of where its objects live; the same class for the same place, every time.
+    """Return a kind without a class of its own; always the same class for a resource.
 
-    ``unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)`` knows it all by itself;
-    :meth:`trioformer.client.Client.discover` asks the server.
+    ``unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)`` sends no request;
+    :meth:`trioformer.client.Client.discover` gets the resource from the server.
 
     Args:
-        resource: Where its objects live, or the ``apiVersion``, such as ``apps/v1``.
-        kind: Its name, such as ``Deployment``.
-        plural: Its name in URLs, such as ``deployments``.
+        resource: The resource, or its ``apiVersion``, such as ``apps/v1``.
+        kind: The name of the kind, such as ``Deployment``.
+        plural: The name in URLs, such as ``deployments``.
         namespaced: Whether each object belongs to a namespace.
 
     Raises:
@@ -187,7 +186,7 @@ def unstructured_kind(
     if isinstance(resource, str):
         group, _, version = resource.rpartition("/")
         if not (version and kind and plural):
-            raise ValueError(f"a kind needs a version, a name and a plural, not {(version, kind, plural)!r}")
+            raise ValueError(f"a kind must have a version, a name and a plural, not {(version, kind, plural)!r}")
         resource = ResourceInfo(group=group, version=version, kind=kind, plural=plural, namespaced=namespaced)
     return _kind_at(resource)
 
@@ -205,12 +204,12 @@ def _unpickled(resource: ResourceInfo, data: bytes) -> KubernetesObject:
 
 def _as_mapping(value: object) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
-        raise TypeError(f"a merge patch of an object is a mapping, not a {type(value).__name__}")
+        raise TypeError(f"a merge patch must be a mapping, not a {type(value).__name__}")
     return cast("Mapping[str, object]", value)
 
 
 def _merged(old: bytes | Raw, patch: Mapping[str, object]) -> bytes:
-    """Apply a merge patch to JSON; what the patch does not name keeps its bytes."""
+    """Apply a merge patch to JSON; other members keep their bytes."""
     members: dict[str, bytes | Raw] = {}
     if bytes(old).lstrip().startswith(b"{"):
         members |= _serde.map_items(old)
@@ -225,16 +224,16 @@ def _merged(old: bytes | Raw, patch: Mapping[str, object]) -> bytes:
 
 
 def _checked(cls: type[U], data: bytes) -> U:
-    """Make an object of what a program wrote, if it can be one."""
-    made = _lazy.from_json(cls, data)
+    """Make an object from JSON that the program wrote, with a check of its kind and metadata."""
+    obj = _lazy.from_json(cls, data)
     resource = resource_of(cls)
     _serde.check_object(bytes(_serde.map_items(data).get("metadata", b"{}")), f"{resource.kind}.metadata")
-    if (made.api_version, made.kind) != (resource.api_version, resource.kind):
-        stated = f"{made.api_version} {made.kind}"
-        raise DecodeError(f"the object is a {stated}, not a {resource.api_version} {resource.kind}")
-    metadata = made.metadata
+    if (obj.api_version, obj.kind) != (resource.api_version, resource.kind):
+        found = f"{obj.api_version} {obj.kind}"
+        raise DecodeError(f"the object is a {found}, not a {resource.api_version} {resource.kind}")
+    metadata = obj.metadata
     for name in _lazy.field_names(ObjectMeta):
         getattr(metadata, name)
     if not metadata.name and not metadata.generate_name:
         raise DecodeError(f"the {resource.kind} has neither a name nor a generateName in its metadata")
-    return made
+    return obj

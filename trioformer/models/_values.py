@@ -1,4 +1,4 @@
-"""The values that fields hold beside models and plain scalars: free-form JSON, times, and read-only maps."""
+"""The types of fields that are neither models nor scalars: free-form JSON, times, and read-only maps."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ else:
     JSON = Annotated[object, "JSON"]
 
 Time: TypeAlias = Annotated[datetime, "Time"]
-"""``metav1.Time``: whole seconds on the wire."""
+"""``metav1.Time``: encoded with whole seconds."""
 MicroTime: TypeAlias = Annotated[datetime, "MicroTime"]
-"""``metav1.MicroTime``: exactly six digits of a second on the wire."""
+"""``metav1.MicroTime``: encoded with exactly six decimal places."""
 
 
 class FrozenMap(dict[str, V]):
-    """A read-only mapping: a dict whose changing methods raise, so that it pickles, copies and encodes like one.
+    """A read-only mapping: a dict whose mutating methods raise ``TypeError``; it pickles, copies and encodes as a dict.
 
-    It is hashable by its keys alone, since its values may be nested maps.
+    Its hash depends only on its keys, because its values may be nested maps.
     """
 
     __slots__ = ()
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("this mapping is part of a frozen object; build a new one with {**old, …} and attrs.evolve")
+    def _raise(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("this mapping is part of an immutable object; make a new one with {**old, …} and attrs.evolve")
 
-    if not TYPE_CHECKING:  # checkers go by dict's own signatures
-        __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+    if not TYPE_CHECKING:  # type checkers keep the signatures of dict
+        __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise
 
     def __hash__(self) -> int:  # type: ignore[override]  # dict is unhashable
         return hash(frozenset(self))
@@ -49,11 +49,11 @@ class FrozenMap(dict[str, V]):
 
 
 EMPTY_MAP: FrozenMap[Any] = FrozenMap()
-"""What an absent map reads as."""
+"""The value of an absent map."""
 
 
 def freeze(value: object) -> Any:
-    """Turn lists into tuples and dicts into read-only maps, in depth."""
+    """Convert lists to tuples and dicts to read-only maps, recursively."""
     if isinstance(value, dict):
         return value if type(value) is FrozenMap else FrozenMap({k: freeze(v) for k, v in value.items()})
     if isinstance(value, Mapping):
@@ -64,6 +64,6 @@ def freeze(value: object) -> Any:
 
 
 def camel_case(name: str) -> str:
-    """The API's spelling of a snake_case name, where no exception is listed: ``node_name`` → ``nodeName``."""
+    """Convert a snake_case name to the API's name, such as ``node_name`` to ``nodeName``."""
     head, *rest = name.strip("_").split("_")
     return head + "".join(part[:1].upper() + part[1:] for part in rest)

@@ -83,7 +83,7 @@ class TokenRequestStatus(Model):
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class TokenRequest(Model):
-    """authentication/v1 TokenRequest: what a subresource is asked with."""
+    """authentication/v1 TokenRequest: the request body of a subresource."""
 
     _always: ClassVar[frozenset[str]] = frozenset({"api_version", "kind"})
 

@@ -86,7 +86,7 @@ class ScaleStatus(Model):
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class Scale(Model):
-    """autoscaling/v1 Scale: what a subresource is asked with."""
+    """autoscaling/v1 Scale: the request body of a subresource."""
 
     _always: ClassVar[frozenset[str]] = frozenset({"api_version", "kind"})
 

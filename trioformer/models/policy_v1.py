@@ -20,7 +20,7 @@ __all__ = ["Eviction", "PodDisruptionBudget", "PodDisruptionBudgetSpec", "PodDis
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class Eviction(Model):
-    """policy/v1 Eviction: what a subresource is asked with."""
+    """policy/v1 Eviction: the request body of a subresource."""
 
     _always: ClassVar[frozenset[str]] = frozenset({"api_version", "kind"})
 

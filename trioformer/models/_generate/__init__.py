@@ -1,16 +1,16 @@
-"""Developers' tool: the schema of a running kube-apiserver → the generated modules.  The library never imports it.
+"""Developers' tool: generates modules from the schema of a kube-apiserver.  The library never imports it.
 
 ::
 
-    python tests/e2e/fetch_schema.py                                    a server's documents → _schema.json
-    python -m trioformer.models._generate reduce DIRECTORY              saved documents → _schema.json
-    python -m trioformer.models._generate write                         _schema.json → core_v1.py, …, builtin_kinds.py
-    python -m trioformer.models._generate check                         do the committed modules still follow from it?
+    python tests/e2e/fetch_schema.py                          fetches a server's documents, writes _schema.json
+    python -m trioformer.models._generate reduce DIRECTORY    writes _schema.json from saved documents
+    python -m trioformer.models._generate write               writes core_v1.py, …, builtin_kinds.py from _schema.json
+    python -m trioformer.models._generate check               compares the committed modules with _schema.json
 
-- ``_schema.py``: what is kept of OpenAPI and discovery (names and types, no prose), and its one-fact-a-line file
-- ``_naming.py``: the API's names and types → Python's
+- ``_schema.py``: the names and types in OpenAPI and discovery, without descriptions, and the file ``_schema.json``
+- ``_naming.py``: the API's names and types to Python's
 - ``_emit.py``: the text of the modules
-- ``_check.py``: committed against generated, and the hand-written classes against the schema
+- ``_check.py``: compares committed with generated modules, and the hand-written classes with the schema
 """
 
 from __future__ import annotations

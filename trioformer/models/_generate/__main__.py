@@ -16,7 +16,7 @@ MODELS = Path(__file__).parent.parent
 
 def _reduce(arguments: argparse.Namespace) -> str | None:
     directory: Path = arguments.documents
-    # As saved by tests/e2e/fetch_schema.py: "/" in a path is "__" in a file's name.
+    # As tests/e2e/fetch_schema.py saves them: "/" in a path is "__" in the file's name.
     openapi = [json.loads(path.read_bytes()) for path in sorted(directory.glob("api*__v*.json"))]
     discovery = [json.loads((directory / name).read_bytes()) for name in ("api.json", "apis.json")]
     (arguments.models / "_schema.json").write_text(reduce(openapi, discovery).dumps(), encoding="utf-8")
@@ -42,7 +42,7 @@ def _read(arguments: argparse.Namespace) -> Schema:
 
 
 def main(argv: list[str] | None = None) -> str | None:
-    """Run a command; return the one line that says what is wrong, or None."""
+    """Run a command; return an error of one line, or None."""
     parser = argparse.ArgumentParser(prog="python -m trioformer.models._generate", description=__doc__)
     parser.add_argument("--models", type=Path, default=MODELS, help="the directory of the modules and _schema.json")
     commands = parser.add_subparsers(required=True)
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> str | None:
     reducing.add_argument("documents", type=Path)
     reducing.set_defaults(run=_reduce)
     commands.add_parser("write", help="_schema.json to modules").set_defaults(run=_write)
-    commands.add_parser("check", help="do the modules follow from _schema.json?").set_defaults(run=_check)
+    commands.add_parser("check", help="check that the modules are those of _schema.json").set_defaults(run=_check)
     arguments = parser.parse_args(argv)
     result: str | None = arguments.run(arguments)
     return result

@@ -1,4 +1,4 @@
-"""Committed modules against generated ones, and hand-written classes against the schema."""
+"""Compares committed with generated modules, and the hand-written classes with the schema."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ._schema import Schema
 
 
 def check(schema: Schema, directory: Path) -> Iterator[str]:
-    """Say, in a line each, where ``directory`` differs from what the schema generates."""
+    """Yield a line for each difference between the modules in ``directory`` and those of the schema."""
     texts = emit(schema)
     for name, text in texts.items():
         path = directory / name
         if not path.exists():
             yield f"{name} is missing"
         elif path.read_text(encoding="utf-8") != text:
-            yield f"{name} is not what the schema generates"
+            yield f"{name} is not the module that the schema generates"
     for path in sorted(directory.glob("*.py")):
         if fnmatch.fnmatch(path.name, "[!_]*_v[0-9]*.py") and path.name not in texts:
             yield f"{path.name} is not generated any more"
@@ -34,14 +34,14 @@ def check(schema: Schema, directory: Path) -> Iterator[str]:
 def _check_hand_written(schema: Schema, definition: str) -> Iterator[str]:
     fields = schema.definitions.get(definition, {})
     cls: type[Model] = getattr(_meta, class_of(definition))
-    assert not isinstance(fields, str), "emit refuses that"
-    wanted = {snake_case(key): _essence(python_type(type_).hint) for key, type_ in fields.items()}
-    found = {a.name: _essence(str(a.type)) for a in attrs.fields(cls) if a.name != "_origin"}
-    for name in sorted(wanted.keys() | found.keys()):
-        if wanted.get(name) != found.get(name):
-            yield f"{cls.__name__}.{name} of _meta.py is {found.get(name)}, in the schema {wanted.get(name)}"
+    assert not isinstance(fields, str), "emit() raises for these"
+    expected = {snake_case(key): _without_none(python_type(type_).hint) for key, type_ in fields.items()}
+    found = {a.name: _without_none(str(a.type)) for a in attrs.fields(cls) if a.name != "_origin"}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            yield f"{cls.__name__}.{name} of _meta.py is {found.get(name)}, in the schema {expected.get(name)}"
 
 
-def _essence(hint: str) -> str:
-    # By hand, a name that every object has is a str, although the API may leave it out.
+def _without_none(hint: str) -> str:
+    # In the hand-written classes a name that every object has is a str, although the schema does not require it.
     return hint.removesuffix(" | None")

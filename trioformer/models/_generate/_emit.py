@@ -1,4 +1,4 @@
-"""The text of the generated modules, in the format that ruff would give it."""
+"""The text of the generated modules, in ruff's format."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _VALUE_NAMES = ("EMPTY_MAP", "JSON", "MicroTime", "Time")
 
 
 def emit(schema: Schema) -> dict[str, str]:
-    """Generate every module: file names and their texts.
+    """Return the file names and texts of all modules.
 
     Raises:
-        ValueError: The schema has something that this tool does not know.
+        ValueError: The tool does not support something in the schema.
     """
     kinds = {one.definition: one for one in schema.resources if one.definition is not None and "/" not in one.name}
     bodies = {
@@ -56,7 +56,7 @@ def emit(schema: Schema) -> dict[str, str]:
 
 
 class _Module:
-    """One module in the making."""
+    """One module: its classes, their fields and their order."""
 
     def __init__(
         self,
@@ -79,16 +79,16 @@ class _Module:
             self.fields[name] = {snake_case(key): type_ for key, type_ in types.items()}
             self.json_names[name] = {snake_case(key): key for key in types if needs_map(key)}
             if len(self.fields[name]) != len(types) or (name in kinds and _OF_KUBERNETES_OBJECT & {*self.fields[name]}):
-                raise ValueError(f"{name} has fields whose Python names clash: {sorted(types)}")
+                raise ValueError(f"{name} has fields with the same Python name: {sorted(types)}")
 
     def text(self) -> str:
-        """The module's text."""
+        """Return the text of the module."""
         order = self._order()
         exported = sorted(map(class_of, order), key=_isort_key)
         classes = [self._class(name) for name in order]
         docstring = f'"""{label_of(next(iter(self.fields)))}.  {_GENERATED}."""'
         body = "\n\n\n".join(classes) + "\n"
-        # A default instance of an imported class: ruff cannot see that the class is immutable.
+        # RUF009 is about a default that is an instance of an imported class: ruff cannot see that it is immutable.
         noqa = ["# ruff: noqa: RUF009", ""] if self._has_foreign_values() else []
         head = [docstring, "", *noqa, "from __future__ import annotations", "", *self._imports(body), ""]
         return "\n".join([*head, _assigned("__all__", "[", exported, "]"), "", "", body])
@@ -101,7 +101,7 @@ class _Module:
         )
 
     def _break_cycles(self) -> None:
-        """An object that would hold itself by default holds None."""
+        """Make the default of a field None where an instance would contain itself."""
 
         def visit(name: str, path: tuple[str, ...]) -> None:
             for field, type_ in self.fields.get(name, {}).items():
@@ -122,9 +122,9 @@ class _Module:
         return {name, *below}.union(*map(self._values_below, below))
 
     def _order(self) -> list[str]:
-        """By name, but the classes that a class names come before it.
+        """Sort classes by name, but after the classes that they name.
 
-        What its defaults are made of must; with the rest behind it, pyright sees cycles where there are none.
+        The classes of defaults must come first; if the others do not, pyright reports cycles where there are none.
         """
         self._break_cycles()
         ordered: list[str] = []
@@ -186,7 +186,7 @@ class _Module:
             statements.append(_assigned(target, "{", pairs, "}", quoted=False))
         fields = {field: f"{type_.hint} = {type_.default}" for field, type_ in self.fields[name].items()}
         if name in self.bodies:
-            doc = f"{label_of(name)} {class_of(name)}: what a subresource is asked with."
+            doc = f"{label_of(name)} {class_of(name)}: the request body of a subresource."
             api_version, _, kind = self.bodies[name].rpartition(" ")
             statements.append('    _always: ClassVar[frozenset[str]] = frozenset({"api_version", "kind"})')
             fields |= {"api_version": f'str = "{api_version}"', "kind": f'str = "{kind}"'}

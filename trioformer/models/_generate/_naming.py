@@ -29,14 +29,14 @@ LEAVES: Mapping[str, str] = {
 """Definitions without fields that are values, not objects."""
 
 EMPTY = frozenset({f"{_CRD}.CustomResourceSubresourceStatus"})
-"""Definitions without fields that are objects: whether they are there is all they say."""
+"""Definitions without fields that are objects: only their presence has a meaning."""
 
 BY_HAND = frozenset({f"{_META}.{name}" for name in ("ManagedFieldsEntry", "ObjectMeta", "OwnerReference")})
 """Classes of ``_meta.py``."""
 
 _SCALARS = {"string": ("str", '""'), "integer": ("int", "0"), "number": ("float", "0.0"), "boolean": ("bool", "False")}
 
-# A field of this name would hide the type from the annotations after it in the same class.
+# A field of this name would hide the type in later annotations of the same class.
 _USED_IN_ANNOTATIONS = frozenset({"bool", "bytes", "float", "int", "str", "tuple"})
 
 
@@ -45,13 +45,13 @@ def snake_case(name: str) -> str:
     words = name.lstrip("$").replace("-", "_")
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words)
     words = re.sub(r"([A-Z])(V\d)", r"\1_\2", words)
-    # The last capital of a row begins the next word, unless what follows is the plural of an acronym.
+    # The last of several capitals begins the next word, except in the plural of an acronym.
     words = re.sub(r"([A-Z])([A-Z])(?=[a-z])(?!s(?:_|$))", r"\1_\2", words).lower()
     return f"{words}_" if keyword.iskeyword(words) or words in _USED_IN_ANNOTATIONS else words
 
 
 def needs_map(name: str) -> bool:
-    """Whether the camelCase of the Python name is not the API's name."""
+    """Whether the camelCase of the Python name differs from the API's name."""
     return camel_case(snake_case(name)) != name
 
 
@@ -72,18 +72,18 @@ def module_of_version(api_version: str) -> str:
 
 
 def label_of(definition: str) -> str:
-    """What a docstring calls a definition's group and version: ``core/v1``."""
+    """Return the group and version of a definition for docstrings, such as ``core/v1``."""
     return module_of(definition).replace("_", "/")
 
 
 @attrs.frozen
 class PythonType:
-    """How a field is annotated."""
+    """The annotation and default of a field."""
 
     hint: str
     """The annotation."""
     default: str
-    """The default's expression."""
+    """The expression of the default."""
     definition: str | None
     """The definition whose class the annotation names."""
     is_value: bool = False
@@ -91,7 +91,7 @@ class PythonType:
 
 
 def python_type(type_: str) -> PythonType:
-    """Say how a field of a schema's type is annotated."""
+    """Return the annotation and default of a field with this type in the schema."""
     inner = names_in(type_)
     definition = None if inner in _SCALARS or inner == "bytes" or inner in LEAVES else inner
     hint = _hint(type_.removesuffix("?"))

@@ -1,12 +1,12 @@
-"""What the models need to know of an API server: its resources, and the names and types of fields.
+"""The schema of an API server: its resources, and the names and types of fields.
 
-A field's type is written in a few characters, so that a new Kubernetes version reads well as a diff:
+The type of a field is written in a few characters, so that the diff of a new Kubernetes version is easy to read:
 
 - ``string``, ``integer``, ``number``, ``boolean``, ``bytes``, or the name of another definition
 - ``[T]`` an array, ``{T}`` a map from strings
-- ``T?`` a Go pointer or an omitted scalar: absent differs from zero (never written for arrays and maps)
+- ``T?`` a Go pointer or an omitted scalar: absent differs from zero (never used for arrays and maps)
 
-A definition without fields is written as what OpenAPI says of it, such as ``string date-time``.
+A definition without fields has the type and format of OpenAPI, such as ``string date-time``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import attrs
 Document: TypeAlias = Mapping[str, Any]
 
 VERSIONS = frozenset({"v1", "autoscaling/v2"})
-"""The versions that get models: ``v1`` of every group, and these."""
+"""The versions that have models: ``v1`` of every group, and these."""
 
 _ZEROS: tuple[object, ...] = ({}, "", 0, False)
 
 
 @attrs.frozen(kw_only=True)
 class Resource:
-    """A resource or a subresource, as discovery lists it."""
+    """A resource or subresource of discovery."""
 
     api_version: str
     """The group and version that serve it."""
@@ -42,26 +42,26 @@ class Resource:
     singular: str = ""
     """The name for one object; empty for a subresource."""
     short_names: tuple[str, ...] = ()
-    """What kubectl accepts as well."""
+    """The other names that kubectl accepts."""
     categories: tuple[str, ...] = ()
     """Groups of resources such as ``all``."""
     verbs: tuple[str, ...]
-    """What can be done with it."""
+    """The verbs that it supports."""
 
 
 @attrs.frozen(kw_only=True)
 class Schema:
-    """All that is kept."""
+    """The content of ``_schema.json``."""
 
     kubernetes: str
     """The version of Kubernetes."""
     resources: tuple[Resource, ...]
     """Resources and subresources, by group, version and name."""
     definitions: Mapping[str, Mapping[str, str] | str]
-    """By full name: the fields' types, or what a definition without fields is."""
+    """By full name: the types of the fields, or the type of a definition without fields."""
 
     def dumps(self) -> str:
-        """Write it as JSON, a fact a line."""
+        """Encode it as JSON, with one resource or field on each line."""
         resources = [
             f"    {json.dumps(f'{one.api_version} {one.name}')}: {json.dumps(_resource_members(one))}"
             for one in self.resources
@@ -78,7 +78,7 @@ class Schema:
 
     @classmethod
     def loads(cls, text: str) -> Schema:
-        """Read what :meth:`dumps` wrote."""
+        """Decode the result of :meth:`dumps`."""
         document = json.loads(text)
         resources = tuple(_read_resource(key, members) for key, members in document["resources"].items())
         return cls(kubernetes=document["kubernetes"], resources=resources, definitions=document["definitions"])
@@ -115,14 +115,14 @@ def _definition(fields: Mapping[str, str] | str) -> str:
 
 
 def reduce(openapi: Iterable[Document], discovery: Iterable[Document]) -> Schema:
-    """Keep what the models need.
+    """Reduce the documents of a server to the names and types that the models need.
 
     Args:
         openapi: The documents of ``/openapi/v3`` for every group and version.
         discovery: The aggregated discovery (``v2``) of ``/api`` and ``/apis``.
 
     Raises:
-        ValueError: Two documents contradict each other, or use a form of OpenAPI that is not known here.
+        ValueError: Two documents contradict each other, or one uses an unsupported form of OpenAPI.
     """
     raw: dict[str, Document] = {}
     reduced: dict[str, Mapping[str, str] | str] = {}
@@ -148,14 +148,14 @@ def reduce(openapi: Iterable[Document], discovery: Iterable[Document]) -> Schema
 
 
 def api_version_of(group: str, version: str) -> str:
-    """``group/version``, or the version alone in the core group."""
+    """Return ``group/version``, or only the version for the core group."""
     return f"{group}/{version}" if group else version
 
 
 def _kinds(schemas: Mapping[str, Document]) -> Iterator[tuple[str, str]]:
     for name, schema in schemas.items():
         names = schema.get("x-kubernetes-group-version-kind", ())
-        if len(names) == 1:  # DeleteOptions and the like are of every group
+        if len(names) == 1:  # DeleteOptions and others are in every group
             gvk = names[0]
             yield f"{api_version_of(gvk['group'], gvk['version'])} {gvk['kind']}", name
 
@@ -197,7 +197,7 @@ def _with_subresources(api_version: str, resource: Document, by_kind: Mapping[st
 
 
 def _full_kind(api_version: str, kind: Document) -> str:
-    # An empty version stands for the resource's own group and version.
+    # An empty version means the group and version of the resource.
     own = api_version_of(kind["group"], kind["version"]) if kind["version"] else api_version
     return f"{own} {kind['kind']}"
 
@@ -205,8 +205,8 @@ def _full_kind(api_version: str, kind: Document) -> str:
 def _reduced(name: str, schema: Document) -> Mapping[str, str] | str:
     properties = schema.get("properties")
     if properties is None:
-        arms = [arm["type"] for arm in schema.get("oneOf", ())] or [schema.get("type", "any")]
-        return " ".join(filter(None, ["|".join(arms), schema.get("format")]))
+        types = [option["type"] for option in schema.get("oneOf", ())] or [schema.get("type", "any")]
+        return " ".join(filter(None, ["|".join(types), schema.get("format")]))
     required = schema.get("required", ())
     return {field: _field_type(f"{name}.{field}", value, field in required) for field, value in properties.items()}
 
@@ -215,14 +215,14 @@ def _field_type(where: str, schema: Document, required: bool) -> str:
     type_ = _type(where, schema)
     if type_[0] in "[{":
         return type_
-    # A default that is Go's zero says that the field is a value, not a pointer.
+    # A field whose default is Go's zero is a value, not a pointer.
     is_value = required or schema.get("default") in _ZEROS
     return type_ if is_value else f"{type_}?"
 
 
 def _type(where: str, schema: Document) -> str:
-    arms = schema.get("allOf", ())
-    reference = arms[0].get("$ref") if len(arms) == 1 else schema.get("$ref")
+    parts = schema.get("allOf", ())
+    reference = parts[0].get("$ref") if len(parts) == 1 else schema.get("$ref")
     if reference is not None:
         return str(reference).rpartition("/")[2]
     kind = schema.get("type")
@@ -234,11 +234,11 @@ def _type(where: str, schema: Document) -> str:
         return "bytes" if schema.get("format") == "byte" else "string"
     if kind in ("integer", "number", "boolean"):
         return str(kind)
-    raise ValueError(f"{where}: a form of OpenAPI that is not known here: {schema}")
+    raise ValueError(f"{where}: unsupported form of OpenAPI: {schema}")
 
 
 def names_in(type_: str) -> str:
-    """The innermost type of a field: ``[{x}]`` → ``x``."""
+    """Return the innermost type of a field: ``x`` of ``[{x}]``."""
     return type_.strip("[]{}?")
 
 

@@ -1,18 +1,17 @@
-"""Label and field selectors: parse, match, render.
+"""Label and field selectors: parse, match, format.
 
-A selector is a conjunction: every requirement must hold, and one without requirements matches everything.
-Both kinds are parsed once into immutable values; matching an object parses nothing but the object's own label under
-``>`` and ``<``.
-The API's own ``LabelSelector`` (``matchLabels`` and ``matchExpressions``) is a model; what stands here is the text form
-that travels in the ``labelSelector`` and ``fieldSelector`` parameters of a list or watch.
+A selector is a conjunction: an object must meet every requirement, and matches a selector without requirements.
+Selectors are parsed once into immutable values; to match an object, only a label with ``>`` or ``<`` is parsed.
+The ``LabelSelector`` in API objects (``matchLabels`` and ``matchExpressions``) is a generated model; the classes here
+are the text form in the ``labelSelector`` and ``fieldSelector`` parameters of lists and watches.
 
 The grammars are those of apimachinery's ``pkg/labels/selector.go`` and ``pkg/fields/selector.go``.
 
-- ``_errors.py``: what the errors of both grammars look like
-- ``_label_requirement.py``: one condition on one label, and what keys and values may be
-- ``_label_matcher.py``: label selectors and their parser
-- ``_field_matcher.py``: field selectors
-- ``_selectable_fields.py``: which fields a kind can be selected by
+- ``_errors.py``: the format of errors of both grammars
+- ``_label_requirement.py``: one requirement on one label, and the checks of keys and values
+- ``_label_selector.py``: label selectors and their parser
+- ``_field_selector.py``: field selectors and their parser
+- ``_selectable_fields.py``: the fields that objects of a kind can be selected by
 """
 
 from __future__ import annotations

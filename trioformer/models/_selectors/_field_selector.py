@@ -14,28 +14,28 @@ from ._errors import shown, syntax_error
 from ._selectable_fields import SelectableFields
 
 FieldOperator: TypeAlias = Literal["=", "!="]
-"""What a :class:`FieldRequirement` asks; ``==`` is read as ``=``."""
+"""The operator of a :class:`FieldRequirement`; ``==`` is parsed as ``=``."""
 
 _TERM = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
 _OPERATOR = re.compile(r"!=|==?")
 _ESCAPE = re.compile(r"\\(.?)|=", re.DOTALL)
 _TO_ESCAPE = re.compile(r"[\\,=]")
 _NOT_IN_PATH = re.compile(r"[\s,=!\\]")
-_PATH_SHAPE = "a field path must not be empty nor hold white space, ',', '=', '!' or a backslash"
+_PATH_RULE = "a field path must not be empty and must not contain white space, ',', '=', '!' or a backslash"
 
 
 class FieldRequirement(NamedTuple):
-    """One condition on one field; a plain triple, to be unpacked."""
+    """One requirement on one field: a tuple of path, operator and value."""
 
     path: str
     """The field, such as ``metadata.name`` or ``spec.nodeName``: API names joined by dots, not empty."""
     operator: FieldOperator
     """Whether the field must equal the value or differ from it."""
     value: str
-    """The value itself, without escapes; empty stands for a field that is not set."""
+    """The value, without escapes; empty for a field that is not set."""
 
     def __str__(self) -> str:
-        """Render as it stands in a selector, with ``,``, ``=`` and a backslash in the value escaped."""
+        """Format as in a selector, with ``,``, ``=`` and a backslash in the value escaped."""
         escaped = _TO_ESCAPE.sub(r"\\\g<0>", self.value)
         return f"{self.path}{self.operator}{escaped}"
 
@@ -53,9 +53,9 @@ def _problem(path: object, operator: object, value: object) -> str | None:
     if not isinstance(path, str):
         return f"a field path must be a string, not {type(path).__name__}"
     if not _is_path(path):
-        return _PATH_SHAPE
+        return _PATH_RULE
     if operator not in ("=", "!="):
-        return f"{operator!r} is no operator, known are =, !="
+        return f"{operator!r} is not an operator; the operators are =, !="
     if not isinstance(value, str):
         return f"a field's value must be a string, not {type(value).__name__}"
     return None
@@ -70,47 +70,47 @@ def _is_path(text: str) -> bool:
 class FieldSelector:
     """A parsed field selector.
 
-    Any path will do here; which of them a kind can be selected by, :meth:`selectable_fields` says.
-    Requirements are ordered by their text, and ``str()`` renders them so, in a form that parses to an equal matcher.
+    It may have any path; :meth:`selectable_fields` returns the fields that objects of a kind can be selected by.
+    Requirements are sorted by their text, and ``str()`` formats them in this order; it parses to an equal selector.
 
     Raises:
-        SelectorError: A path, operator or value could not stand in a selector.
+        SelectorError: A path, operator or value is not valid.
     """
 
     requirements: tuple[FieldRequirement, ...] = attrs.field(default=(), converter=_checked)
-    """What must hold, all of it; sorted. Plain triples ``(path, operator, value)`` are accepted."""
+    """The requirements, sorted; tuples ``(path, operator, value)`` are accepted."""
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
         r"""Parse a field selector such as ``metadata.name=web-0,status.phase!=Running``.
 
         The operators are ``=``, ``==`` and ``!=``.
-        In a value ``\,``, ``\=`` and ``\\`` stand for the bare character, which may not stand there unescaped.
-        White space belongs to the value; in a path, which no field could match, it is an error.
+        In a value ``,``, ``=`` and a backslash must be escaped, as ``\,``, ``\=`` and ``\\``.
+        White space is part of a value, and an error in a path.
         Empty terms are skipped, and the empty text matches everything.
 
         Raises:
-            SelectorError: The text does not follow the grammar; the error shows it and the position, counted in
+            SelectorError: The text does not follow the grammar; the error shows the text and the position, in
                 characters from 0.
         """
         requirements: list[FieldRequirement] = []
         for term in _TERM.finditer(text):
             operator = _OPERATOR.search(text, term.start(), term.end())
             if operator is None:
-                problem = f"{shown(term.group())} has no operator, expected =, == or !="
+                problem = f"{shown(term.group())} has no operator; expected =, == or !="
                 raise syntax_error("field", text, term.start(), problem)
             path = text[term.start() : operator.start()]
             if not _is_path(path):
-                raise syntax_error("field", text, term.start(), f"found {shown(path)}, but {_PATH_SHAPE}")
+                raise syntax_error("field", text, term.start(), f"found {shown(path)}, but {_PATH_RULE}")
             value = _unescape(text, operator.end(), term.end())
             requirements.append(FieldRequirement(path, "!=" if operator.group() == "!=" else "=", value))
         return cls(requirements)
 
     @classmethod
     def of(cls, selector: FieldSelector | Mapping[str, str] | str | None) -> FieldSelector:
-        """Accept a selector in any of its forms: a matcher, its text, or a mapping of fields that must be equal.
+        """Make a selector from any of its forms: a selector, its text, or a mapping of fields that must be equal.
 
-        None, like the empty text and the empty mapping, matches everything.
+        None, the empty text and the empty mapping match everything.
 
         Raises:
             SelectorError: The text does not parse, or the mapping has an invalid path or value.
@@ -123,24 +123,24 @@ class FieldSelector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked, so that everything matches."""
+        """Whether there are no requirements, so that everything matches."""
         return not self.requirements
 
     @staticmethod
     def selectable_fields(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
-        """Look up which fields a kind's objects can be selected by, and how the API server reads them.
+        """Return the fields that objects of a kind can be selected by, with the API server's conversion to text.
 
         Raises:
-            TypeError: The class is no kind.
+            TypeError: The class is not a kind.
         """
         return SelectableFields.of(kind)
 
     def matches(self, getter: Callable[[str], str]) -> bool:
-        """Tell whether an object is selected.
+        """Whether the object matches.
 
         Args:
-            getter: Returns the object's field at a path as text; the empty string when it is not set.
-                What it raises (for a path that the kind does not have) is passed on.
+            getter: Returns the object's field at a path as text, the empty string if it is not set.
+                Its exceptions, such as for a path that the kind does not have, propagate.
         """
         for path, operator, value in self.requirements:  # noqa: SIM110  # a generator under all() costs more
             if (getter(path) == value) is (operator == "!="):
@@ -148,7 +148,7 @@ class FieldSelector:
         return True
 
     def __str__(self) -> str:
-        """Render as the ``fieldSelector`` parameter; empty when nothing is asked."""
+        """Format as the ``fieldSelector`` parameter; empty without requirements."""
         return ",".join(map(str, self.requirements))
 
 
@@ -158,7 +158,7 @@ def _unescape(text: str, start: int, end: int) -> str:
         if escaped is None:
             raise syntax_error("field", text, start + found.start(), r"'=' in a value must be written '\='")
         if escaped not in ("\\", ",", "="):
-            problem = rf"'{found.group()}' is no escape, known are '\,', '\=' and '\\'"
+            problem = rf"'{found.group()}' is not an escape; the escapes are '\,', '\=' and '\\'"
             raise syntax_error("field", text, start + found.start(), problem)
         return escaped
 

@@ -1,4 +1,4 @@
-"""One condition on one label; what label keys and values may be is apimachinery's ``api/validate/content/kube.go``."""
+"""One requirement on one label; the rules for keys and values are apimachinery's ``api/validate/content/kube.go``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...errors import SelectorError
 from ._errors import shown
 
 LabelOperator: TypeAlias = Literal["=", "!=", "in", "notin", "exists", "!", "gt", "lt"]
-"""What a :class:`LabelRequirement` asks: apimachinery's names (``pkg/selection``), with ``==`` read as ``=``."""
+"""The operator of a :class:`LabelRequirement`: apimachinery's names (``pkg/selection``); ``==`` is parsed as ``=``."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_NAME_SHAPE = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+_NAME_RULE = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 _NAME_LENGTH = 63
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LENGTH = 253
@@ -34,39 +34,39 @@ _VALUE_COUNTS: Mapping[str, tuple[int, int | None]] = {
 
 
 def key_problem(key: object) -> str | None:
-    """Say what keeps ``key`` from being a label key (``[prefix/]name``), or None."""
+    """Return why ``key`` is not a label key (``[prefix/]name``), or None."""
     if not isinstance(key, str):
         return f"a label key must be a string, not {type(key).__name__}"
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > _SUBDOMAIN_LENGTH or not _SUBDOMAIN.fullmatch(prefix)):
         return f"the prefix of label key {shown(key)} must be a lower-case DNS name of at most 253 characters"
     if len(name) > _NAME_LENGTH:
-        return f"the name in label key {shown(key)} has {len(name)} characters, at most 63 are allowed"
+        return f"the name in label key {shown(key)} has {len(name)} characters; the limit is 63"
     if not _NAME.fullmatch(name):
-        return f"the name in label key {shown(key)} must be {_NAME_SHAPE}"
+        return f"the name in label key {shown(key)} must be {_NAME_RULE}"
     return None
 
 
 def value_problem(value: object) -> str | None:
-    """Say what keeps ``value`` from being a label value, or None."""
+    """Return why ``value`` is not a label value, or None."""
     if not isinstance(value, str):
         return f"a label value must be a string, not {type(value).__name__}"
     if len(value) > _NAME_LENGTH:
-        return f"label value {shown(value)} has {len(value)} characters, at most 63 are allowed"
+        return f"label value {shown(value)} has {len(value)} characters; the limit is 63"
     if value and not _NAME.fullmatch(value):
-        return f"label value {shown(value)} must be empty, or {_NAME_SHAPE}"
+        return f"label value {shown(value)} must be empty, or {_NAME_RULE}"
     return None
 
 
 def number_problem(value: str) -> str | None:
-    """Say what keeps ``value`` from being compared with by ``gt`` and ``lt``, or None."""
+    """Return why ``value`` is not a value of ``gt`` and ``lt``, or None."""
     if _int64(value) is None:
-        return f"{shown(value)} must be an integer of at most 64 bits to be compared with"
+        return f"{shown(value)} must be an integer of at most 64 bits for a comparison"
     return None
 
 
 def _int64(text: str) -> int | None:
-    """Read a decimal as Go's ``strconv.ParseInt(text, 10, 64)`` does; None when it is not one or does not fit."""
+    """Parse a decimal as Go's ``strconv.ParseInt(text, 10, 64)`` does; None if it is not an integer of 64 bits."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -87,19 +87,19 @@ def _bound_of(requirement: LabelRequirement) -> int | None:
 @final
 @attrs.frozen
 class LabelRequirement:
-    """One condition on one label.
+    """One requirement on one label.
 
-    An absent label satisfies ``!=``, ``notin`` and ``!`` and no other operator; a label that is no integer satisfies
+    An absent label meets ``!=``, ``notin`` and ``!`` and no other operator; a label that is not an integer meets
     neither ``gt`` nor ``lt`` (``Requirement.Matches`` in apimachinery's ``pkg/labels/selector.go``).
 
     Raises:
-        SelectorError: Key, operator, values or their number are not what the operator takes.
+        SelectorError: The key, the operator, a value or the number of values is not valid.
     """
 
     key: str
     """The label's key, ``name`` or ``prefix/name``."""
     operator: LabelOperator
-    """The condition."""
+    """The operator."""
     values: tuple[str, ...] = attrs.field(default=(), converter=_value_set)
     """Sorted, without duplicates: at least one for ``in`` and ``notin``, none for ``exists`` and ``!``, else one."""
     _bound: int | None = attrs.field(
@@ -113,10 +113,10 @@ class LabelRequirement:
 
     def _values_problem(self) -> str | None:
         if self.operator not in _VALUE_COUNTS:
-            return f"{self.operator!r} is no operator, known are {', '.join(_VALUE_COUNTS)}"
-        least, most = _VALUE_COUNTS[self.operator]
-        if len(self.values) < least or (most is not None and len(self.values) > most):
-            takes = "at least one value" if most is None else ("no value", "one value")[most]
+            return f"{self.operator!r} is not an operator; the operators are {', '.join(_VALUE_COUNTS)}"
+        minimum, maximum = _VALUE_COUNTS[self.operator]
+        if len(self.values) < minimum or (maximum is not None and len(self.values) > maximum):
+            takes = "at least one value" if maximum is None else ("no value", "one value")[maximum]
             return f"operator {self.operator!r} takes {takes}, not {len(self.values)}"
         problem = next(filter(None, map(value_problem, self.values)), None)
         if problem is None and self.operator in ("gt", "lt"):
@@ -124,7 +124,7 @@ class LabelRequirement:
         return problem
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object with these labels satisfies the condition."""
+        """Whether an object with these labels meets the requirement."""
         value = labels.get(self.key)
         operator = self.operator
         if value is None:
@@ -141,7 +141,7 @@ class LabelRequirement:
         return number > self._bound if operator == "gt" else number < self._bound
 
     def __str__(self) -> str:
-        """Render as it stands in a selector, such as ``tier in (back,front)``."""
+        """Format as in a selector, such as ``tier in (back,front)``."""
         joined = ",".join(self.values)
         match self.operator:
             case "exists":

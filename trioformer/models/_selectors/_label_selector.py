@@ -17,12 +17,12 @@ def _by_key(requirements: Iterable[LabelRequirement]) -> tuple[LabelRequirement,
     return tuple(sorted(requirements, key=lambda requirement: requirement.key))
 
 
-def _exact_of(matcher: LabelSelector) -> tuple[tuple[str, str], ...]:
-    return tuple((r.key, r.values[0]) for r in matcher.requirements if r.operator == "=")
+def _exact_of(selector: LabelSelector) -> tuple[tuple[str, str], ...]:
+    return tuple((r.key, r.values[0]) for r in selector.requirements if r.operator == "=")
 
 
-def _others_of(matcher: LabelSelector) -> tuple[LabelRequirement, ...]:
-    return tuple(r for r in matcher.requirements if r.operator != "=")
+def _others_of(selector: LabelSelector) -> tuple[LabelRequirement, ...]:
+    return tuple(r for r in selector.requirements if r.operator != "=")
 
 
 @final
@@ -30,12 +30,12 @@ def _others_of(matcher: LabelSelector) -> tuple[LabelRequirement, ...]:
 class LabelSelector:
     """A parsed label selector.
 
-    Requirements are ordered by key, those of one key as they were given, and ``str()`` renders them so, in a form that
-    parses to an equal matcher.
+    Requirements are sorted by key, those of one key in the given order, and ``str()`` formats them in this order; it
+    parses to an equal selector.
     """
 
     requirements: tuple[LabelRequirement, ...] = attrs.field(default=(), converter=_by_key)
-    """What must hold, all of it; sorted by key."""
+    """The requirements, sorted by key."""
     _exact: tuple[tuple[str, str], ...] = attrs.field(
         init=False, eq=False, repr=False, default=attrs.Factory(_exact_of, takes_self=True)
     )
@@ -47,22 +47,22 @@ class LabelSelector:
     def parse(cls, text: str) -> LabelSelector:
         """Parse a label selector such as ``app=web,tier in (back,front),!canary,shard>3``.
 
-        Understood are ``key=value``, ``key==value``, ``key!=value``, ``key in (a,b)``, ``key notin (a,b)``, ``key``,
-        ``!key``, ``key>1`` and ``key<1``, separated by commas; spaces, tabs and newlines between the parts are ignored.
+        The requirements are ``key=value``, ``key==value``, ``key!=value``, ``key in (a,b)``, ``key notin (a,b)``,
+        ``key``, ``!key``, ``key>1`` and ``key<1``, separated by commas; spaces, tabs and newlines are ignored.
         A value may be empty (``key=``, ``key in ()``, ``key in (a,)``).
         The empty text matches everything.
 
         Raises:
-            SelectorError: The text does not follow the grammar, or a key or value is not a valid label; the error
-                shows the text and the position, counted in characters from 0.
+            SelectorError: The text does not follow the grammar, or a key or value is not valid; the error shows the
+                text and the position, in characters from 0.
         """
         return cls(_Parser(text).parse())
 
     @classmethod
     def of(cls, selector: LabelSelector | Mapping[str, str] | str | None) -> LabelSelector:
-        """Accept a selector in any of its forms: a matcher, its text, or a mapping of labels that must be equal.
+        """Make a selector from any of its forms: a selector, its text, or a mapping of labels that must be equal.
 
-        None, like the empty text and the empty mapping, matches everything.
+        None, the empty text and the empty mapping match everything.
 
         Raises:
             SelectorError: The text does not parse, or the mapping has an invalid key or value.
@@ -75,11 +75,11 @@ class LabelSelector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked, so that everything matches."""
+        """Whether there are no requirements, so that everything matches."""
         return not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object with these labels is selected."""
+        """Whether an object with these labels matches."""
         for key, value in self._exact:
             if labels.get(key) != value:
                 return False
@@ -89,7 +89,7 @@ class LabelSelector:
         return True
 
     def __str__(self) -> str:
-        """Render as the ``labelSelector`` parameter; empty when nothing is asked."""
+        """Format as the ``labelSelector`` parameter; empty without requirements."""
         return ",".join(map(str, self.requirements))
 
 
@@ -107,9 +107,9 @@ _BINARY: Mapping[str, LabelOperator] = {
 
 
 class _Parser:
-    """Recursive descent over the tokens of one selector.
+    """A recursive descent parser of one selector.
 
-    ``in`` and ``notin`` are operators only where an operator must stand; anywhere else they are words.
+    ``in`` and ``notin`` are operators only at the position of an operator, otherwise words.
     """
 
     def __init__(self, text: str) -> None:

@@ -1,9 +1,8 @@
-"""Which fields the objects of a kind can be selected by, and how the API server reads them.
+"""The fields that objects of a kind can be selected by, and their values as text.
 
-A kube-apiserver decides it in code, kind by kind: ``AddFieldLabelConversionFunc`` says which names a kind has (the
-``conversion.go`` files of ``pkg/apis``), and the registries' ``ToSelectableFields`` what stands under each
-(``pkg/registry``).
-The table has those of v1.36; a kind that is not in it has its name and namespace.
+In kube-apiserver, code for each kind defines them: ``AddFieldLabelConversionFunc`` their names (``conversion.go`` in
+``pkg/apis``), and ``ToSelectableFields`` their values (``pkg/registry``).
+The table has those of v1.36; a kind that is not in it can be selected by name and namespace.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from .._meta import KubernetesObject, ResourceInfo, resource_of
 
 
 class _Field(NamedTuple):
-    """Where a field's value stands, and what is compared when nothing stands there."""
+    """The paths of a field's value, and its default."""
 
     paths: tuple[str, ...]
-    """The places, in the API's spelling; the first that is not empty counts."""
+    """Paths with the API's names; the first value that is not empty counts."""
     default: str = ""
 
 
@@ -49,8 +48,8 @@ _TABLE: Mapping[tuple[str, str], Mapping[str, _Field]] = {
     ("", "Pod"): {
         **_plain(_NAME, _NAMESPACE, *_POD_FIELDS),
         "spec.hostNetwork": _Field(("spec.hostNetwork",), "false"),
-        "spec.host": _Field(("spec.nodeName",)),  # its name before v1
-        "status.podIPs": _Field(()),  # a name that the server knows, and has no value for
+        "spec.host": _Field(("spec.nodeName",)),  # the name before v1
+        "status.podIPs": _Field(()),  # the server accepts the name, but sets no value
     },
     ("", "Event"): {
         **_plain(_NAME, _NAMESPACE, *(f"involvedObject.{name}" for name in _REFERENCE), "reason", "type"),
@@ -79,37 +78,37 @@ _TABLE: Mapping[tuple[str, str], Mapping[str, _Field]] = {
 @final
 @attrs.frozen
 class SelectableFields:
-    """The fields that a kind's objects can be selected by, and their values as the API server compares them.
+    """The fields that objects of a kind can be selected by, with the values that the API server compares.
 
-    Values are text: booleans read as ``true`` and ``false``, numbers in decimal, what is absent as the empty string or
-    as the zero that the server sees there.
+    Values are text: ``true`` and ``false``, decimal numbers; an absent field is the empty string, or the default of the
+    server.
     """
 
     kind: str
-    """The kind, for messages."""
+    """The kind, for errors."""
     names: tuple[str, ...]
     """The fields, such as ``spec.nodeName``; sorted."""
     is_default: bool
-    """Whether these are the name and namespace that every kind has, and no fields of the kind's own."""
+    """Whether the kind has only the fields of every kind: name and namespace."""
     _fields: Mapping[str, _Field]
 
     @classmethod
     def of(cls, kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
-        """Look up a kind; a class that has not the fields of its kind's objects (metadata only) has fewer.
+        """Return the fields of a kind; a metadata kind has only those in the metadata.
 
         Raises:
-            TypeError: The class is no kind.
+            TypeError: The class is not a kind.
         """
-        return _fields_of(cast("Hashable", kind))  # mypy takes no class that defines __hash__ for one
+        return _fields_of(cast("Hashable", kind))  # for mypy a class with __hash__ is not Hashable
 
     def __contains__(self, name: object) -> bool:
         return name in self._fields
 
     def check(self, names: Iterable[str]) -> None:
-        """Make sure that the kind has all of these fields.
+        """Check that the kind has all of these fields.
 
         Raises:
-            SelectorError: It has not; the error names the field and those that there are.
+            SelectorError: It does not; the error names the field and the supported ones.
         """
         for name in names:
             if name not in self._fields:
@@ -118,13 +117,13 @@ class SelectableFields:
                 )
 
     def read(self, obj: object, name: str) -> str:
-        """Read a field as text.
+        """Return the value of a field as text.
 
         Args:
             obj: An object of the kind, or its decoded JSON.
             name: The field; must be one of :attr:`names`.
         """
-        if isinstance(obj, KubernetesObject):  # what the object's head knows needs no decoding
+        if isinstance(obj, KubernetesObject):  # from the head, without decoding the metadata
             if name == _NAME:
                 return obj.name
             if name == _NAMESPACE:
@@ -139,7 +138,7 @@ class SelectableFields:
         return field.default
 
 
-@functools.lru_cache(maxsize=1_000)  # classes of dynamic kinds come and go
+@functools.lru_cache(maxsize=1_000)  # bounded, because programs make classes of unstructured kinds
 def _fields_of(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
     info = kind if isinstance(kind, ResourceInfo) else resource_of(kind)
     own = _TABLE.get((info.group, info.kind))
@@ -150,7 +149,7 @@ def _fields_of(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
 
 
 def _has_namespace_field(info: ResourceInfo) -> bool:
-    # Built-in kinds without a namespace can be asked for an empty one, custom kinds cannot.
+    # A cluster-scoped kind has the field, always empty, if it is built-in, and not if it is custom.
     return info.namespaced or any((one.group, one.kind) == (info.group, info.kind) for one in builtin_resources())
 
 
@@ -163,7 +162,7 @@ _WORD_END = re.compile(r"(?<=[a-z0-9])([A-Z]+)")
 
 @functools.cache
 def _steps(path: str) -> tuple[tuple[str, str], ...]:
-    """Split a path into the API's and the models' names of each step."""
+    """Return the API's name and the model's name of each step of a path."""
     return tuple((member, _WORD_END.sub(r"_\1", member).lower()) for member in path.split("."))
 
 
@@ -174,5 +173,5 @@ def _member(obj: object, member: str, attribute: str) -> object:
         return obj.get(member)
     if hasattr(type(obj), attribute):
         return getattr(obj, attribute)
-    get = getattr(obj, "get", None)  # an object of a kind without a class of its own
+    get = getattr(obj, "get", None)  # an Unstructured
     return get(member) if callable(get) else None
