@@ -49,7 +49,7 @@ def encode(data: bytes) -> str:
 def kubeconfig(
     *, cluster: object = None, user: object = None, context: object = None, name: str = "dev", **top: object
 ) -> dict[str, object]:
-    """A kubeconfig whose context, cluster and user are all called ``name``."""
+    """A kubeconfig whose context, cluster and user have the name ``name``."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -98,15 +98,15 @@ def fails(load: Callable[[], object]) -> ConfigError:
     return caught.value
 
 
-# ------------------------------------------------------------------------------------- what a context gives
+# ------------------------------------------------------------------------------------- the configuration of a context
 
 
-def test_a_minimal_kubeconfig_gives_server_and_defaults(write: Write) -> None:
+def test_a_minimal_kubeconfig_has_server_and_defaults(write: Write) -> None:
     path = write(kubeconfig())
     assert load_kubeconfig(path) == ClusterConfig(server=SERVER, context="dev", source=path)
 
 
-def test_every_supported_field_arrives(write: Write, pems: Certificates) -> None:
+def test_every_supported_field_is_loaded(write: Write, pems: Certificates) -> None:
     path = write(
         kubeconfig(
             cluster={
@@ -140,7 +140,7 @@ def test_every_supported_field_arrives(write: Write, pems: Certificates) -> None
     )
 
 
-def test_the_files_that_are_returned_make_a_tls_context(write: Write, pems: Certificates) -> None:
+def test_the_returned_files_can_be_loaded_by_ssl(write: Write, pems: Certificates) -> None:
     write(pems.ca, "ca.crt")
     write(pems.certificate, "tls/client.crt")
     write(pems.key, "tls/client.key")
@@ -158,14 +158,14 @@ def test_the_files_that_are_returned_make_a_tls_context(write: Write, pems: Cert
     assert context.cert_store_stats()["x509_ca"] == 1
 
 
-def test_basic_authentication_arrives(write: Write) -> None:
+def test_basic_authentication_is_loaded(write: Write) -> None:
     config = load_kubeconfig(write(with_user(username="admin", password="secret")))
     assert (config.username, config.password) == ("admin", "secret")
     config = load_kubeconfig(write(with_user(username="admin")))
     assert (config.username, config.password) == ("admin", "")
 
 
-def test_insecure_is_taken_over_without_an_authority(write: Write) -> None:
+def test_insecure_skip_tls_verify_is_loaded_without_an_authority(write: Write) -> None:
     assert load_kubeconfig(write(with_cluster(**{"insecure-skip-tls-verify": True}))).insecure_skip_tls_verify
 
 
@@ -204,7 +204,7 @@ def test_empty_and_null_fields_are_absent(write: Write) -> None:
     assert load_kubeconfig(path) == ClusterConfig(server=SERVER, context="dev", source=path)
 
 
-def test_entries_without_body_are_empty(write: Write) -> None:
+def test_entries_without_fields_are_empty(write: Write) -> None:
     assert load_kubeconfig(write(kubeconfig(users=[{"name": "dev", "user": None}]))).token is None
     error = fails(lambda: load_kubeconfig(write(kubeconfig(clusters=[{"name": "dev"}]))))
     assert error.key == "clusters[dev].cluster.server"
@@ -227,7 +227,7 @@ def test_servers_are_normalised(write: Write, given: str, expected: str) -> None
     assert ClusterConfig(server=given).server == expected
 
 
-def test_a_config_made_by_hand_checks_its_server() -> None:
+def test_the_constructor_checks_the_server() -> None:
     error = fails(lambda: ClusterConfig(server="localhost:8080"))
     assert str(error) == "server: must begin with https:// or http://, not 'localhost:8080'"
     assert (error.file, error.key) == (None, "server")
@@ -253,29 +253,29 @@ def test_repr_shows_no_secret() -> None:
 def test_a_config_is_frozen_and_hashable() -> None:
     config = ClusterConfig(server=SERVER)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        config.server = "https://other"  # type: ignore[misc]  # that it is refused is the test
+        config.server = "https://other"  # type: ignore[misc]  # the mistake that the test makes
     assert hash(config) == hash(ClusterConfig(server=f"{SERVER}/"))
 
 
 # ------------------------------------------------------------------------------------- tokens
 
 
-def test_a_token_file_is_read_and_kept(write: Write) -> None:
+def test_a_token_file_is_read_and_its_path_kept(write: Write) -> None:
     token_file = write("  from-file\n", "tokens/token")
     config = load_kubeconfig(write(with_user(tokenFile="tokens/token")))
     assert (config.token, config.token_file) == ("from-file", token_file)
 
 
-def test_a_token_beside_a_token_file_is_the_fallback_and_the_file_may_come_later(write: Write, tmp_path: Path) -> None:
+def test_a_token_beside_a_token_file_is_used_until_the_file_exists(write: Write, tmp_path: Path) -> None:
     config = load_kubeconfig(write(with_user(token="fallback", tokenFile="later")))
     assert (config.token, config.token_file) == ("fallback", str(tmp_path / "later"))
 
 
-def test_white_space_around_a_token_is_dropped(write: Write) -> None:
+def test_white_space_around_a_token_is_removed(write: Write) -> None:
     assert load_kubeconfig(write(with_user(token="secret\n"))).token == "secret"
 
 
-def test_credentials_are_not_kept_for_a_plain_http_server(
+def test_credentials_are_omitted_for_a_plain_http_server(
     write: Write, pems: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write(
@@ -296,7 +296,7 @@ def test_credentials_are_not_kept_for_a_plain_http_server(
 # ------------------------------------------------------------------------------------- data and files
 
 
-def test_data_wins_over_the_file_which_is_not_opened(write: Write, pems: Certificates) -> None:
+def test_data_takes_precedence_over_a_file_which_is_not_read(write: Write, pems: Certificates) -> None:
     path = write(
         kubeconfig(
             cluster={
@@ -318,7 +318,7 @@ def test_data_wins_over_the_file_which_is_not_opened(write: Write, pems: Certifi
     assert (config.client_key_data, config.client_key_file) == (pems.key, None)
 
 
-def test_certificate_data_may_go_with_a_key_file(write: Write, pems: Certificates) -> None:
+def test_certificate_data_may_be_used_with_a_key_file(write: Write, pems: Certificates) -> None:
     key_file = write(pems.key, "key")
     config = load_kubeconfig(
         write(with_user(**{"client-certificate-data": encode(pems.certificate), "client-key": "key"}))
@@ -334,7 +334,7 @@ def test_base64_may_be_broken_into_lines(write: Write, pems: Certificates, newli
     assert config.ca_data == pems.ca
 
 
-def test_paths_are_relative_to_the_file_they_stand_in(
+def test_paths_are_relative_to_their_kubeconfig(
     write: Write, pems: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(pems.ca, "one/ca.crt")
@@ -347,21 +347,21 @@ def test_paths_are_relative_to_the_file_they_stand_in(
     assert (config.token, config.token_file) == ("one-token", str(tmp_path / "two" / "secrets" / "token"))
 
 
-def test_a_tilde_in_a_path_is_a_name_like_any_other(write: Write, pems: Certificates, tmp_path: Path) -> None:
+def test_a_tilde_in_a_path_is_not_expanded(write: Write, pems: Certificates, tmp_path: Path) -> None:
     write(pems.ca, "~/ca.crt")
     config = load_kubeconfig(write(with_cluster(**{"certificate-authority": "~/ca.crt"})))
     assert config.ca_file == str(tmp_path / "~" / "ca.crt")
 
 
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
-def test_pem_may_be_preceded_by_text_and_end_lines_either_way(write: Write, pems: Certificates, newline: bytes) -> None:
+def test_pem_may_follow_text_and_have_either_line_end(write: Write, pems: Certificates, newline: bytes) -> None:
     pem = b"subject=CN = test\n" + pems.ca
     data = pem.replace(b"\n", newline)
     config = load_kubeconfig(write(with_cluster(**{"certificate-authority-data": encode(data)})))
     assert config.ca_data == data
 
 
-def test_one_file_may_hold_certificate_and_key(write: Write, pems: Certificates) -> None:
+def test_one_file_may_contain_certificate_and_key(write: Write, pems: Certificates) -> None:
     path = write(pems.certificate + pems.key, "client.pem")
     config = load_kubeconfig(write(with_user(**{"client-certificate": path, "client-key": path})))
     assert config.client_certificate_file == config.client_key_file == path
@@ -374,7 +374,7 @@ def entry(section: str, name: str, **fields: object) -> dict[str, object]:
     return {"name": name, {"clusters": "cluster", "contexts": "context", "users": "user"}[section]: fields}
 
 
-def test_the_first_file_wins_whole_entries_and_the_current_context(write: Write) -> None:
+def test_the_first_file_with_an_entry_or_a_current_context_wins(write: Write) -> None:
     first = write(kubeconfig(name="a", user={"token": "first"}), "first")
     second = write(
         {
@@ -396,7 +396,7 @@ def test_the_first_file_wins_whole_entries_and_the_current_context(write: Write)
     assert load_kubeconfig(first, second, context="b").token == "second"
 
 
-def test_the_current_context_comes_from_the_first_file_that_has_one(write: Write) -> None:
+def test_the_current_context_is_that_of_the_first_file_with_one(write: Write) -> None:
     first = write({"current-context": "", "users": [entry("users", "b", token="t")]}, "first")
     second = write(kubeconfig(name="b"), "second")
     third = write(kubeconfig(name="c"), "third")
@@ -404,7 +404,7 @@ def test_the_current_context_comes_from_the_first_file_that_has_one(write: Write
     assert (config.context, config.token) == ("b", "t")
 
 
-def test_missing_and_empty_files_of_a_list_are_skipped_and_doubled_ones_read_once(write: Write, tmp_path: Path) -> None:
+def test_missing_empty_and_duplicate_files_of_a_list_are_skipped(write: Write, tmp_path: Path) -> None:
     empty = write("", "empty")
     path = write(kubeconfig())
     config = load_kubeconfig(str(tmp_path / "missing"), empty, path, path)
@@ -417,27 +417,27 @@ def test_paths_may_be_path_objects(write: Write) -> None:
     assert load_kubeconfig(Path(path)) == load_config(kubeconfig=Path(path), environ={}) == load_kubeconfig(path)
 
 
-def test_a_list_of_nothing_is_an_error_that_says_what_each_file_is(write: Write, tmp_path: Path) -> None:
+def test_a_list_without_any_entry_is_an_error_about_each_file(write: Write, tmp_path: Path) -> None:
     empty, missing = write("# nothing\n", "empty"), str(tmp_path / "missing")
     error = fails(lambda: load_kubeconfig(missing, empty))
     expected = f"no cluster configuration found; tried '{missing}' (does not exist), '{empty}' (is empty)"
     assert str(error) == expected
 
 
-def test_an_error_in_any_file_of_a_list_counts(write: Write) -> None:
+def test_an_error_in_any_file_of_a_list_is_raised(write: Write) -> None:
     broken = write("[", "broken")
     assert fails(lambda: load_kubeconfig(write(kubeconfig()), broken)).file == broken
 
 
-def test_load_kubeconfig_wants_a_path() -> None:
+def test_load_kubeconfig_needs_a_path() -> None:
     with pytest.raises(TypeError, match="at least one path"):
         load_kubeconfig()
 
 
-# ------------------------------------------------------------------------------------- what is not selected
+# ------------------------------------------------------------------------------------- entries that are not used
 
 
-def test_what_the_context_does_not_need_is_not_checked(write: Write) -> None:
+def test_entries_that_the_context_does_not_use_are_not_checked(write: Write) -> None:
     document = kubeconfig(
         clusters=[entry("clusters", "dev", server=SERVER), entry("clusters", "eks", **{"proxy-url": "socks5://p"})],
         contexts=[entry("contexts", "dev", cluster="dev", user="dev"), entry("contexts", "lost", cluster="?", user=3)],
@@ -449,7 +449,7 @@ def test_what_the_context_does_not_need_is_not_checked(write: Write) -> None:
     assert load_kubeconfig(write(document)).token == "t"
 
 
-# ------------------------------------------------------------------------------------- errors, one by one
+# ------------------------------------------------------------------------------------- errors
 
 
 def check_error(write: Write, document: object, key: str, message: str) -> None:
@@ -463,7 +463,7 @@ def check_error(write: Write, document: object, key: str, message: str) -> None:
 IMPERSONATION = f"impersonation is not supported yet; {INSTEAD}"
 QUOTE_IT = "must be a string, but YAML reads it as {}: put it in quotes"
 ENCRYPTED = "is encrypted with a passphrase, which is not supported; store it decrypted"
-NO_TOKEN = "has characters that no bearer token can have (white space, control or non-ASCII characters)"
+NO_TOKEN = "contains white space, control or non-ASCII characters, which a bearer token must not"
 PKCS8 = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"
 PKCS1 = b"""-----BEGIN RSA PRIVATE KEY-----
 Proc-Type: 4,ENCRYPTED
@@ -492,9 +492,9 @@ AAAA
         (
             {"token": "hidden", "username": "u"},
             "",
-            "has both a bearer token and a user name with password: keep one of the two",
+            "has both a bearer token and a user name with password: remove one of the two",
         ),
-        ({"password": "hidden"}, ".username", "is missing beside password"),
+        ({"password": "hidden"}, ".username", "is missing, but password is set"),
         ({"token": "hidden b"}, ".token", NO_TOKEN),
         ({"token": " "}, ".token", "is empty"),
         ({"token": 123456}, ".token", QUOTE_IT.format("an integer")),
@@ -510,13 +510,15 @@ AAAA
         ({"client-certificate-data": "YW-_"}, ".client-certificate-data", "is not valid base64"),
         ({"client-certificate-data": "YW Jj"}, ".client-certificate-data", "is not valid base64"),
         ({"client-certificate-data": "é"}, ".client-certificate-data", "is not valid base64"),
-        ({"client-certificate-data": encode(b"hidden")}, ".client-certificate-data", "holds no PEM certificate"),
-        ({"client-key-data": encode(b"hidden")}, ".client-key-data", "holds no PEM private key"),
+        ({"client-certificate-data": encode(b"hidden")}, ".client-certificate-data", "contains no PEM certificate"),
+        ({"client-key-data": encode(b"hidden")}, ".client-key-data", "contains no PEM private key"),
         ({"client-key-data": encode(PKCS8)}, ".client-key-data", ENCRYPTED),
         ({"client-key-data": encode(PKCS1)}, ".client-key-data", ENCRYPTED),
     ],
 )
-def test_what_is_wrong_with_a_user(write: Write, user: dict[str, object], field: str, message: str) -> None:
+def test_an_invalid_user_is_an_error_with_its_key(
+    write: Write, user: dict[str, object], field: str, message: str
+) -> None:
     check_error(write, with_user(**user), f"users[dev].user{field}", message)
 
 
@@ -526,7 +528,7 @@ def test_what_is_wrong_with_a_user(write: Write, user: dict[str, object], field:
         (
             {"proxy-url": "http://proxy:3128"},
             "proxy-url",
-            "proxies are not supported yet; use a server that is reached directly, or 'kubectl proxy'",
+            "proxies are not supported yet; use a server without a proxy, or 'kubectl proxy'",
         ),
         ({"server": ""}, "server", "is missing: a cluster needs the URL of its API server"),
         ({"tls-server-name": 5}, "tls-server-name", QUOTE_IT.format("an integer")),
@@ -535,11 +537,13 @@ def test_what_is_wrong_with_a_user(write: Write, user: dict[str, object], field:
         (
             {"certificate-authority-data": encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n")},
             "certificate-authority-data",
-            "holds no PEM certificate",
+            "contains no PEM certificate",
         ),
     ],
 )
-def test_what_is_wrong_with_a_cluster(write: Write, cluster: dict[str, object], field: str, message: str) -> None:
+def test_an_invalid_cluster_is_an_error_with_its_key(
+    write: Write, cluster: dict[str, object], field: str, message: str
+) -> None:
     check_error(write, with_cluster(**cluster), f"clusters[dev].cluster.{field}", message)
 
 
@@ -562,10 +566,10 @@ MALFORMED = "must be a URL such as 'https://host:6443', not "
         ("https://a b", MALFORMED + "'https://a b'"),
         ("https://h\n.example", MALFORMED + r"'https://h\n.example'"),
         ("https://u:hidden@h:port", MALFORMED + "a URL with '@'"),
-        ("https://u:hidden@h", "must not hold a user name or password"),
+        ("https://u:hidden@h", "must not contain a user name or password"),
     ],
 )
-def test_what_is_wrong_with_a_server(write: Write, server: str, message: str) -> None:
+def test_an_invalid_server_is_an_error(write: Write, server: str, message: str) -> None:
     check_error(write, with_cluster(server=server), "clusters[dev].cluster.server", message)
 
 
@@ -575,8 +579,8 @@ NO_LABEL = "must be a DNS label (lower-case letters, digits and '-', at most 63)
 @pytest.mark.parametrize(
     ("context", "field", "message"),
     [
-        ({"cluster": "gone"}, "cluster", "names the cluster 'gone', which is not there; known clusters: dev"),
-        ({"user": "gone"}, "user", "names the user 'gone', which is not there; known users: dev"),
+        ({"cluster": "gone"}, "cluster", "names the cluster 'gone', which does not exist; known clusters: dev"),
+        ({"user": "gone"}, "user", "names the user 'gone', which does not exist; known users: dev"),
         ({"cluster": None}, "cluster", "is missing: a context must name its cluster"),
         ({"cluster": 7}, "cluster", QUOTE_IT.format("an integer")),
         ({"namespace": "Not_A_Label"}, "namespace", f"{NO_LABEL}'Not_A_Label'"),
@@ -585,7 +589,9 @@ NO_LABEL = "must be a DNS label (lower-case letters, digits and '-', at most 63)
         ({"namespace": "n" * 64}, "namespace", f"{NO_LABEL}'{'n' * 64}'"),
     ],
 )
-def test_what_is_wrong_with_a_context(write: Write, context: dict[str, object], field: str, message: str) -> None:
+def test_an_invalid_context_is_an_error_with_its_key(
+    write: Write, context: dict[str, object], field: str, message: str
+) -> None:
     check_error(write, with_context(**context), f"contexts[dev].context.{field}", message)
 
 
@@ -595,15 +601,15 @@ def test_what_is_wrong_with_a_context(write: Write, context: dict[str, object], 
         (
             {"current-context": "gone"},
             "current-context",
-            "names the context 'gone', which is not there; known contexts: dev",
+            "names the context 'gone', which does not exist; known contexts: dev",
         ),
         (
             {"current-context": None},
             "current-context",
-            "is not set, and no context was asked for; known contexts: dev",
+            "is not set, and no context was given; known contexts: dev",
         ),
         ({"current-context": ["dev"]}, "current-context", "must be a string, not a list"),
-        ({"users": []}, "contexts[dev].context.user", "names the user 'dev', which is not there; known users: none"),
+        ({"users": []}, "contexts[dev].context.user", "names the user 'dev', which does not exist; known users: none"),
         ({"clusters": {"dev": {}}}, "clusters", "must be a list, not a mapping"),
         ({"users": "dev"}, "users", "must be a list, not a string"),
         ({"contexts": ["dev"]}, "contexts[0]", "must be a mapping, not a string"),
@@ -612,15 +618,17 @@ def test_what_is_wrong_with_a_context(write: Write, context: dict[str, object], 
         ({"users": [{"name": ""}]}, "users[0].name", "is missing"),
         ({"clusters": [{"name": 7}]}, "clusters[0].name", QUOTE_IT.format("an integer")),
         ({"users": [{"name": "dev", "user": ["t"]}]}, "users[dev].user", "must be a mapping, not a list"),
-        ({"users": [{"name": "a"}, {"name": "a"}]}, "users[a]", "is there twice in this file"),
-        ({"clusters": [{"name": "\n"}, {"name": "\n"}]}, r"clusters['\n']", "is there twice in this file"),
+        ({"users": [{"name": "a"}, {"name": "a"}]}, "users[a]", "is twice in this file"),
+        ({"clusters": [{"name": "\n"}, {"name": "\n"}]}, r"clusters['\n']", "is twice in this file"),
         ({"kind": "Pod"}, "kind", "must be 'Config' in a kubeconfig, not 'Pod'"),
         ({"apiVersion": "v2"}, "apiVersion", "must be 'v1' in a kubeconfig, not 'v2'"),
         ({"apiVersion": 1}, "apiVersion", QUOTE_IT.format("an integer")),
     ],
 )
-def test_what_is_wrong_with_the_outline(write: Write, top: dict[str, object], key: str, message: str) -> None:
-    check_error(write, kubeconfig(**top), key, message)  # type: ignore[arg-type]  # none of these is a keyword of its own
+def test_an_invalid_structure_is_an_error_with_its_key(
+    write: Write, top: dict[str, object], key: str, message: str
+) -> None:
+    check_error(write, kubeconfig(**top), key, message)  # type: ignore[arg-type]  # none of these is one of its keywords
 
 
 @pytest.mark.parametrize("data", [True, False], ids=["data", "file"])
@@ -638,7 +646,7 @@ def test_insecure_excludes_an_authority(write: Write, pems: Certificates, data: 
     [("client-certificate", "client-key"), ("client-key", "client-certificate")],
 )
 @pytest.mark.parametrize("data", [True, False], ids=["data", "file"])
-def test_certificate_and_key_come_together(
+def test_a_certificate_needs_a_key_and_a_key_a_certificate(
     write: Write, pems: Certificates, given: str, missing: str, data: bool
 ) -> None:
     pem = pems.key if given == "client-key" else pems.certificate
@@ -646,7 +654,7 @@ def test_certificate_and_key_come_together(
     path = write(with_user(**({f"{given}-data": encode(pem)} if data else {given: "pem"})))
     error = fails(lambda: load_kubeconfig(path))
     assert str(error) == (
-        f"{path}: users[dev].user.{missing}: is missing beside {given}: give {missing} or {missing}-data"
+        f"{path}: users[dev].user.{missing}: is missing, but {given} is set: set {missing} or {missing}-data"
     )
 
 
@@ -665,14 +673,14 @@ FILE_FIELDS = [
 
 
 @pytest.mark.parametrize(("where", "field"), FILE_FIELDS)
-def test_files_that_are_not_there_are_named(write: Write, tmp_path: Path, where: str, field: str) -> None:
+def test_the_error_of_a_missing_file_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
     path = write(with_cluster(**{field: "gone"}) if where == "cluster" else with_user(**{field: "gone"}))
     error = fails(lambda: load_kubeconfig(path))
     assert str(error) == f"{path}: {where}s[dev].{where}.{field}: file '{tmp_path / 'gone'}' does not exist"
 
 
 @pytest.mark.parametrize(("where", "field"), FILE_FIELDS)
-def test_files_that_cannot_be_read_are_named(write: Write, tmp_path: Path, where: str, field: str) -> None:
+def test_the_error_of_an_unreadable_file_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
     (tmp_path / "directory").mkdir()
     path = write(with_cluster(**{field: "directory"}) if where == "cluster" else with_user(**{field: "directory"}))
     error = fails(lambda: load_kubeconfig(path))
@@ -682,7 +690,7 @@ def test_files_that_cannot_be_read_are_named(write: Write, tmp_path: Path, where
 
 def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
     error = fails(lambda: load_kubeconfig(write(with_user(tokenFile="/a\0b"))))
-    assert str(error).endswith(r"users[dev].user.tokenFile: file '/a\x00b' is not a path")
+    assert str(error).endswith(r"users[dev].user.tokenFile: file '/a\x00b' is not a valid path")
 
 
 @pytest.mark.parametrize(
@@ -690,43 +698,45 @@ def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
     [
         ("tokenFile", b" \n", "is empty"),
         ("tokenFile", "töken".encode(), NO_TOKEN),
-        ("client-certificate", b"", "holds no PEM certificate"),
-        ("client-key", b"", "holds no PEM private key"),
+        ("client-certificate", b"", "contains no PEM certificate"),
+        ("client-key", b"", "contains no PEM private key"),
     ],
 )
-def test_files_with_the_wrong_content_are_named(write: Write, field: str, content: bytes, predicate: str) -> None:
+def test_the_error_of_a_file_with_invalid_content_names_it(
+    write: Write, field: str, content: bytes, predicate: str
+) -> None:
     wrong = write(content, "wrong")
     path = write(with_user(**{field: "wrong"}))
     error = fails(lambda: load_kubeconfig(path))
     assert str(error) == f"{path}: users[dev].user.{field}: file '{wrong}' {predicate}"
 
 
-def test_swapped_certificate_and_key_are_told_apart(write: Write, pems: Certificates) -> None:
+def test_the_error_of_swapped_certificate_and_key_shows_what_was_found(write: Write, pems: Certificates) -> None:
     swapped = {"client-certificate-data": encode(pems.key), "client-key-data": encode(pems.certificate)}
     error = fails(lambda: load_kubeconfig(write(with_user(**swapped))))
     label = pems.key.split(b"-----")[1].removeprefix(b"BEGIN ").decode()
-    assert str(error).endswith(f"client-certificate-data: holds no PEM certificate, only {label}")
+    assert str(error).endswith(f"client-certificate-data: contains no PEM certificate, only {label}")
     error = fails(lambda: load_kubeconfig(write(with_user(**{"client-key-data": encode(pems.certificate)}))))
-    assert str(error).endswith("client-key-data: holds no PEM private key, only CERTIFICATE")
+    assert str(error).endswith("client-key-data: contains no PEM private key, only CERTIFICATE")
     both = encode(pems.certificate + b"-----BEGIN EC PARAMETERS-----\nAAAA\n-----END EC PARAMETERS-----\n")
     error = fails(lambda: load_kubeconfig(write(with_user(**{"client-key-data": both}))))
-    assert str(error).endswith("client-key-data: holds no PEM private key, only CERTIFICATE, EC PARAMETERS")
+    assert str(error).endswith("client-key-data: contains no PEM private key, only CERTIFICATE, EC PARAMETERS")
 
 
-def test_key_parameters_may_precede_the_key(write: Write, pems: Certificates) -> None:
+def test_key_parameters_may_come_before_the_key(write: Write, pems: Certificates) -> None:
     key = b"-----BEGIN EC PARAMETERS-----\nAAAA\n-----END EC PARAMETERS-----\n" + pems.key
     user = {"client-certificate-data": encode(pems.certificate), "client-key-data": encode(key)}
     assert load_kubeconfig(write(with_user(**user))).client_key_data == key
 
 
-def test_an_unknown_context_lists_the_known_ones(write: Write) -> None:
+def test_the_error_of_an_unknown_context_lists_the_known_ones(write: Write) -> None:
     path = write(kubeconfig())
     error = fails(lambda: load_kubeconfig(path, context="prod"))
     assert str(error) == f"{path}: contexts: there is no context 'prod'; known contexts: dev"
 
 
 @pytest.mark.parametrize(("count", "more"), [(20, ""), (21, " and 1 more"), (30, " and 10 more")])
-def test_of_many_contexts_twenty_are_listed(write: Write, count: int, more: str) -> None:
+def test_at_most_twenty_known_contexts_are_listed(write: Write, count: int, more: str) -> None:
     names = ["\t", *(f"c{n:02}" for n in range(1, count))]
     path = write(kubeconfig(contexts=[entry("contexts", name) for name in reversed(names)]))
     error = fails(lambda: load_kubeconfig(path, context=""))
@@ -734,7 +744,7 @@ def test_of_many_contexts_twenty_are_listed(write: Write, count: int, more: str)
     assert str(error) == f"{path}: contexts: there is no context ''; known contexts: {known}{more}"
 
 
-def test_context_errors_of_a_merge_name_the_file_at_fault(write: Write) -> None:
+def test_an_error_about_a_merged_entry_names_its_file(write: Write) -> None:
     first = write({"users": [entry("users", "x")]}, "first")
     second = write(kubeconfig(**{"current-context": "gone"}), "second")
     assert fails(lambda: load_kubeconfig(first, second)).file == second
@@ -746,7 +756,7 @@ def test_context_errors_of_a_merge_name_the_file_at_fault(write: Write) -> None:
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyYAML comes with or without libyaml."""
+    """PyYAML has a loader in C only with libyaml."""
     monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, request.param))
 
 
@@ -762,14 +772,14 @@ def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         ("- a\n", "must be a YAML mapping, not a list"),
         ("just text", "must be a YAML mapping, not a string"),
         ("42", "must be a YAML mapping, not an integer"),
-        (b"\xff\xfe\xff", "is not YAML that can be read"),
-        ("token: 2024-13-45", "is not YAML that can be read"),
-        ("a: !!timestamp hidden", "is not YAML that can be read"),
-        ("a: !!float hidden", "is not YAML that can be read"),
-        ("a: !!bool hidden", "is not YAML that can be read"),
+        (b"\xff\xfe\xff", "is not valid YAML"),
+        ("token: 2024-13-45", "is not valid YAML"),
+        ("a: !!timestamp hidden", "is not valid YAML"),
+        ("a: !!float hidden", "is not valid YAML"),
+        ("a: !!bool hidden", "is not valid YAML"),
     ],
 )
-def test_files_that_are_not_kubeconfigs(write: Write, content: str | bytes, message: str) -> None:
+def test_a_file_that_is_not_a_kubeconfig_is_an_error(write: Write, content: str | bytes, message: str) -> None:
     path = write(content)
     error = fails(lambda: load_kubeconfig(path))
     assert re.fullmatch(re.escape(path) + ": " + message, str(error))
@@ -777,13 +787,15 @@ def test_files_that_are_not_kubeconfigs(write: Write, content: str | bytes, mess
     assert not re.search(r"hidden\b", "".join(traceback.format_exception(error)))
 
 
-def test_yaml_nested_too_deep_for_the_pure_loader_is_an_error(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yaml_with_too_many_levels_for_the_python_loader_is_an_error(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_yaml, "_LOADER", yaml.SafeLoader)
     path = write("[" * 5000 + "]" * 5000)
-    assert str(fails(lambda: load_kubeconfig(path))) == f"{path}: is not YAML that can be read"
+    assert str(fails(lambda: load_kubeconfig(path))) == f"{path}: is not valid YAML"
 
 
-def test_windows_text_is_read(write: Write) -> None:
+def test_files_with_windows_line_ends_and_bom_are_read(write: Write) -> None:
     text = yaml.safe_dump(kubeconfig()).replace("\n", "\r\n")
     assert load_kubeconfig(write(text.encode("utf-8-sig"))).context == "dev"
     assert load_kubeconfig(write(text.encode("utf-16"))).context == "dev"
@@ -835,7 +847,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.di
     )
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_whatever_a_file_holds_it_is_a_config_or_a_config_error_of_one_line(write: Write, content: bytes) -> None:
+def test_any_file_is_a_config_or_a_config_error_of_one_line(write: Write, content: bytes) -> None:
     path = write(content)
     config = error = None
     try:
@@ -846,7 +858,7 @@ def test_whatever_a_file_holds_it_is_a_config_or_a_config_error_of_one_line(writ
     assert "\n" not in str(error)
 
 
-# ------------------------------------------------------------------------------------- where configuration is found
+# ------------------------------------------------------------------------------------- finding the configuration
 
 
 @attrs.frozen
@@ -877,7 +889,7 @@ def pod(tmp_path: Path, pems: Certificates) -> Pod:
     return Pod(directory, {"HOME": str(home), **service})
 
 
-def test_a_pod_uses_its_service_account(pod: Pod) -> None:
+def test_in_a_pod_the_service_account_is_used(pod: Pod) -> None:
     expected = ClusterConfig(
         server="https://10.0.0.1:443",
         namespace="pod-namespace",
@@ -906,7 +918,7 @@ def test_ipv6_hosts_are_bracketed(pod: Pod, host: str, server: str) -> None:
     assert pod.load_in_cluster(KUBERNETES_SERVICE_HOST=host).server == server
 
 
-def test_the_pods_namespace_comes_from_the_environment_then_the_file_then_is_default(pod: Pod) -> None:
+def test_the_pods_namespace_is_that_of_environment_file_or_default(pod: Pod) -> None:
     assert pod.load_in_cluster(POD_NAMESPACE="from-environ").namespace == "from-environ"
     assert pod.load_in_cluster(POD_NAMESPACE="").namespace == "pod-namespace"
     (pod.directory / "namespace").write_text(" \n")
@@ -915,32 +927,33 @@ def test_the_pods_namespace_comes_from_the_environment_then_the_file_then_is_def
     assert pod.load_in_cluster().namespace == "default"
 
 
-def test_a_wrong_namespace_in_a_pod_is_an_error(pod: Pod) -> None:
+def test_an_invalid_namespace_in_a_pod_is_an_error(pod: Pod) -> None:
     message = "must be a DNS label (lower-case letters, digits and '-', at most 63), not 'No!'"
     assert str(fails(lambda: pod.load_in_cluster(POD_NAMESPACE="No!"))) == f"$POD_NAMESPACE: {message}"
     (pod.directory / "namespace").write_text("No!")
     assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'namespace'}: {message}"
 
 
-def test_without_an_authority_the_systems_count_and_a_warning_says_so(
+def test_without_ca_crt_the_systems_authorities_are_used_with_a_warning(
     pod: Pod, caplog: pytest.LogCaptureFixture
 ) -> None:
     (pod.directory / "ca.crt").unlink()
     assert pod.load_in_cluster().ca_file is None
-    assert caplog.messages == [f"{pod.directory / 'ca.crt'} does not exist: the system's certificate authorities count"]
+    ca_file = pod.directory / "ca.crt"
+    assert caplog.messages == [f"{ca_file} does not exist: trusting the system's certificate authorities"]
 
 
-def test_wrong_files_of_a_service_account_are_errors(pod: Pod) -> None:
+def test_invalid_files_of_a_service_account_are_errors(pod: Pod) -> None:
     (pod.directory / "ca.crt").write_text("nothing")
-    assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'ca.crt'}: holds no PEM certificate"
+    assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'ca.crt'}: contains no PEM certificate"
     (pod.directory / "token").write_text("")
     assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'token'}: is empty"
 
 
-def test_a_service_address_that_makes_no_url_is_an_error(pod: Pod) -> None:
+def test_an_invalid_service_address_is_an_error(pod: Pod) -> None:
     error = fails(lambda: pod.load_in_cluster(KUBERNETES_SERVICE_PORT="tcp://10.0.0.1:443"))
     assert str(error) == (
-        "$KUBERNETES_SERVICE_HOST and $KUBERNETES_SERVICE_PORT: '10.0.0.1' and 'tcp://10.0.0.1:443' make no URL"
+        "$KUBERNETES_SERVICE_HOST and $KUBERNETES_SERVICE_PORT: '10.0.0.1' and 'tcp://10.0.0.1:443' are not a valid URL"
     )
 
 
@@ -967,7 +980,7 @@ def test_the_environment_of_the_process_is_the_default(write: Write, pod: Pod, m
     assert load_config().context == "dev"
 
 
-def test_an_explicit_file_comes_before_all_else(write: Write, pod: Pod) -> None:
+def test_an_explicit_file_takes_precedence(write: Write, pod: Pod) -> None:
     write(kubeconfig(name="home"), "home/.kube/config")
     listed = write(kubeconfig(name="listed"), "listed")
     explicit = write(kubeconfig(name="explicit"), "explicit")
@@ -985,17 +998,17 @@ def test_the_kubeconfig_variable_is_a_list(write: Write, pod: Pod, tmp_path: Pat
     assert (config.context, config.source) == ("b", f"{first}, {second}")
 
 
-def test_a_kubeconfig_variable_that_leads_nowhere_hides_the_home_directory(
+def test_a_kubeconfig_variable_without_any_file_hides_the_home_directory(
     write: Write, pod: Pod, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(kubeconfig(name="home"), "home/.kube/config")
     with caplog.at_level(logging.DEBUG, "trioformer.kubeconfig"):
         assert pod.load({"KUBECONFIG": "/gone:/lost"}).in_cluster
     tried = "'/gone' (does not exist), '/lost' (does not exist)"
-    assert caplog.messages == [f"using the in-cluster configuration; tried before it {tried}"]
+    assert caplog.messages == [f"using the in-cluster configuration; tried before it: {tried}"]
 
 
-def test_a_wrong_kubeconfig_is_an_error_in_a_pod_too(write: Write, pod: Pod) -> None:
+def test_an_invalid_kubeconfig_is_an_error_in_a_pod_too(write: Write, pod: Pod) -> None:
     wrong = write(kubeconfig(**{"current-context": "gone"}))
     assert fails(lambda: pod.load({"KUBECONFIG": wrong})).key == "current-context"
     unset = write(kubeconfig(**{"current-context": ""}))
@@ -1037,7 +1050,7 @@ def test_in_a_pod_a_context_without_namespace_gets_the_pods(write: Write, pod: P
     assert load_config(kubeconfig=path, environ=outside).namespace == "default"
 
 
-def test_nothing_found_lists_what_was_tried(write: Write, pod: Pod, tmp_path: Path) -> None:
+def test_the_error_without_a_configuration_lists_what_was_tried(write: Write, pod: Pod, tmp_path: Path) -> None:
     def load(**environ: str) -> object:
         return load_config(environ=environ, service_account_directory=pod.directory)
 
@@ -1052,7 +1065,7 @@ def test_nothing_found_lists_what_was_tried(write: Write, pod: Pod, tmp_path: Pa
         "in-cluster ($KUBERNETES_SERVICE_PORT is not set)"
     )
     assert str(fails(lambda: load(KUBECONFIG=":"))) == (
-        "no cluster configuration found; tried $KUBECONFIG (names no file), "
+        "no cluster configuration found; tried $KUBECONFIG (is an empty list), "
         "in-cluster ($KUBERNETES_SERVICE_HOST is not set)"
     )
     assert str(fails(load)) == (
@@ -1066,7 +1079,7 @@ def test_nothing_found_lists_what_was_tried(write: Write, pod: Pod, tmp_path: Pa
     )
 
 
-def test_a_context_is_never_looked_for_in_the_pod(pod: Pod) -> None:
+def test_a_context_is_not_searched_in_the_service_account(pod: Pod) -> None:
     error = fails(lambda: pod.load({"KUBECONFIG": "/gone:/lost"}, context="prod"))
     tried = "'/gone' (does not exist), '/lost' (does not exist)"
-    assert str(error) == f"no kubeconfig to look for context 'prod' in; tried {tried}"
+    assert str(error) == f"no kubeconfig with context 'prod' found; tried {tried}"

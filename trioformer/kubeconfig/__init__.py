@@ -1,16 +1,17 @@
-"""Kubeconfig files, ``$KUBECONFIG`` and the in-cluster service account → one frozen :class:`ClusterConfig`.
+"""The configuration of a client: kubeconfig files, ``$KUBECONFIG``, and the in-cluster service account.
 
 The search order, the merge and the checks are those of client-go's ``tools/clientcmd`` and ``rest.InClusterConfig``.
-Everything wrong with a configuration is a :class:`~trioformer.errors.ConfigError` that names the file and the key,
-and never shows a secret.
+An invalid configuration raises :class:`~trioformer.errors.ConfigError`, which names the file and the key and never
+shows a secret.
 
-These functions are plain ``def``: they read a few small local files and do not checkpoint.
+The functions are synchronous: they read a few small local files and do not checkpoint.
 
-- ``_config.py``: :class:`ClusterConfig`, what the transport needs to know
-- ``_checks.py``: what a server URL, a token, a certificate or a namespace may be
-- ``_files.py``: YAML files → merged, named entries
-- ``_resolve.py``: the entries that one context selects → :class:`ClusterConfig`
-- ``_load.py``: where configuration is looked for; the in-cluster service account
+- ``_config.py``: :class:`ClusterConfig`, the server and the credentials
+- ``_checks.py``: checks of server URLs, tokens, certificates and namespaces
+- ``_files.py``: reads and merges kubeconfig files
+- ``_yaml.py``: parses YAML
+- ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context
+- ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 """
 
 from __future__ import annotations

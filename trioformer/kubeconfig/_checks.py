@@ -1,7 +1,7 @@
-"""What a server URL, a token, a certificate or a namespace may be.
+"""Checks of server URLs, tokens, certificates and namespaces.
 
-Each function raises :class:`CheckError`, a predicate such as "does not exist"; the caller knows of which file and key,
-and turns it into a :class:`~trioformer.errors.ConfigError`.
+Each function raises :class:`CheckError` with a predicate such as "does not exist"; the caller knows file and key, and
+raises it as a :class:`~trioformer.errors.ConfigError`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _PRIVATE_KEY = "PRIVATE KEY"
 
 
 class CheckError(Exception):
-    """What is wrong with a thing, as a predicate that follows its name; never shows a secret."""
+    """A problem with a value, as a predicate to follow its name; never shows a secret."""
 
 
 class MissingError(CheckError):
-    """The file is not there at all."""
+    """The file does not exist."""
 
 
 def read_file(path: str) -> bytes:
     """Return a file's content.
 
     Raises:
-        MissingError: It is not there.
+        MissingError: It does not exist.
         CheckError: It cannot be read.
     """
     try:
@@ -39,16 +39,16 @@ def read_file(path: str) -> bytes:
     except OSError as exc:
         raise CheckError(f"cannot be read: {exc.strerror}") from exc
     except ValueError as exc:  # a NUL in the path
-        raise CheckError("is not a path") from exc
+        raise CheckError("is not a valid path") from exc
 
 
 def parse_server(url: str) -> str:
-    """Return an API server's URL without trailing slash, query and fragment; a path stays.
+    """Return an API server's URL without trailing slash, query and fragment, but with its path.
 
     Raises:
-        CheckError: It has no scheme or no host, or holds credentials, which belong elsewhere.
+        CheckError: It has no scheme or no host, or contains credentials.
     """
-    shown = "a URL with '@'" if "@" in url else repr(url)  # what stands before an @ may be a password
+    shown = "a URL with '@'" if "@" in url else repr(url)  # the part before the "@" may be a password
     malformed = CheckError(f"must be a URL such as 'https://host:6443', not {shown}")
     try:
         parts = urlsplit(url)
@@ -60,23 +60,23 @@ def parse_server(url: str) -> str:
     if parts.scheme not in ("https", "http"):
         raise CheckError(f"must begin with https:// or http://, not {shown}")
     if "@" in parts.netloc:
-        raise CheckError("must not hold a user name or password")
+        raise CheckError("must not contain a user name or password")
     if not parts.hostname:
         raise CheckError(f"has no host: {shown}")
     return f"{parts.scheme}://{parts.netloc.rstrip(':')}{parts.path.rstrip('/')}"
 
 
 def parse_token(text: str) -> str:
-    """Return a bearer token stripped of white space.
+    """Return a bearer token without surrounding white space.
 
     Raises:
-        CheckError: There is none, or it cannot be sent in a header.
+        CheckError: It is empty, or contains characters that a header must not.
     """
     token = text.strip()
     if not token:
         raise CheckError("is empty")
     if not _VISIBLE.fullmatch(token):
-        raise CheckError("has characters that no bearer token can have (white space, control or non-ASCII characters)")
+        raise CheckError("contains white space, control or non-ASCII characters, which a bearer token must not")
     return token
 
 
@@ -91,19 +91,19 @@ def check_namespace(name: str) -> None:
 
 
 def check_certificates(pem: bytes) -> None:
-    """Check that there is a certificate in PEM armour; what is inside is for TLS to say.
+    """Check that there is a PEM certificate; its content is checked by TLS.
 
     Raises:
         CheckError: There is none.
     """
     if not any(label == _CERTIFICATE for label, _ in _blocks(pem)):
-        raise CheckError(f"holds no PEM certificate{_instead(pem)}")
+        raise CheckError(f"contains no PEM certificate{_found(pem)}")
 
 
 def check_private_key(pem: bytes) -> None:
-    """Check that there is a private key in PEM armour, one that needs no passphrase.
+    """Check that there is a PEM private key without a passphrase.
 
-    OpenSSL would ask the terminal for a passphrase, and so stop the whole program.
+    OpenSSL would read a passphrase from the terminal, and stop the whole program.
 
     Raises:
         CheckError: There is none, or the first is encrypted.
@@ -113,13 +113,13 @@ def check_private_key(pem: bytes) -> None:
             if label.startswith("ENCRYPTED ") or b"Proc-Type: 4,ENCRYPTED" in body:
                 raise CheckError("is encrypted with a passphrase, which is not supported; store it decrypted")
             return
-    raise CheckError(f"holds no PEM private key{_instead(pem)}")
+    raise CheckError(f"contains no PEM private key{_found(pem)}")
 
 
 def _blocks(pem: bytes) -> list[tuple[str, bytes]]:
     return [(label.decode(), body) for label, body in _PEM.findall(pem)]
 
 
-def _instead(pem: bytes) -> str:
+def _found(pem: bytes) -> str:
     labels = dict.fromkeys(label for label, _ in _blocks(pem))
     return f", only {', '.join(labels)}" if labels else ""

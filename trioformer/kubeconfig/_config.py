@@ -1,4 +1,4 @@
-"""What the transport needs to know of a cluster."""
+"""The server and the credentials of a client."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def _hidden(secret: object) -> str:
 @final
 @attrs.frozen(kw_only=True)
 class ClusterConfig:
-    """How to reach one cluster, and as whom.
+    """The server and the credentials of a client.
 
-    Made by :func:`load_config`, :func:`load_kubeconfig` and :func:`load_in_cluster`, or by hand for a server that
-    no kubeconfig knows.
-    The loaders keep these promises, and whoever makes one by hand has to:
+    :func:`load_config`, :func:`load_kubeconfig` and :func:`load_in_cluster` return one; for a server that is not in a
+    kubeconfig, make one with the constructor.
+    The loaders guarantee the following, and callers of the constructor must:
 
-    - of a ``*_data`` field and the ``*_file`` field beside it at most one is set; the file has an absolute path, could
-      be read, and is to be read again when it may have changed;
-    - a client certificate comes with its key, and the key is not encrypted;
+    - at most one of a ``*_data`` field and its ``*_file`` field is set; the file has an absolute path and is readable,
+      and it is read again when it may have changed;
+    - a client certificate has a key, and the key is not encrypted;
     - ``insecure_skip_tls_verify`` excludes a certificate authority;
     - a bearer token (``token`` or ``token_file``) excludes basic authentication;
     - when the server is ``http://``, there are neither credentials nor TLS settings.
@@ -48,36 +48,36 @@ class ClusterConfig:
     """
 
     server: str = attrs.field(converter=_server)
-    """URL of the API server: ``https://`` or ``http://``, host, port and path, without trailing slash."""
+    """The URL of the API server: ``https://`` or ``http://``, host, port and path, without trailing slash."""
     namespace: str = "default"
-    """The namespace that requests without one of their own are meant for."""
+    """The default namespace."""
     ca_data: bytes | None = attrs.field(default=None, repr=_size)
-    """PEM certificates that the server's certificate must descend from; without CA data or file, the system's."""
+    """PEM certificates of the trusted authorities; without CA data and file, the system's authorities are trusted."""
     ca_file: str | None = None
-    """The file that holds them instead; it may be rotated while the program runs."""
+    """The file that contains them; it may be rotated while the program runs."""
     insecure_skip_tls_verify: bool = False
-    """Whether the server's certificate is not checked at all."""
+    """Whether the server's certificate is not verified."""
     tls_server_name: str | None = None
-    """The name that the server's certificate must carry and that SNI sends, if it is not the URL's host."""
+    """The name for SNI that the server's certificate must be valid for, if it is not the host of the URL."""
     client_certificate_data: bytes | None = attrs.field(default=None, repr=_size)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = None
-    """The file that holds it instead."""
+    """The file that contains it."""
     client_key_data: bytes | None = attrs.field(default=None, repr=_hidden)
     """The client certificate's PEM private key."""
     client_key_file: str | None = None
-    """The file that holds it instead."""
+    """The file that contains it."""
     token: str | None = attrs.field(default=None, repr=_hidden)
-    """The bearer token; beside a ``token_file`` it is what to send for as long as that file cannot be read."""
+    """The bearer token; with a ``token_file``, the token to use until that file can be read."""
     token_file: str | None = None
-    """The file whose content, stripped of white space, is the bearer token; it is rotated while the program runs."""
+    """The file that contains the bearer token, with optional white space; it may be rotated while the program runs."""
     username: str | None = None
-    """The user of basic authentication; set together with ``password`` or not at all."""
+    """The user of basic authentication; set if and only if ``password`` is."""
     password: str | None = attrs.field(default=None, repr=_hidden)
     """The password of basic authentication, possibly empty."""
     context: str | None = None
-    """The kubeconfig context that was used, or None."""
+    """The context of the kubeconfig, or None."""
     source: str = "code"
-    """Where all this comes from, for people: the kubeconfig file or files, ``in-cluster``, or ``code``."""
+    """The source of the configuration, for errors: the kubeconfig files, ``in-cluster``, or ``code``."""
     in_cluster: bool = False
-    """Whether this is the service account of the pod that the program runs in."""
+    """Whether it is the service account of the pod that the program runs in."""

@@ -1,6 +1,6 @@
-"""Kubeconfig files: YAML → named entries, of which the first file's win (client-go's ``tools/clientcmd/loader.go``).
+"""Reads and merges kubeconfig files; the first file with an entry wins (client-go's ``tools/clientcmd/loader.go``).
 
-Only the outline is checked here, of every entry; the fields are checked when an entry is used, by its methods.
+Here only the structure of entries is checked; the methods of :class:`Entry` check the fields of those that are used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def _kind(value: object) -> str:
-    """Name the type of a YAML value; never the value, which may be a secret."""
+    """Return the name of a YAML value's type; never the value, which may be a secret."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
@@ -42,22 +42,22 @@ class Entry:
     """One named entry of a kubeconfig: a cluster, a context or a user."""
 
     file: str
-    """The file it stands in, as it was named."""
+    """The path of the file, as it was given."""
     key: str
-    """Where in the file, such as ``users[dev].user``."""
+    """The key in the file, such as ``users[dev].user``."""
     fields: Mapping[object, object] = attrs.field(repr=False)
-    """Its fields, unchecked."""
+    """The fields, unchecked."""
 
     def error(self, field: str, message: str) -> ConfigError:
-        """Make the error that names file and key of ``field``."""
+        """Make an error with the file and the key of ``field``."""
         return ConfigError(message, file=self.file, key=".".join(part for part in (self.key, field) if part))
 
     @contextmanager
-    def blame(self, field: str, subject: str = "") -> Generator[None, None, None]:
-        """Turn a :class:`CheckError` of the block into the error about ``field``, beginning with ``subject``.
+    def translate_errors(self, field: str, subject: str = "") -> Generator[None, None, None]:
+        """Raise a :class:`CheckError` of the block as an error about ``field`` whose text begins with ``subject``.
 
         Raises:
-            ConfigError: Instead of the problem.
+            ConfigError: Instead of the CheckError.
         """
         try:
             yield
@@ -65,12 +65,12 @@ class Entry:
             raise self.error(field, f"{subject}{exc}") from exc
 
     def has(self, field: str) -> bool:
-        """Whether the field is given as anything but null or an empty string, list or mapping."""
+        """Whether the field is present, and neither null nor an empty string, list or mapping."""
         value = self.fields.get(field)
         return value not in (None, "", [], {})
 
     def text(self, field: str) -> str | None:
-        """Return a string field; None when it is absent or empty.
+        """Return a string field; None if it is absent or empty.
 
         Raises:
             ConfigError: It is not a string.
@@ -83,7 +83,7 @@ class Entry:
         raise self.error(field, f"must be a string, but YAML reads it as {_kind(value)}: put it in quotes")
 
     def flag(self, field: str) -> bool:
-        """Return a boolean field; False when it is absent.
+        """Return a boolean field; False if it is absent.
 
         Raises:
             ConfigError: It is not a boolean.
@@ -94,7 +94,7 @@ class Entry:
         raise self.error(field, f"must be true or false, not {_kind(value)}")
 
     def data(self, field: str) -> bytes | None:
-        """Return the bytes of a base64 field; None when it is absent or empty.
+        """Return the bytes of a base64 field; None if it is absent or empty.
 
         Raises:
             ConfigError: It is not a string, or not base64.
@@ -108,9 +108,9 @@ class Entry:
             raise self.error(field, "is not valid base64") from exc
 
     def path(self, field: str) -> str | None:
-        """Return an absolute path, a relative one being relative to the kubeconfig's directory; None when it is absent.
+        """Return a path as an absolute one, relative to the kubeconfig's directory; None if it is absent.
 
-        As in kubectl, ``~`` means nothing special.
+        As in kubectl, ``~`` is not expanded.
 
         Raises:
             ConfigError: It is not a string.
@@ -124,14 +124,14 @@ class Entry:
 @final
 @attrs.frozen
 class Kubeconfig:
-    """What one or several kubeconfig files hold."""
+    """The merged content of kubeconfig files."""
 
     files: tuple[str, ...] = ()
-    """The files that were read, in order of precedence."""
+    """The files, in order of precedence."""
     current_context: str | None = None
-    """The name of the context to use unless another is asked for."""
+    """The name of the default context."""
     current_context_file: str | None = None
-    """The file that says so."""
+    """The file that sets it."""
     contexts: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
     """Contexts by name."""
     clusters: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
@@ -141,16 +141,16 @@ class Kubeconfig:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is configured at all."""
+        """Whether there is neither a context, cluster or user nor a current context."""
         return not (self.current_context or self.contexts or self.clusters or self.users)
 
     @property
     def source(self) -> str:
-        """The files, for people."""
+        """The files, for errors."""
         return ", ".join(self.files)
 
     def merge(self, other: Kubeconfig) -> Kubeconfig:
-        """Add what ``other`` has and this has not; entries of one name are not merged but taken from here whole."""
+        """Add the entries of ``other``; of two entries with one name, that of ``self`` is kept unchanged."""
         chosen = self if self.current_context else other
         return Kubeconfig(
             files=(*self.files, *other.files),
@@ -166,8 +166,8 @@ def read_kubeconfig(file: str) -> Kubeconfig:
     """Read one kubeconfig file.
 
     Raises:
-        MissingError: It is not there.
-        ConfigError: It cannot be read, is not YAML, or has not the outline of a kubeconfig.
+        MissingError: It does not exist.
+        ConfigError: It cannot be read, is not YAML, or does not have the structure of a kubeconfig.
     """
     try:
         content = read_file(file)
@@ -203,7 +203,7 @@ def _check_type(top: Entry) -> None:
 
 
 def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
-    """Read ``section``, a list of ``{name: …, field: {…}}``."""
+    """Return the entries of ``section``, a list of ``{name: …, field: {…}}``."""
     items = top.fields.get(section)
     if items is None:
         return {}
@@ -217,7 +217,7 @@ def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
             raise unnamed.error("name", "is missing")
         key = f"{section}[{name if name.isprintable() else repr(name)}]"
         if name in entries:
-            raise top.error(key, "is there twice in this file")
+            raise top.error(key, "is twice in this file")
         body = unnamed.fields.get(field)
         entries[name] = Entry(top.file, f"{key}.{field}", {} if body is None else _mapping(top, f"{key}.{field}", body))
     return entries

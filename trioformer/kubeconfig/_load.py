@@ -1,11 +1,11 @@
-"""Where configuration is looked for, in kubectl's order; the in-cluster service account."""
+"""Finds the configuration, in kubectl's order: kubeconfig files, or the in-cluster service account."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, final
 
 from ..errors import ConfigError
 from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, parse_token, read_file
@@ -16,7 +16,7 @@ from ._resolve import resolve
 _log = logging.getLogger("trioformer.kubeconfig")
 
 SERVICE_ACCOUNT_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-"""Where the kubelet mounts a pod's service account: ``token``, ``ca.crt`` and ``namespace``."""
+"""The directory of a pod's service account: ``token``, ``ca.crt`` and ``namespace``."""
 
 _SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
@@ -28,54 +28,54 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     service_account_directory: str | os.PathLike[str] = SERVICE_ACCOUNT_DIRECTORY,
 ) -> ClusterConfig:
-    """Find out how to reach the cluster that is meant, as kubectl does.
+    """Load the configuration that kubectl would use.
 
-    Looked at are, in this order and only until one is given: the file ``kubeconfig``; the files of ``$KUBECONFIG``,
-    merged; ``~/.kube/config``.
-    Only if nothing at all is configured there and no context is asked for, the service account of the pod that the
-    program runs in is used; a kubeconfig that is wrong is an error, never passed over.
-    Inside a pod, a context without a namespace gets the pod's (``$POD_NAMESPACE``, else the service account's).
+    The first of these that is given is used: the file ``kubeconfig``; the files of ``$KUBECONFIG``, merged;
+    ``~/.kube/config``.
+    If the files of the last two are missing or empty, and no context is given, the service account of the pod that the
+    program runs in is used; an invalid kubeconfig is always an error.
+    Inside a pod, a context without a namespace gets the pod's (``$POD_NAMESPACE``, otherwise the service account's).
 
     Reads a few small local files, and does not checkpoint.
     The behaviour is that of client-go's ``tools/clientcmd/merged_client_builder.go`` with two differences:
-    an empty file named by ``kubeconfig``, and a kubeconfig without current context, are errors inside a pod as well.
+    an empty ``kubeconfig`` file, and a kubeconfig without a current context, are errors inside a pod as well.
 
     Args:
-        kubeconfig: The one file to use; it must exist.
+        kubeconfig: The only file to use; it must exist.
         context: The context to use instead of the current one.
-        environ: The environment variables; those of the process when None.
-        service_account_directory: Where a pod's service account is mounted.
+        environ: The environment variables; None for those of the process.
+        service_account_directory: The directory of the pod's service account.
 
     Raises:
-        ConfigError: Nothing was found (the error lists what was tried), or what was found is wrong or not supported;
-            it names file and key.
+        ConfigError: No configuration was found (the error lists what was tried), or it is not valid or not supported
+            (the error names file and key).
     """
     environ = os.environ if environ is None else environ
     pod = _Pod(environ, os.fspath(service_account_directory))
     if kubeconfig is not None:
         return resolve(_read_one(os.fspath(kubeconfig)), context=context, default_namespace=pod.default_namespace)
     files, tried = _candidates(environ)
-    merged, remarks = _read_list(files)
+    merged, reasons = _read_list(files)
     if not merged.is_empty:
         return resolve(merged, context=context, default_namespace=pod.default_namespace)
-    tried += remarks
+    tried += reasons
     if context is not None:
-        raise ConfigError(f"no kubeconfig to look for context {context!r} in; tried {', '.join(tried)}")
-    obstacle = pod.obstacle()
-    if obstacle is None:
-        _log.debug("using the in-cluster configuration; tried before it %s", ", ".join(tried))
+        raise ConfigError(f"no kubeconfig with context {context!r} found; tried {', '.join(tried)}")
+    problem = pod.problem()
+    if problem is None:
+        _log.debug("using the in-cluster configuration; tried before it: %s", ", ".join(tried))
         return pod.load()
-    raise ConfigError(f"no cluster configuration found; tried {', '.join([*tried, f'in-cluster ({obstacle})'])}")
+    raise ConfigError(f"no cluster configuration found; tried {', '.join([*tried, f'in-cluster ({problem})'])}")
 
 
 def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) -> ClusterConfig:
-    """Read kubeconfig files, merge them, and follow a context to cluster and user.
+    """Load the configuration of a context from kubeconfig files.
 
-    One path must exist and hold something.
-    Several are a list like that of ``$KUBECONFIG``: duplicates and files that do not exist are skipped; of the rest
-    the first that has a cluster, context or user of some name, or a current context, wins.
+    A single file must exist and not be empty.
+    Several files are a list like that of ``$KUBECONFIG``: duplicates and files that do not exist are skipped; the first
+    file with a cluster, context or user of some name, or with a current context, wins.
 
-    Neither the environment nor the service account is looked at.
+    The environment and the service account are not used.
     Reads a few small local files, and does not checkpoint.
 
     Args:
@@ -83,7 +83,7 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
         context: The context to use instead of the current one.
 
     Raises:
-        ConfigError: What is needed is missing, wrong or not supported; the error names file and key.
+        ConfigError: Something is missing, not valid or not supported; the error names file and key.
         TypeError: There is no path.
     """
     if not paths:
@@ -91,9 +91,9 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
     files = [os.fspath(path) for path in paths]
     if len(files) == 1:
         return resolve(_read_one(files[0]), context=context)
-    merged, remarks = _read_list(files)
+    merged, reasons = _read_list(files)
     if merged.is_empty:
-        raise ConfigError(f"no cluster configuration found; tried {', '.join(remarks)}")
+        raise ConfigError(f"no cluster configuration found; tried {', '.join(reasons)}")
     return resolve(merged, context=context)
 
 
@@ -102,35 +102,35 @@ def load_in_cluster(
     environ: Mapping[str, str] | None = None,
     service_account_directory: str | os.PathLike[str] = SERVICE_ACCOUNT_DIRECTORY,
 ) -> ClusterConfig:
-    """Use the service account of the pod that the program runs in (client-go's ``rest.InClusterConfig``).
+    """Load the service account of the pod that the program runs in (client-go's ``rest.InClusterConfig``).
 
     Server: ``$KUBERNETES_SERVICE_HOST`` and ``$KUBERNETES_SERVICE_PORT``.
-    Token and certificate authority: the files ``token`` and ``ca.crt``, to be read again because they are rotated.
-    Without ``ca.crt`` a warning is logged, and the system's certificate authorities count.
-    Namespace: ``$POD_NAMESPACE``, else the file ``namespace``, else ``default``.
+    Token and certificate authority: the files ``token`` and ``ca.crt``, which are rotated and therefore read again.
+    Without ``ca.crt`` a warning is logged, and the system's certificate authorities are trusted.
+    Namespace: ``$POD_NAMESPACE``, otherwise the file ``namespace``, otherwise ``default``.
 
     Reads a few small local files, and does not checkpoint.
 
     Args:
-        environ: The environment variables; those of the process when None.
-        service_account_directory: Where the service account is mounted.
+        environ: The environment variables; None for those of the process.
+        service_account_directory: The directory of the service account.
 
     Raises:
-        ConfigError: The program does not run in a pod, or a file is wrong.
+        ConfigError: The program does not run in a pod, or a file is not valid.
     """
     pod = _Pod(os.environ if environ is None else environ, os.fspath(service_account_directory))
-    obstacle = pod.obstacle()
-    if obstacle is not None:
-        raise ConfigError(f"no in-cluster configuration: {obstacle}")
+    problem = pod.problem()
+    if problem is not None:
+        raise ConfigError(f"no in-cluster configuration: {problem}")
     return pod.load()
 
 
 def _candidates(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the kubeconfig files to read, and remarks on why there are none."""
+    """Return the kubeconfig files to read, and the reasons if there are none."""
     value = environ.get("KUBECONFIG")
     if value:
         files = [file for file in value.split(os.pathsep) if file]
-        return files, [] if files else ["$KUBECONFIG (names no file)"]
+        return files, [] if files else ["$KUBECONFIG (is an empty list)"]
     home = environ.get("HOME") or environ.get("USERPROFILE")
     if home:
         return [os.path.join(home, ".kube", "config")], []
@@ -149,23 +149,26 @@ def _read_one(file: str) -> Kubeconfig:
 
 
 def _read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
-    """Merge the files that are there; return remarks on those that gave nothing."""
+    """Merge the files that exist; return the reasons for those that are missing or empty."""
     merged = Kubeconfig()
-    remarks: list[str] = []
+    reasons: list[str] = []
     for file in dict.fromkeys(files):
         try:
             kubeconfig = read_kubeconfig(file)
         except MissingError as exc:
-            remarks.append(f"{file!r} ({exc})")
+            reasons.append(f"{file!r} ({exc})")
             continue
         merged = merged.merge(kubeconfig)
         if kubeconfig.is_empty:
-            remarks.append(f"{file!r} (is empty)")
-    return merged, remarks
+            reasons.append(f"{file!r} (is empty)")
+    return merged, reasons
 
 
+@final
 class _Pod:
-    """The pod that the program may run in, seen through its environment and its service account's files."""
+    """The environment variables and the service account of the pod that the program may run in."""
+
+    __slots__ = ("_ca_file", "_environ", "_namespace_file", "_token_file")
 
     def __init__(self, environ: Mapping[str, str], directory: str) -> None:
         self._environ = environ
@@ -173,8 +176,8 @@ class _Pod:
         self._ca_file = os.path.join(directory, "ca.crt")
         self._namespace_file = os.path.join(directory, "namespace")
 
-    def obstacle(self) -> str | None:
-        """Say why there is no in-cluster configuration, or None."""
+    def problem(self) -> str | None:
+        """Return why there is no in-cluster configuration, or None."""
         for variable in _SERVICE:
             if not self._environ.get(variable):
                 return f"${variable} is not set"
@@ -189,7 +192,7 @@ class _Pod:
             server = parse_server(f"https://{bracketed}:{port}")
         except CheckError as exc:
             raise ConfigError(
-                f"{host!r} and {port!r} make no URL", key=" and ".join(f"${v}" for v in _SERVICE)
+                f"{host!r} and {port!r} are not a valid URL", key=" and ".join(f"${v}" for v in _SERVICE)
             ) from exc
         try:
             token = parse_token(read_file(self._token_file).decode("latin-1"))
@@ -206,14 +209,14 @@ class _Pod:
         )
 
     def default_namespace(self) -> str:
-        """Return what a context without a namespace gets."""
-        return "default" if self.obstacle() else self._namespace()
+        """Return the namespace of a context that has none."""
+        return "default" if self.problem() else self._namespace()
 
     def _ca(self) -> str | None:
         try:
             check_certificates(read_file(self._ca_file))
         except MissingError:
-            _log.warning("%s does not exist: the system's certificate authorities count", self._ca_file)
+            _log.warning("%s does not exist: trusting the system's certificate authorities", self._ca_file)
             return None
         except CheckError as exc:
             raise ConfigError(str(exc), file=self._ca_file) from exc
@@ -225,7 +228,7 @@ class _Pod:
             return _checked_namespace(from_environ, key="$POD_NAMESPACE")
         try:
             from_file = read_file(self._namespace_file).decode("latin-1").strip()
-        except CheckError:  # client-go too takes any failure to read the file for its absence
+        except CheckError:  # client-go too treats every error as an absent file
             return "default"
         return _checked_namespace(from_file, file=self._namespace_file) if from_file else "default"
 

@@ -1,4 +1,4 @@
-"""The entries that one context selects → :class:`ClusterConfig` (client-go's ``tools/clientcmd/client_config.go``)."""
+"""Makes the :class:`ClusterConfig` of a context (client-go's ``tools/clientcmd/client_config.go``)."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from ._files import Entry, Kubeconfig
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
-_SHOWN_NAMES = 20
-_INSTEAD = "give the user a token or a client certificate, or use a server started by 'kubectl proxy'"
+_MAX_SHOWN = 20
+_ALTERNATIVE = "give the user a token or a client certificate, or use a server started by 'kubectl proxy'"
 _UNSUPPORTED_IN_USER: Mapping[str, str] = {
-    "exec": f"credential plugins are not supported yet; {_INSTEAD}",
-    "auth-provider": f"authentication providers are not supported; {_INSTEAD}",
-    "as": f"impersonation is not supported yet; {_INSTEAD}",
-    "as-uid": f"impersonation is not supported yet; {_INSTEAD}",
-    "as-groups": f"impersonation is not supported yet; {_INSTEAD}",
-    "as-user-extra": f"impersonation is not supported yet; {_INSTEAD}",
+    "exec": f"credential plugins are not supported yet; {_ALTERNATIVE}",
+    "auth-provider": f"authentication providers are not supported; {_ALTERNATIVE}",
+    "as": f"impersonation is not supported yet; {_ALTERNATIVE}",
+    "as-uid": f"impersonation is not supported yet; {_ALTERNATIVE}",
+    "as-groups": f"impersonation is not supported yet; {_ALTERNATIVE}",
+    "as-user-extra": f"impersonation is not supported yet; {_ALTERNATIVE}",
 }
 _UNSUPPORTED_IN_CLUSTER: Mapping[str, str] = {
-    "proxy-url": "proxies are not supported yet; use a server that is reached directly, or 'kubectl proxy'",
+    "proxy-url": "proxies are not supported yet; use a server without a proxy, or 'kubectl proxy'",
 }
 
 
 def resolve(
     kubeconfig: Kubeconfig, *, context: str | None = None, default_namespace: Callable[[], str] = lambda: "default"
 ) -> ClusterConfig:
-    """Follow a context to its cluster and user, and check all that is needed of the three.
+    """Make the configuration of a context, and check the context, its cluster and its user.
 
-    When the server is not ``https``, credentials are checked and then left out, as in client-go.
+    If the server is not ``https``, credentials are checked and then omitted, as in client-go.
 
     Args:
-        kubeconfig: What the files hold.
-        context: The context's name; None for the current one.
-        default_namespace: Called when the context names no namespace.
+        kubeconfig: The merged kubeconfig files.
+        context: The name of the context; None for the current one.
+        default_namespace: Called if the context has no namespace.
 
     Raises:
-        ConfigError: Something that the context needs is missing, wrong, or not supported.
+        ConfigError: Something that the context needs is missing, not valid, or not supported.
     """
     name, chosen = _choose_context(kubeconfig, context)
     cluster = _follow(chosen, "cluster", kubeconfig.clusters)
@@ -51,22 +51,22 @@ def resolve(
         raise chosen.error("cluster", "is missing: a context must name its cluster")
     # Without a user, requests are anonymous.
     user = _follow(chosen, "user", kubeconfig.users) or Entry(chosen.file, chosen.key, {})
-    _refuse(cluster, _UNSUPPORTED_IN_CLUSTER)
-    _refuse(user, _UNSUPPORTED_IN_USER)
+    _check_unsupported(cluster, _UNSUPPORTED_IN_CLUSTER)
+    _check_unsupported(user, _UNSUPPORTED_IN_USER)
 
-    bare = ClusterConfig(
+    config = ClusterConfig(
         server=_server(cluster),
         namespace=_namespace(chosen) or default_namespace(),
         context=name,
         source=kubeconfig.source,
     )
-    secured = _with_tls(bare, cluster)
-    identified = _with_identity(secured, user)
-    if bare.server.startswith("https:"):
-        return identified
-    if identified != secured:
-        _log.warning("%s: %s: no credentials are sent to %s, it is not https", user.file, user.key, bare.server)
-    return bare
+    with_tls = _with_tls(config, cluster)
+    with_credentials = _with_credentials(with_tls, user)
+    if config.server.startswith("https:"):
+        return with_credentials
+    if with_credentials != with_tls:
+        _log.warning("%s: %s: no credentials are sent to %s, it is not https", user.file, user.key, config.server)
+    return config
 
 
 def _choose_context(kubeconfig: Kubeconfig, context: str | None) -> tuple[str, Entry]:
@@ -74,13 +74,13 @@ def _choose_context(kubeconfig: Kubeconfig, context: str | None) -> tuple[str, E
     files = os.pathsep.join(kubeconfig.files)
     name = kubeconfig.current_context if context is None else context
     if name is None:
-        raise ConfigError(f"is not set, and no context was asked for; {known}", file=files, key="current-context")
+        raise ConfigError(f"is not set, and no context was given; {known}", file=files, key="current-context")
     chosen = kubeconfig.contexts.get(name)
     if chosen is not None:
         return name, chosen
     if context is not None:
         raise ConfigError(f"there is no context {name!r}; {known}", file=files, key="contexts")
-    message = f"names the context {name!r}, which is not there; {known}"
+    message = f"names the context {name!r}, which does not exist; {known}"
     raise ConfigError(message, file=kubeconfig.current_context_file, key="current-context")
 
 
@@ -90,19 +90,19 @@ def _follow(chosen: Entry, field: str, entries: Mapping[str, Entry]) -> Entry | 
         return None
     if name not in entries:
         known = f"known {field}s: {_names(entries)}"
-        raise chosen.error(field, f"names the {field} {name!r}, which is not there; {known}")
+        raise chosen.error(field, f"names the {field} {name!r}, which does not exist; {known}")
     return entries[name]
 
 
 def _names(names: Iterable[str]) -> str:
     ordered = [name if name.isprintable() else repr(name) for name in sorted(names)]
-    more = f" and {len(ordered) - _SHOWN_NAMES} more" if len(ordered) > _SHOWN_NAMES else ""
-    return (", ".join(ordered[:_SHOWN_NAMES]) or "none") + more
+    more = f" and {len(ordered) - _MAX_SHOWN} more" if len(ordered) > _MAX_SHOWN else ""
+    return (", ".join(ordered[:_MAX_SHOWN]) or "none") + more
 
 
-def _refuse(entry: Entry, unsupported: Mapping[str, str]) -> None:
+def _check_unsupported(entry: Entry, unsupported: Mapping[str, str]) -> None:
     for field, message in unsupported.items():
-        # A plugin with an empty mapping is still a plugin, and without it the user would be anonymous.
+        # A plugin may have an empty mapping; if it were ignored, the user would be anonymous.
         if entry.has(field) or (field in ("exec", "auth-provider") and entry.fields.get(field) is not None):
             raise entry.error(field, message)
 
@@ -110,7 +110,7 @@ def _refuse(entry: Entry, unsupported: Mapping[str, str]) -> None:
 def _namespace(chosen: Entry) -> str | None:
     namespace = chosen.text("namespace")
     if namespace is not None:
-        with chosen.blame("namespace"):
+        with chosen.translate_errors("namespace"):
             check_namespace(namespace)
     return namespace
 
@@ -119,7 +119,7 @@ def _server(cluster: Entry) -> str:
     server = cluster.text("server")
     if server is None:
         raise cluster.error("server", "is missing: a cluster needs the URL of its API server")
-    with cluster.blame("server"):
+    with cluster.translate_errors("server"):
         return parse_server(server)
 
 
@@ -137,19 +137,19 @@ def _with_tls(config: ClusterConfig, cluster: Entry) -> ClusterConfig:
     )
 
 
-def _with_identity(config: ClusterConfig, user: Entry) -> ClusterConfig:
+def _with_credentials(config: ClusterConfig, user: Entry) -> ClusterConfig:
     certificate_data, certificate_file = _pem(user, "client-certificate", check_certificates)
     key_data, key_file = _pem(user, "client-key", check_private_key)
     has_certificate, has_key = bool(certificate_data or certificate_file), bool(key_data or key_file)
     if has_certificate != has_key:
         missing, given = ("client-certificate", "client-key") if has_key else ("client-key", "client-certificate")
-        raise user.error(missing, f"is missing beside {given}: give {missing} or {missing}-data")
+        raise user.error(missing, f"is missing, but {given} is set: set {missing} or {missing}-data")
     token, token_file = _token(user)
     username, password = user.text("username"), user.text("password")
     if password is not None and username is None:
-        raise user.error("username", "is missing beside password")
+        raise user.error("username", "is missing, but password is set")
     if token is not None and username is not None:
-        raise user.error("", "has both a bearer token and a user name with password: keep one of the two")
+        raise user.error("", "has both a bearer token and a user name with password: remove one of the two")
     return attrs.evolve(
         config,
         client_certificate_data=certificate_data,
@@ -164,30 +164,30 @@ def _with_identity(config: ClusterConfig, user: Entry) -> ClusterConfig:
 
 
 def _pem(entry: Entry, field: str, check: Callable[[bytes], None]) -> tuple[bytes | None, str | None]:
-    """Read ``field``-data or else the file that ``field`` names; return the data, or else the file's path."""
+    """Check ``field``-data, or the file that ``field`` names; return the data or the file's path."""
     data = entry.data(f"{field}-data")
     if data is not None:
-        with entry.blame(f"{field}-data"):
+        with entry.translate_errors(f"{field}-data"):
             check(data)
         return data, None
     path = entry.path(field)
     if path is not None:
-        with entry.blame(field, f"file {path!r} "):
+        with entry.translate_errors(field, f"file {path!r} "):
             check(read_file(path))
     return None, path
 
 
 def _token(user: Entry) -> tuple[str | None, str | None]:
-    """Read token and path of the token's file.
+    """Return the token and the path of the token's file.
 
-    Beside a token the file need not be there yet: the token is what to send until it can be read
+    With a token, the file need not exist yet: the token is used until the file can be read
     (``getUserIdentificationPartialConfig``).
     """
     text, path = user.text("token"), user.path("tokenFile")
     if text is not None:
-        with user.blame("token"):
+        with user.translate_errors("token"):
             return parse_token(text), path
     if path is not None:
-        with user.blame("tokenFile", f"file {path!r} "):
+        with user.translate_errors("tokenFile", f"file {path!r} "):
             return parse_token(read_file(path).decode("latin-1")), path
     return None, None

@@ -1,4 +1,4 @@
-"""YAML → plain values; imported when the first file is read."""
+"""Parses YAML; imported when the first file is read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def parse_yaml(content: bytes, file: str) -> object:
     """Parse one YAML document.
 
     Raises:
-        ConfigError: It is not YAML; names the file and the place, and quotes nothing.
+        ConfigError: It is not YAML; names the file and the position, and quotes nothing.
     """
     try:
-        # A stream, because errors about bytes quote them, and with them perhaps a token.
+        # A stream, because errors about bytes quote them, and they may contain a token.
         return yaml.load(io.BytesIO(content), Loader=_LOADER)
     except yaml.MarkedYAMLError as exc:
         what = ", ".join(part for part in (exc.context, exc.problem) if part)
@@ -27,6 +27,6 @@ def parse_yaml(content: bytes, file: str) -> object:
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         raise ConfigError(f"is not YAML: {what}{where}", file=file) from exc
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError):
-        # All but the first are slips of PyYAML on a value that does not suit its tag, or on deep nesting.
+        # PyYAML raises all but the first for a value that does not match its tag, or for too many levels.
         # From None, because some of them quote the value.
-        raise ConfigError("is not YAML that can be read", file=file) from None
+        raise ConfigError("is not valid YAML", file=file) from None
