@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 import trio
 
@@ -49,6 +49,7 @@ def first_leaf(error: Exception | None) -> Exception | None:
     return error
 
 
+@final
 class Slices:
     """Divides a loop over ready items into slices of about a millisecond, with a checkpoint after each.
 

@@ -40,20 +40,16 @@ class VersionInfo:
 
 
 @final
+@attrs.define(eq=False)
 class Client(metaclass=NoPublicConstructor):
     """A client of one cluster; :func:`open_client` makes it and closes it.
 
     Any number of tasks may use it at the same time.
-
-    Attributes:
-        config: The server and the credentials.
     """
 
-    __slots__ = ("_transport", "config")
-
-    def __init__(self, config: ClusterConfig, transport: Transport) -> None:
-        self.config: ClusterConfig = config
-        self._transport = transport
+    config: ClusterConfig
+    """The server and the credentials."""
+    _transport: Transport
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.config.server}>"

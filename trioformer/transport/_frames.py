@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, final
 
+import attrs
+
 from ..errors import DecodeError
 from ..models._internal import Head, Raw, decode, level_decoder, scan_whole
 
@@ -19,20 +21,15 @@ WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], 
 
 
 @final
+@attrs.define(eq=False)
 class FrameSplitter:
     """Splits the body of a watch into newline-terminated frames.
 
     Each frame is copied once, and no byte is searched twice.  A frame does not keep the chunk alive that it came in.
-
-    Args:
-        max_frame: The limit of one frame, in bytes.
     """
 
-    __slots__ = ("_buffer", "_max_frame")
-
-    def __init__(self, *, max_frame: int = MAX_FRAME) -> None:
-        self._buffer = bytearray()
-        self._max_frame = max_frame
+    _max_frame: int = attrs.field(default=MAX_FRAME, kw_only=True)  # in bytes
+    _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
 
     @property
     def pending(self) -> int:

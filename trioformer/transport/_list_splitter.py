@@ -75,26 +75,24 @@ class ListHead:
 
 
 @final
+@attrs.define(eq=False)
 class ListSplitter:
     """Splits the body of a list into its items while it arrives.
 
     It accepts every JSON list: members in any order, items of any form, any white space.
-
-    Args:
-        block: How many bytes to buffer before a cut.
     """
 
-    __slots__ = ("_block", "_buffer", "_candidates", "_cut_at", "_head", "_is_done", "_searched", "_separator")
-
-    def __init__(self, *, block: int = BLOCK) -> None:
-        self._block = block
-        self._cut_at = block  # the length of the buffer at which the next cut is tried
-        self._buffer = bytearray()
-        self._head = b""  # what precedes the items, once they are found; the buffer then begins with their "["
-        self._searched = 0
-        self._candidates = 0
-        self._separator: bytes | None = None
-        self._is_done = False  # nothing more to cut: the items have ended, or were not found
+    _block: int = attrs.field(default=BLOCK, kw_only=True)  # bytes to buffer before a cut
+    # The length of the buffer at which the next cut is tried.
+    _cut_at: int = attrs.field(default=attrs.Factory(lambda it: it._block, takes_self=True), init=False)
+    _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
+    # What precedes the items, once they are found; the buffer then begins with their "[".
+    _head: bytes = attrs.field(default=b"", init=False, repr=False)
+    _searched: int = attrs.field(default=0, init=False)
+    _candidates: int = attrs.field(default=0, init=False)
+    _separator: bytes | None = attrs.field(default=None, init=False, repr=False)
+    # Nothing more to cut: the items have ended, or were not found.
+    _is_done: bool = attrs.field(default=False, init=False)
 
     def feed(self, chunk: bytes | memoryview) -> list[bytes]:
         """Add the next bytes of the body, and return the complete items that could be cut off, each as a copy.
