@@ -1,19 +1,21 @@
 """Kubernetes client machinery for trio: every task has an owner, every buffer a bound.
 
-The rooms, in the order in which data flows through them::
+The packages, in the order in which data flows through them::
 
-    trioformer.kubeconfig   kubeconfig files and in-cluster configuration → ClusterConfig
-    trioformer.models       the API's objects: lazy, frozen, encoded without loss (core_v1, apps_v1, …)
-    trioformer.transport    bytes: connections, credentials, frames
-    trioformer.client       requests: open_client(), Client, Api[T], watches
-    trioformer.watchtools   a watch that resumes by itself, and wait_for(); what an error of a watch means
-    trioformer.cache        the pipe: reflector, delta FIFO, indexer, lister, shared informers
-    trioformer.workqueue    keys to be handled, each by one worker at a time; knows nothing of Kubernetes
-    trioformer.controller   intent: requests, Controller, leader election, events
-    trioformer.metrics      Prometheus metrics of all of these
-    trioformer.manager      many controllers in one process: order, leadership, health over HTTP, a followed file
-    trioformer.testing      an API server in your process, and a real control plane for tests
-    trioformer.errors       every exception
+    trioformer.kubeconfig       kubeconfig files and in-cluster configuration → ClusterConfig
+    trioformer.models           the API's objects: lazy, frozen, encoded without loss (core_v1, apps_v1, …)
+    trioformer.transport        bytes: connections, credentials, frames
+    trioformer.client           requests: open_client(), Client, Api[T], watches
+    trioformer.watchtools       a watch that resumes after failures, and wait_for()
+    trioformer.cache            reflector, delta FIFO, indexer, lister, shared informers and their factory
+    trioformer.workqueue        keys for workers, each key for one worker at a time; does not depend on Kubernetes
+    trioformer.controller       requests, predicates, Controller, expectations, adoption
+    trioformer.leaderelection   one of several processes leads
+    trioformer.events           the event recorder
+    trioformer.metrics          Prometheus metrics of all of these
+    trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
+    trioformer.testing          an API server in your process, and a real control plane for tests
+    trioformer.errors           every exception
 
 This module re-exports the everyday names; the kinds are imported from their group, for example
 ``from trioformer.models.core_v1 import Pod``.
@@ -63,3 +65,48 @@ from .models import ResourceInfo as ResourceInfo
 from .watchtools import has_condition as has_condition
 from .watchtools import resuming_watch as resuming_watch
 from .watchtools import wait_for as wait_for
+
+__all__ = [
+    "Added",
+    "AlreadyExistsError",
+    "Api",
+    "CacheNotSyncedError",
+    "CacheSyncError",
+    "Client",
+    "ClusterConfig",
+    "ConfigError",
+    "ConflictError",
+    "ConnectionFailedError",
+    "Deleted",
+    "ExpiredError",
+    "FilteringHandler",
+    "ForbiddenError",
+    "HandlerRegistration",
+    "InvalidError",
+    "KubernetesObject",
+    "ListOptions",
+    "Lister",
+    "Model",
+    "NotFoundError",
+    "Notification",
+    "ObjectList",
+    "ObjectMeta",
+    "Quantity",
+    "ReflectorOptions",
+    "ResourceEventHandler",
+    "ResourceInfo",
+    "SharedInformer",
+    "SharedInformerFactory",
+    "StatusError",
+    "Subscription",
+    "TrioformerError",
+    "Updated",
+    "WatchEvent",
+    "__version__",
+    "field_index",
+    "has_condition",
+    "load_config",
+    "open_client",
+    "resuming_watch",
+    "wait_for",
+]

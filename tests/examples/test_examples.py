@@ -297,7 +297,7 @@ async def test_a_terminated_leader_cleans_up_and_the_next_replica_leads(served: 
                 await second.wait_for_line("the leader is a")
                 first.process.terminate()
                 assert await first.wait_until_over() == 0
-                await first.wait_for_line("a has tidied up")
+                await first.wait_for_line("a has cleaned up")
                 await second.wait_for_line("b leads, transitions 1")
                 assert await second.interrupt() == 0
                 await second.wait_for_line("b has cleaned up")

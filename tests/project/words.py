@@ -28,12 +28,12 @@ LEFT_OUT: Final = (
 
 # phrase (a regular expression, any case) → what to write instead
 PHRASES: Final[dict[str, str]] = {
-    r"(?:is|are|was|were) (?-i:none)\b(?! of)": "is not a valid …",
+    r"(?<!there )(?:is|are|was|were) (?-i:none)\b(?! of)": "is not a valid …",
     r"overheard": "ignored",
     r"go(?:es|ne)? on from\b": "retried",
     r"passing weakness": "transient",
     r"in all but name": "say what it is",
-    r"own hand": "direct API",
+    r"own hand\b": "direct API",
     r"front doors?": "public API",
     r"strangers?": "another process, another object",
     r"the rooms?\b|\brooms? of\b|private rooms?": "module",
