@@ -144,6 +144,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("codespell")
+    session.run("python", "-m", "tests.project.words")
     session.run("lint-imports", "--no-cache", "--no-logo")
     session.run("python", "-m", "trioformer.models._generate", "check")
 
