@@ -19,3 +19,5 @@ from ._check import check as check
 from ._emit import emit as emit
 from ._schema import Schema as Schema
 from ._schema import reduce as reduce
+
+__all__ = ["Schema", "check", "emit", "reduce"]
