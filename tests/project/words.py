@@ -21,7 +21,6 @@ SUFFIXES: Final = (".py", ".rst", ".md", ".toml")
 LEFT_OUT: Final = (
     "docs/_build/",
     "docs/changelog.rst",
-    "docs/newsfragments/",  # they name what was renamed
     "docs/newsfragments/names.breaking.rst",  # lists the old names
     "docs/newsfragments/public-lists.breaking.rst",
     "tests/project/words.py",
