@@ -27,7 +27,6 @@ from tests.support.scripted_list_watch import (
     modified,
     pod,
 )
-from trioformer._retry import RetryWindow
 from trioformer.cache import ReflectorOptions, SharedInformer, UndecodableHandler
 from trioformer.client import ObjectList, Undecodable
 from trioformer.errors import ConnectionFailedError, DecodeError, InternalServerError, StatusError, TransformError
@@ -395,20 +394,6 @@ async def test_internal_errors_are_followed_by_watches_while_the_window_lasts(
     # A watch lasts for 1.5 s, and the pause after it is a tenth of that; the first failure opens the window.
     assert first_relist - 1 == 1 + int(30 / 1.65) + 1
     assert 30 <= on.times[first_relist - 1] - on.times[0] <= 33
-
-
-def test_a_retry_window_allows_failures_for_its_length_and_reopens_after_a_minute() -> None:
-    """client-go: TestRetryWithDeadline"""
-    window = RetryWindow(30)
-    allowed = [window.allows(float(second)) for second in range(32)]
-    assert allowed == [True] * 31 + [False]
-    assert window.allows(32.0), "a new series"
-
-    spread = RetryWindow(30)
-    assert all(spread.allows(float(second)) for second in range(9))
-    assert all(spread.allows(70.0 + second) for second in range(31))
-    assert not spread.allows(101.0)
-    assert not RetryWindow(0).allows(1.0)
 
 
 async def test_a_storage_read_error_is_followed_by_a_list_even_inside_the_window(

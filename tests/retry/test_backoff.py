@@ -1,0 +1,49 @@
+"""Delays that grow, and time limits for retries."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from trioformer._retry import Backoff, BackoffPolicy, RetryWindow
+
+
+def test_delays_double_up_to_the_maximum_and_start_again_after_a_reset() -> None:
+    backoff = Backoff(BackoffPolicy(jitter=0.0))
+    assert [backoff.next_delay() for _ in range(8)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
+    backoff.reset()
+    assert backoff.next_delay() == 0.8
+
+
+def test_jitter_at_most_doubles_a_delay_by_default() -> None:
+    """client-go's reflector has a jitter of 1."""
+    delays = [Backoff(BackoffPolicy(), rng=random.Random(seed)).next_delay() for seed in range(200)]
+    assert 0.8 <= min(delays) < 0.9
+    assert 1.5 < max(delays) < 1.6
+
+
+def test_a_retry_after_lengthens_a_delay_and_does_not_stop_its_growth() -> None:
+    backoff = Backoff(BackoffPolicy(jitter=0.0))
+    assert backoff.next_delay(at_least=10) == 10
+    assert backoff.next_delay() == 1.6
+
+
+@pytest.mark.parametrize("wrong", [{"initial": 0}, {"factor": 0.5}, {"maximum": 0}, {"jitter": -0.1}])
+def test_a_policy_that_would_not_wait_is_rejected(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        BackoffPolicy(**wrong)
+
+
+def test_a_retry_window_allows_failures_for_its_length_and_reopens_after_a_minute() -> None:
+    """client-go: TestRetryWithDeadline"""
+    window = RetryWindow(30)
+    allowed = [window.allows(float(second)) for second in range(32)]
+    assert allowed == [True] * 31 + [False]
+    assert window.allows(32.0), "a new series"
+
+    spread = RetryWindow(30)
+    assert all(spread.allows(float(second)) for second in range(9))
+    assert all(spread.allows(70.0 + second) for second in range(31))
+    assert not spread.allows(101.0)
+    assert not RetryWindow(0).allows(1.0)
