@@ -116,7 +116,7 @@ async def test_a_stateful_set_comes_up_in_order_is_restarted_and_takes_its_pods_
             nursery.cancel_scope.cancel()
 
 
-async def test_a_pod_that_was_deleted_or_has_failed_is_replaced_and_a_container_only_restarts(
+async def test_a_deleted_or_failed_pod_is_replaced_and_a_container_only_restarts(
     cluster: ControlPlane,
 ) -> None:
     with trio.fail_after(60):

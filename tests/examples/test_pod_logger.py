@@ -32,7 +32,7 @@ async def test_the_embedded_cluster_shows_all_three_lines_until_ctrl_c() -> None
     assert logger.errors == []
 
 
-def test_it_ends_by_itself_after_the_seconds_it_was_given_and_three_show_all_three_lines(result: Result) -> None:
+def test_it_ends_after_the_given_seconds_and_three_show_all_three_lines(result: Result) -> None:
     code, lines, errors = result(LOGGER, "--embedded", "--for", "3", "--resync", "0", is_virtual=True)
     assert (code, errors) == (0, [])
     assert [any(part in line for line in lines) for part in NEWS] == [True] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,9 @@ def test_a_test_file_is_named_after_a_module_of_its_package(path: Path) -> None:
 def test_no_test_file_lies_beside_the_folders_but_those_of_single_modules() -> None:
     modules = {path.stem.lstrip("_") for path in (ROOT / "trioformer").glob("*.py")}
     assert {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")} <= modules
+
+
+def test_names_of_tests_have_at_most_80_characters() -> None:
+    paths = [*TESTS.rglob("test_*.py"), *(ROOT / "examples").glob("test_*.py")]
+    names = {name for path in paths for name in re.findall(r"def (test_\w+)", path.read_text())}
+    assert [name for name in sorted(names) if len(name) > 80] == []
