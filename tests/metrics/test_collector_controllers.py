@@ -26,7 +26,7 @@ Clock = trio.testing.MockClock
 
 @attrs.define(eq=False)
 class Scripted:
-    """A reconcile that runs the next step of the request's script, and succeeds when there is none."""
+    """A reconcile that runs the next step of the request's script, and succeeds after the last one."""
 
     scripts: dict[str, list[Step]]
 

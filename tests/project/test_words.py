@@ -17,7 +17,7 @@ def test_phrases_are_found_in_names_and_in_any_case() -> None:
     assert [(each.line, each.phrase) for each in found] == [(1, "front door"), (2, "Mailbox")]
 
 
-@pytest.mark.parametrize("line", ["if error is None:", "None if there is none", "its own handler", "nonetheless"])
+@pytest.mark.parametrize("line", ["if error is None:", "its own handler", "nonetheless"])
 def test_what_only_looks_like_a_phrase_is_not_found(line: str) -> None:
     assert list(findings_in(line, "a.py")) == []
 

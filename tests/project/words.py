@@ -30,7 +30,7 @@ LEFT_OUT: Final = (
 
 # phrase (a regular expression, any case) → what to write instead
 PHRASES: Final[dict[str, str]] = {
-    r"(?<!there )(?:is|are|was|were) (?-i:none)\b(?! of)": "is not a valid …",
+    r"(?:is|are|was|were) (?-i:none)\b(?! of)": "is not a valid …",
     r"overheard": "ignored",
     r"go(?:es|ne)? on from\b": "retried",
     r"passing weakness": "transient",

@@ -18,18 +18,11 @@ async def test_a_full_bucket_has_its_burst_and_fills_at_its_rate(autojump_clock:
     assert [bucket.take() for _ in range(4)] == [0, 0, 0, 0.5]
 
 
-async def test_a_token_that_is_given_back_is_available_again(autojump_clock: trio.testing.MockClock) -> None:
-    bucket = TokenBucket(rate=1, burst=1)
-    assert bucket.take() == 0
-    assert bucket.take() == 1
-    bucket.give_back()
-    assert bucket.take() == 1
-    assert bucket.delay() == 2
-
-
-async def test_tokens_given_back_do_not_exceed_the_burst(autojump_clock: trio.testing.MockClock) -> None:
-    bucket = TokenBucket(rate=1, burst=2)
-    bucket.take()
-    await trio.sleep(10)
-    bucket.give_back()
-    assert [bucket.take() for _ in range(3)] == [0, 0, pytest.approx(1)]
+@pytest.mark.parametrize("period", [1, 3, 49, 98, 103, 107, 300])
+async def test_one_period_after_a_bucket_was_emptied_a_token_is_available(
+    period: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    bucket = TokenBucket(rate=1 / period, burst=1)
+    for _ in range(5):
+        assert bucket.take() == 0
+        await trio.sleep(period)

@@ -107,8 +107,8 @@ async def pass_through(throttle: Throttle, name: str, passed: list[tuple[str, fl
     passed.append((name, trio.current_time()))
 
 
-async def test_requests_whose_tokens_came_together_leave_in_order(mock_clock: trio.testing.MockClock) -> None:
-    # As after a pause of the whole process.  Trio runs the tasks that wake together in either order, hence the rounds.
+async def test_requests_leave_in_order_after_a_stall(mock_clock: trio.testing.MockClock) -> None:
+    # Trio runs the tasks that wake together in either order, hence the rounds.
     for _ in range(8):
         throttle = Throttle(qps=10, burst=1)
         passed: list[tuple[str, float]] = []
@@ -117,6 +117,11 @@ async def test_requests_whose_tokens_came_together_leave_in_order(mock_clock: tr
                 nursery.start_soon(pass_through, throttle, name, passed)
                 await trio.testing.wait_all_tasks_blocked()
             mock_clock.jump(60)
+            for _ in "bcdef":
+                await trio.testing.wait_all_tasks_blocked()
+                mock_clock.jump(0.2)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
         assert [name for name, _ in passed] == list("abcdef")
 
 
@@ -176,3 +181,48 @@ async def test_an_invalid_rate_or_burst_raises(api_server: APIServer, limit: Any
     with pytest.raises(ValueError, match="must be"):
         async with open_client(api_server.config, http_transport=api_server.http_transport(), **limit):
             pass
+
+
+async def test_after_a_stall_no_more_than_the_burst_goes_at_once(mock_clock: trio.testing.MockClock) -> None:
+    """A process that was stopped finds that time has passed for all that wait, and yet keeps to its burst."""
+    throttle = Throttle(qps=5, burst=10)
+    passed = 0
+
+    async def request() -> None:
+        nonlocal passed
+        await throttle.wait()
+        passed += 1
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(300):
+            nursery.start_soon(request)
+        await trio.testing.wait_all_tasks_blocked()
+        assert passed == 10
+        mock_clock.jump(60)
+        await trio.testing.wait_all_tasks_blocked()
+        assert passed == 20
+        nursery.cancel_scope.cancel()
+
+
+async def test_requests_cancelled_after_a_stall_leave_no_tokens_behind(mock_clock: trio.testing.MockClock) -> None:
+    throttle = Throttle(qps=1, burst=1)
+    await throttle.wait()
+    passed = 0
+
+    async def request() -> None:
+        nonlocal passed
+        await throttle.wait()
+        passed += 1
+
+    async with trio.open_nursery() as outer:
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(throttle.wait)
+            await trio.testing.wait_all_tasks_blocked()
+            mock_clock.jump(60)
+            nursery.cancel_scope.cancel()
+            for _ in range(4):
+                outer.start_soon(request)
+        await trio.testing.wait_all_tasks_blocked()
+        assert passed <= 1
+        outer.cancel_scope.cancel()

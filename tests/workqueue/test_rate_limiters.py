@@ -179,3 +179,11 @@ def test_the_default_limiter_of_single_keys_begins_with_a_millisecond() -> None:
     limiter = default_item_based_rate_limiter()
     assert delays(limiter, "a", 3) == [0.001, 0.002, 0.004]
     assert delays(limiter, "a", 20)[-1] == 1_000
+
+
+async def test_the_numbers_of_a_bucket_limiter_cannot_be_changed() -> None:
+    limiter = BucketRateLimiter(qps=1, burst=1)
+    with pytest.raises(AttributeError):
+        limiter.qps = 100
+    with pytest.raises(AttributeError):
+        limiter.burst = 100

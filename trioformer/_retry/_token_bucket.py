@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Final, final
 
 import attrs
 import trio
+
+EPSILON: Final = 1e-9
+"""The share of a token by which rounding may be wrong: after ``1 / rate`` seconds there is a token."""
 
 
 @final
 @attrs.define(eq=False)
 class TokenBucket:
-    """Counts tokens, and reserves tokens that are not available yet; never waits itself."""
+    """Counts tokens, and reserves tokens that are not available yet; never waits itself.
+
+    Its rate and burst do not change.
+    """
 
     rate: float
     """Tokens a second."""
@@ -27,17 +33,14 @@ class TokenBucket:
     def delay(self) -> float:
         """Return the seconds until a token is available that is not reserved; 0 if there is one now."""
         self._count()
-        return max(0.0, (1 - self._tokens) / self.rate)
+        missing = 1 - self._tokens
+        return missing / self.rate if missing > EPSILON else 0.0
 
     def take(self) -> float:
         """Reserve a token, and return the seconds until it is available."""
         delay = self.delay()
         self._tokens -= 1
         return delay
-
-    def give_back(self) -> None:
-        """Return a token that was taken and not used."""
-        self._tokens += 1
 
     def _count(self) -> None:
         now = trio.current_time()

@@ -87,7 +87,7 @@ def _texts(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 
 def _suggestion(kind: str, kinds: list[str]) -> str:
-    """Name the kinds with similar names; if there are none, the first dozen of all."""
+    """Name the kinds with similar names; without any, the first dozen of all."""
     spelled = {name.lower(): name for name in kinds}
     similar = [spelled[name] for name in difflib.get_close_matches(kind.lower(), spelled, n=3)]
     if similar:

@@ -70,7 +70,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return self._events.popleft()
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Receive all events that have arrived, at least one; wait if there is none.
+        """Wait for at least one event, and receive all that have arrived.
 
         Raises:
             trio.EndOfChannel: The server has ended the watch; it can be resumed from the last resourceVersion.

@@ -69,7 +69,7 @@ class Expectations:
     """The creations and deletions that a controller waits to observe, by request.
 
     A request is satisfied when all its expectations have been observed, when the last one was recorded :attr:`period`
-    seconds ago, or when there is none.
+    seconds ago, or when it has no expectations.
     One instance is for one controller, or for several that reconcile the same kind: requests for objects of two kinds
     may be equal.
 
@@ -103,7 +103,7 @@ class Expectations:
         return True
 
     def get(self, request: Request) -> Expected | None:
-        """Return the expectations of a request; None if there are none."""
+        """Return the expectations of a request; None if it has no expectations."""
         return self._expected.get(request)
 
     def requeue(self, request: Request) -> RequeueAfter | None:

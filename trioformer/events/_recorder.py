@@ -72,10 +72,10 @@ class EventRecorder:
     :meth:`event` queues Events; the task that runs :meth:`run` writes them.  Without that task they stay queued.
 
     - An equal event creates no new Event: the ``series`` of the existing one counts it.  The second occurrence is
-      written immediately, the following ones every half hour, or when there was none for six minutes.
+      written immediately, the following ones every half hour, or after six minutes without another.
       Events are equal if all their fields are, except for the version of the objects.
     - Similar events differ only in their note or ``related``.  The tenth and the following ones are combined into one,
-      until there was none for ten minutes.  Its note begins with ``(combined from similar events):``.
+      until ten minutes pass without another.  Its note begins with ``(combined from similar events):``.
     - An object gets 25 Events of a type, and then one more every five minutes.  The others are filtered.
     - 1,000 Events may wait to be written; further ones are dropped.  So are those that the server rejects, and those
       that could not be written in 12 tries or two minutes, during which the others wait.

@@ -94,7 +94,7 @@ def check_certificates(pem: bytes) -> None:
     """Check that there is a PEM certificate; its content is checked by TLS.
 
     Raises:
-        CheckError: There is none.
+        CheckError: The certificate is missing.
     """
     if not any(label == _CERTIFICATE for label, _ in _blocks(pem)):
         raise CheckError(f"contains no PEM certificate{_found(pem)}")
@@ -106,7 +106,7 @@ def check_private_key(pem: bytes) -> None:
     OpenSSL would read a passphrase from the terminal, and stop the whole program.
 
     Raises:
-        CheckError: There is none, or the first is encrypted.
+        CheckError: The key is missing, or the first key is encrypted.
     """
     for label, body in _blocks(pem):
         if label.endswith(_PRIVATE_KEY):

@@ -126,7 +126,7 @@ def load_in_cluster(
 
 
 def _candidates(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the kubeconfig files to read, and the reasons if there are none."""
+    """Return the kubeconfig files to read, and the reasons if no file is found."""
     value = environ.get("KUBECONFIG")
     if value:
         files = [file for file in value.split(os.pathsep) if file]

@@ -77,7 +77,7 @@ class LeaseClaim:
 
     @property
     def expires_at(self) -> float:
-        """When another holder's lease expires, on trio's clock, unless it is renewed; infinity if there is none."""
+        """When another holder's lease expires, on trio's clock, unless it is renewed; infinity without such a lease."""
         return self._observed_at + self.duration if self._is_held_by_another() else math.inf
 
     def clear_failures(self) -> None:

@@ -84,7 +84,7 @@ class ManagerRun:
         """Cancel the block when ``stop`` is set; at its first checkpoint if it is set already.
 
         Of two nested blocks only the inner one is cancelled, and after its end neither.  So the election, which
-        contains the controllers, is cancelled only while there are none.
+        contains the controllers, is cancelled only while no controller runs.
         """
         with trio.CancelScope() as scope:
             if self.stop.is_set():

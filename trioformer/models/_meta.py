@@ -200,7 +200,7 @@ class KubernetesObject(_Headed):
 
     @property
     def namespace(self) -> str | None:
-        """``metadata.namespace``, or None if there is none, without decoding the metadata."""
+        """``metadata.namespace``, or None if it is absent, without decoding the metadata."""
         return self._head.metadata.namespace or None
 
     @property

@@ -6,7 +6,6 @@ Source: client-go ``util/flowcontrol`` and ``rest``: the wait is not part of the
 from __future__ import annotations
 
 import math
-from collections import deque
 from typing import Final, final
 
 import attrs
@@ -24,48 +23,47 @@ BURST: Final = 10
 class Throttle:
     """Lets requests go at a limited rate, in the order in which they ask.
 
-    A request takes a token from the bucket and sleeps until that token comes.
-    A request that is cancelled gives its token back, as ``golang.org/x/time/rate`` cancels a reservation; here the
-    requests behind it move up.
+    Only the first request that waits looks at the bucket, and takes its token when it wakes: a cancelled request has
+    nothing to give back, and after a stall of the process at most ``burst`` requests go at once.
     """
 
-    qps: float = attrs.field(default=5.0, validator=[validators.gt(0), validators.lt(math.inf)])
+    qps: float = attrs.field(
+        default=5.0, validator=[validators.gt(0), validators.lt(math.inf)], on_setattr=attrs.setters.frozen
+    )
     """Requests per second."""
-    burst: int = attrs.field(default=BURST, validator=validators.ge(1))
+    burst: int = attrs.field(default=BURST, validator=validators.ge(1), on_setattr=attrs.setters.frozen)
     """Requests that may be sent without waiting after a pause."""
     _bucket: TokenBucket = attrs.field(init=False)
-    # Both have an entry for each request that waits, in the order in which the requests asked; which request gets which
-    # token is decided when the token comes.
-    _turns: deque[trio.CancelScope] = attrs.field(factory=deque[trio.CancelScope], init=False)
-    _token_times: deque[float] = attrs.field(factory=deque[float], init=False)
+    _turns: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
+    """The requests that wait, in the order in which they asked; the deadline of the first is when it may go."""
 
     def __attrs_post_init__(self) -> None:
         self._bucket = TokenBucket(self.qps, self.burst)
 
     async def wait(self) -> None:
-        """Take a token, and wait until it comes.
+        """Wait until a token is available, and take it.
 
-        Cancellation: the token is given back.
+        Cancellation: no token is taken.
         """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        # no checkpoint between looking at the bucket and taking the token
+        if not self._turns and self._bucket.delay() <= 0:
+            self._bucket.take()
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            return
         turn = trio.CancelScope()
-        self._turns.append(turn)
-        self._token_times.append(trio.current_time() + self._bucket.take())
+        self._turns[turn] = None
         self._wake_first()
         try:
             with turn:
                 await trio.sleep_forever()
-        except BaseException:
-            self._turns.remove(turn)
-            self._token_times.pop()
-            self._bucket.give_back()
-            raise
-        else:
-            self._turns.popleft()
-            self._token_times.popleft()
+            self._bucket.take()
         finally:
+            del self._turns[turn]
             self._wake_first()
 
     def _wake_first(self) -> None:
         # The first request alone has a deadline: trio runs the tasks that wake together in any order.
-        if self._turns:
-            self._turns[0].deadline = self._token_times[0]
+        first = next(iter(self._turns), None)
+        if first is not None:
+            first.deadline = trio.current_time() + self._bucket.delay()

@@ -34,7 +34,7 @@ class DelayedKeys(Generic[K]):
     """Keys by the time at which they become due."""
 
     due: float = attrs.field(default=math.inf, init=False)
-    """When the first key becomes due; infinity when there is none."""
+    """When the first key becomes due; infinity without delayed keys."""
     _delays: dict[K, Delay] = attrs.field(factory=dict, init=False)
     _heap: list[tuple[float, int, K]] = attrs.field(factory=list, init=False)
     _numbers: int = attrs.field(default=0, init=False)

@@ -99,10 +99,12 @@ class BucketRateLimiter:
     When the bucket is empty, a retry reserves the next token that is not reserved.
     """
 
-    qps: float = attrs.field(default=10.0, validator=[validators.gt(0), validators.lt(math.inf)])
-    """Retries per second."""
-    burst: int = attrs.field(default=100, validator=validators.ge(1))
-    """Retries that need not wait when the bucket is full."""
+    qps: float = attrs.field(
+        default=10.0, validator=[validators.gt(0), validators.lt(math.inf)], on_setattr=attrs.setters.frozen
+    )
+    """Retries per second; cannot be changed."""
+    burst: int = attrs.field(default=100, validator=validators.ge(1), on_setattr=attrs.setters.frozen)
+    """Retries that need not wait when the bucket is full; cannot be changed."""
     _bucket: TokenBucket = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:

@@ -33,7 +33,7 @@ class QueueStatistics:
     retries: int
     """How often a key was added with a delay."""
     longest_running: float
-    """Seconds since the oldest of the keys that are being processed was taken; 0 when there is none."""
+    """Seconds since the oldest of the keys that are being processed was taken; 0 when no key is processed."""
     unfinished_work: float
     """Seconds since the keys that are being processed were taken, summed over all of them."""
     tasks_waiting: int
@@ -45,7 +45,7 @@ class QueueStatistics:
 @final
 @attrs.frozen
 class Remaining(Generic[K]):
-    """The keys that a queue still holds; false when there are none."""
+    """The keys that a queue still holds; false when it is empty."""
 
     processing: tuple[K, ...]
     """Taken and not done."""

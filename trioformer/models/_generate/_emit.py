@@ -124,7 +124,7 @@ class _Module:
     def _order(self) -> list[str]:
         """Sort classes by name, but after the classes that they name.
 
-        The classes of defaults must come first; if the others do not, pyright reports cycles where there are none.
+        The classes of defaults must come first; if the others do not, pyright reports cycles that do not exist.
         """
         self._break_cycles()
         ordered: list[str] = []

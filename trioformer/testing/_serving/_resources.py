@@ -46,12 +46,12 @@ class ResourceRequest:
 
     @property
     def name(self) -> str:
-        """The object's name in the path; empty when there is none."""
+        """The object's name in the path; empty when the path has none."""
         return self.record.name or ""
 
     @property
     def namespace(self) -> str:
-        """The namespace in the path; empty when there is none."""
+        """The namespace in the path; empty when the path has none."""
         return self.record.namespace or ""
 
     @property
