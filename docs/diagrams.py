@@ -116,7 +116,7 @@ def pipe() -> str:
         *(arrow(*each) for each in ARROWS),
         *(arrow(*each, dashed=True) for each in DASHED),
         *(box(name) for name in BOXES),
-        f'<text class="small" x="20" y="{HEIGHT - 8}">green: a task; blue: data that it works on</text>',
+        f'<text class="small" x="20" y="{HEIGHT - 8}">green: runs in tasks; blue: no task of its own</text>',
         "</svg>",
     ]
     return "\n".join(body) + "\n"

@@ -5,14 +5,14 @@
     TrioformerError
     ├── ConfigError                     a kubeconfig or in-cluster file is wrong: names file and key
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
-    ├── DecodeError                     bytes are not the JSON that the type promises (also a ValueError)
+    ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
-    ├── UnexpectedResponseError         not a response of an API server: HTML, half a JSON object
+    ├── UnexpectedResponseError         not a response of an API server: HTML, incomplete JSON
     ├── StatusError                     the API server responded with a Status: code, reason, message, details
     │   ├── BadRequestError             400
     │   ├── UnauthorizedError           401
     │   ├── ForbiddenError              403
-    │   ├── NotFoundError               404 (also a KeyError-like miss in a lister)
+    │   ├── NotFoundError               404; also raised by ``lister[key]``
     │   ├── MethodNotAllowedError       405
     │   ├── NotAcceptableError          406
     │   ├── ConflictError               409: the object has changed since it was read

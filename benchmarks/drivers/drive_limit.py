@@ -2,7 +2,7 @@
 
 A list is read whole, split into raw items, and the items' bytes are kept in a dict by namespace and name.
 A watch is split at line ends; each event is decoded into its type and raw object, then the object's metadata; the raw
-object goes into the dict.  No errors, no queue, no index, nobody is told.
+object goes into the dict.  No errors, no queue, no index, no listeners.
 """
 
 from __future__ import annotations

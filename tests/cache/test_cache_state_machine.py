@@ -1,6 +1,6 @@
 """Random changes, faults and listeners: at rest the cache and every listener have the objects of the server.
 
-Hypothesis chooses the steps; each example runs in its own world, in virtual time.
+Hypothesis chooses the steps; each example has its own server and informer, in virtual time.
 ``--long`` runs a hundred times as many examples, at random.
 """
 

@@ -115,7 +115,7 @@ def takeover(log: Iterable[Entry], strike: Strike) -> float:
 
 @attrs.define(eq=False)
 class Replica:
-    """One process, and what its log has told."""
+    """One process, and the lines of its log."""
 
     identity: str
     program: Program

@@ -233,7 +233,7 @@ class Scenario:
             assert new.last_transition_time is not None
             if old.status == new.status:
                 assert new.last_transition_time == old.last_transition_time
-            elif new.status == "False":  # it was complete for a while; the reverse takes no virtual time
+            elif new.status == "False":  # it was complete for some time; it may become complete without any
                 assert new.last_transition_time > old.last_transition_time
                 flips += 1
         return flips

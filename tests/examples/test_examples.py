@@ -38,7 +38,7 @@ async def served(nursery: trio.Nursery, tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[APIServer]:
-    """The same with a loop of its own, for programs that run in this process."""
+    """The same in a thread with its own event loop, for programs that run in this process."""
     server = APIServer()
     with serving_in_a_thread(partial(serve_http, server)) as url:
         file = tmp_path / "kubeconfig"

@@ -23,7 +23,7 @@ from tests.support.processes import KUBECONFIG, running
 async def test_a_signal_ends_an_example_while_the_server_does_not_respond(
     program: str, how: signal.Signals, patience: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing else ends it within the patience: an answer is waited for, and what is broken off is tried again."""
+    """Nothing else ends it within ``patience``: it waits for a response, and retries when the connection breaks."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     kubeconfig = tmp_path / "kubeconfig"

@@ -680,7 +680,7 @@ def test_the_error_of_a_missing_file_names_it(write: Write, tmp_path: Path, wher
 
 
 @pytest.mark.parametrize(("where", "field"), FILE_FIELDS)
-def test_the_error_of_a_file_without_permission_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
+def test_the_error_of_a_path_that_is_no_file_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
     (tmp_path / "directory").mkdir()
     path = write(with_cluster(**{field: "directory"}) if where == "cluster" else with_user(**{field: "directory"}))
     error = fails(lambda: load_kubeconfig(path))

@@ -286,7 +286,7 @@ async def test_a_file_cannot_be_followed_twice_at_the_same_time_but_again_later(
 async def test_cancellation_takes_effect_promptly_and_leaves_no_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
 ) -> None:
-    """The thread asks every 50 ms whether it is to stop, and ends when it is told so; no task waits for a time."""
+    """The thread checks its stop event every 50 ms, and ends when it is set; no task sleeps meanwhile."""
     awatch, answers = watchfiles.awatch, list[bool]()
 
     def recorded(*arguments: Any, stop_event: Any, **options: Any) -> AsyncGenerator[object, None]:

@@ -1,4 +1,4 @@
-"""What the documents promise, held against the code."""
+"""Compares claims of the documentation with the code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_readmes_program_is_a_tested_example() -> None:
     assert (ROOT / "examples" / "follow_pods.py").read_text().endswith(program)
 
 
-def test_the_readmes_local_links_lead_somewhere() -> None:
+def test_the_targets_of_the_readmes_local_links_exist() -> None:
     targets = [target for target in re.findall(r"\]\(([^)#]+)", README) if "://" not in target]
     assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []

@@ -172,7 +172,7 @@ async def test_an_address_has_a_host_and_a_port(bind: str) -> None:
         await serve_http(APIServer(), bind)
 
 
-async def test_an_address_that_is_taken_is_a_plain_error() -> None:
+async def test_an_address_in_use_raises_oserror() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -150,6 +150,24 @@ async def test_a_writer_waits_until_fewer_than_max_pending_changes_are_pending(n
     await resumed.wait()
 
 
+async def test_one_pop_wakes_every_writer_that_waits_for_room(nursery: trio.Nursery) -> None:
+    queue = fifo(max_pending=1)
+    queue.add(pod("a"))
+    resumed: list[str] = []
+
+    async def write(name: str) -> None:
+        await queue.wait_for_room()
+        resumed.append(name)
+
+    nursery.start_soon(write, "first")
+    nursery.start_soon(write, "second")
+    await trio.testing.wait_all_tasks_blocked()
+    assert resumed == []
+    await queue.pop()
+    await trio.testing.wait_all_tasks_blocked()
+    assert sorted(resumed) == ["first", "second"]
+
+
 async def test_close_wakes_a_writer_that_waits_for_room(nursery: trio.Nursery) -> None:
     queue = fifo(max_pending=1)
     queue.add(pod("a"))

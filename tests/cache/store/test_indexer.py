@@ -208,7 +208,7 @@ async def test_the_resource_version_follows_puts_advances_and_replacements() -> 
     assert indexer.resource_version == "50"
 
 
-def test_a_field_index_skips_what_is_absent_and_takes_each_of_many() -> None:
+def test_a_field_index_skips_absent_fields_and_has_each_item_of_a_list() -> None:
     by_node, by_finalizer = field_index("spec.node_name"), field_index("metadata.finalizers")
     assert by_node(pod("a")) == ()
     assert by_node(pod("a", node="n")) == ("n",)

@@ -395,7 +395,7 @@ class SharedInformer(Generic[T]):
     # --- running ---
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the server until cancelled; ``nursery.start`` returns when the cache has synced.
+        """List and watch until cancelled; ``nursery.start`` returns when the cache has synced.
 
         An informer can run only once.
 

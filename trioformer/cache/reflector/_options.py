@@ -31,7 +31,7 @@ class ReflectorOptions:
     grace_period: float = 30.0
     """Before the first sync: seconds of permanent errors only, such as 403, after which one is raised."""
     retry_forever: bool = False
-    """Never raise them, which is client-go's behaviour."""
+    """Never raise them, which is client-go's behaviour; nor errors of the transform and of index functions."""
     watch_list: bool = True
     """Request the first list as a watch-list (KEP-3157, client-go's ``WatchListClient``) where the server has it."""
     internal_error_retry: float = 0.0

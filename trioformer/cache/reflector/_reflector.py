@@ -18,7 +18,8 @@ watch-list: 401, 403, 404 or 405                       report, back off, request
 watch-list: any other response or error                report, back off, use a list the next time
 watch cannot connect, or 429 (response or event)       report, back off (at least ``Retry-After``), watch again
 watch ends or breaks after 30 s or more                watch again immediately from the last resourceVersion
-watch ends or breaks after 1 s or more                 pause for a tenth of its duration, watch again
+watch ends or breaks after 1 s or more                 pause for a tenth of its duration, at most for the first
+                                                       delay of the backoff (0.8 s), watch again
 watch ends after events, or breaks, within a second    back off, watch again
 watch ends within a second without an event            report, back off, list again
 410, as a response or as an event                      report, back off, list again from the last resourceVersion
@@ -28,12 +29,13 @@ an undecodable object or event                         call ``undecodable_handle
                                                        event report, back off, list again
 the transform or the store fails on an object          report, keep the other objects, back off, list again
 watch sends nothing for too long                       close it, watch again
-the connection was lost, or the watch sent nothing     check that the server knows the version, then watch again
+after a lost connection, a 429, or a watch that sent   check that the server knows the version, then watch again
+nothing for too long
 =====================================================  ==========================================================
 
 A watch that breaks is always reported.
 Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, and errors of the
-transform immediately.
+transform immediately, unless ``ReflectorOptions.retry_forever`` is set.
 
 Each cycle of the loop contains a backoff, or a watch that lasted for at least a second, and the backoff is reset only
 after a watch that lasted for at least 30 s.
@@ -414,7 +416,7 @@ class Reflector(Generic[T]):
                     if status.failures:
                         status.record_success()
                     if not sink.has_room:
-                        scope.deadline = math.inf  # the time of a slow reader of the sink is not the server's
+                        scope.deadline = math.inf  # while the sink is full, nothing is expected from the server
                         status.behind_since = trio.current_time()
                         await sink.wait_for_room()
                         status.behind_since = math.inf
