@@ -30,10 +30,10 @@ DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLis
 
 
 async def get(transport: Transport, path: str, accept: str = "application/json") -> Any:
-    answer = await transport.request("GET", path, accept=accept)
-    if answer.code != 200:
-        raise SystemExit(f"error: GET {path} gave {answer.code}: {answer.body[:200]!r}")
-    return decode(answer.body)
+    response = await transport.request("GET", path, accept=accept)
+    if response.code != 200:
+        raise SystemExit(f"error: GET {path} gave {response.code}: {response.body[:200]!r}")
+    return decode(response.body)
 
 
 async def fetch(kubeconfig: Path) -> str:

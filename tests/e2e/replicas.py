@@ -1,4 +1,4 @@
-"""Replicas of a program of which one leads: run as processes, struck by signals, and judged by their fencing log."""
+"""Replicas of a program of which one leads: run as processes, stopped by signals, and checked by their fencing log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import trio
 
 from tests.support.processes import Program, running
 
-Blow: TypeAlias = Literal["kill", "terminate", "freeze", "nap"]
+StrikeKind: TypeAlias = Literal["kill", "terminate", "freeze", "nap"]
 """What is done to the leader: SIGKILL; SIGTERM; SIGSTOP, and SIGCONT when another one leads; SIGSTOP, and SIGCONT about
 when another one is going to."""
 
@@ -46,9 +46,9 @@ class Entry:
 
 @attrs.frozen
 class Strike:
-    """A blow that was dealt."""
+    """A signal that was sent to the leader."""
 
-    blow: Blow
+    kind: StrikeKind
     identity: str
     """To whom."""
     token: int
@@ -127,8 +127,8 @@ class Replica:
     """Whether it has written something as the leader."""
     ended: trio.Event = attrs.field(factory=trio.Event)
 
-    def hear(self, line: str) -> bool:
-        """Take a line of its log to heart; returns whether it is news."""
+    def read_line(self, line: str) -> bool:
+        """Read a line of its log; returns whether anything has changed."""
         before = self.token, self.knows, self.is_at_work
         if match := re.search(r": acquired by '.+?', transitions (\d+)", line):
             self.token = int(match[1])
@@ -157,7 +157,7 @@ class Replicas:
     _news: trio.Event = attrs.field(factory=trio.Event)
 
     async def run(self) -> None:
-        """Keep them running until cancelled, or told to stop."""
+        """Keep them running until cancelled or stopped."""
         async with trio.open_nursery() as nursery:
             for slot in range(self.count):
                 nursery.start_soon(self._keep, slot)
@@ -181,23 +181,23 @@ class Replicas:
             del self.alive[identity]
             self.ends.append((identity, code, "".join(program.errors[-1:])))
             replica.ended.set()
-            self._tell()
+            self._notify()
 
     async def _listen(self, replica: Replica) -> None:
-        program, heard = replica.program, 0
+        program, seen = replica.program, 0
         while not program.is_over:
-            await program.wait_for(lambda _, heard=heard: len(program.errors) > heard or program.is_over)  # type: ignore[misc]  # bound early
-            for line in program.errors[heard:]:
-                heard += 1
-                if replica.hear(line):
-                    self._tell()
+            await program.wait_for(lambda _, seen=seen: len(program.errors) > seen or program.is_over)  # type: ignore[misc]  # bound early
+            for line in program.errors[seen:]:
+                seen += 1
+                if replica.read_line(line):
+                    self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
         self._news = trio.Event()
 
     async def wait_for(self, condition: Callable[[], bool]) -> None:
-        """Wait until something is true that the programs tell."""
+        """Wait until a condition on the state of the programs is true."""
         while not condition():
             await self._news.wait()
 
@@ -210,24 +210,24 @@ class Replicas:
             return None
         return leader if all(each.knows == leader.identity for each in others) else None
 
-    async def strike(self, blow: Blow) -> Strike:
-        """Wait until they are ready, and a moment; then strike the leader, and wait until another one leads."""
+    async def strike(self, kind: StrikeKind) -> Strike:
+        """Wait for all, and a random time; send a signal to the leader; wait until another one leads."""
         await self.wait_for(lambda: self.leader is not None)
         await trio.sleep(self.rng.uniform(0, 1))  # any moment between two renewals
         leader = self.leader
-        assert leader is not None, "the leader has lost the lease before it was struck"
+        assert leader is not None, "the leader has lost the lease before the signal"
         token, process = leader.token, leader.program.process
         signals = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
         struck, resumed = time.monotonic(), math.nan
-        process.send_signal(signals.get(blow, signal.SIGSTOP))
-        if blow == "nap":
+        process.send_signal(signals.get(kind, signal.SIGSTOP))
+        if kind == "nap":
             await trio.sleep(self.rng.uniform(*self.naps))
             resumed = time.monotonic()
             process.send_signal(signal.SIGCONT)
         await self.wait_for(lambda: any(each.token > token for each in self.alive.values()))
-        if blow == "freeze":
+        if kind == "freeze":
             await trio.sleep(self.rng.uniform(0, 0.3))
             resumed = time.monotonic()
             process.send_signal(signal.SIGCONT)
         await leader.ended.wait()
-        return Strike(blow, leader.identity, token, struck, resumed)
+        return Strike(kind, leader.identity, token, struck, resumed)

@@ -73,8 +73,8 @@ class Cluster:
         tls.load_cert_chain(directory / "client.crt", directory / "client.key")
         async with httpx.AsyncClient(verify=tls, trust_env=False) as etcd:
             body = {"revision": resource_version, "physical": True}
-            answer = await etcd.post(f"{self.control_plane.etcd_url}/v3/kv/compaction", json=body)
-            answer.raise_for_status()
+            response = await etcd.post(f"{self.control_plane.etcd_url}/v3/kv/compaction", json=body)
+            response.raise_for_status()
 
 
 def started(assets: Path, directory: Path, *flags: str) -> Iterator[Cluster]:
@@ -154,24 +154,24 @@ class Reader(ResourceEventHandler[ConfigMap]):
     """The objects as one handler knows them; no call may contradict the others."""
 
     objects: dict[str, ConfigMap] = attrs.field(factory=dict)
-    told: list[str] = attrs.field(factory=list)
+    notifications: list[str] = attrs.field(factory=list)
     _news: trio.Event = attrs.field(factory=trio.Event)
 
     async def on_add(self, obj: ConfigMap, *, is_initial: bool) -> None:
         assert obj.name not in self.objects
-        self._tell(f"{'initial' if is_initial else 'added'} {obj.name}", obj)
+        self._notify(f"{'initial' if is_initial else 'added'} {obj.name}", obj)
 
     async def on_update(self, old: ConfigMap, new: ConfigMap) -> None:
         assert self.objects[new.name] is old
         assert int(old.resource_version) < int(new.resource_version)  # no state comes twice
-        self._tell(f"updated {new.name}", new)
+        self._notify(f"updated {new.name}", new)
 
     async def on_delete(self, obj: ConfigMap, *, is_stale: bool) -> None:
         del self.objects[obj.name]
-        self._tell(f"{'found gone' if is_stale else 'deleted'} {obj.name}")
+        self._notify(f"{'found gone' if is_stale else 'deleted'} {obj.name}")
 
-    def _tell(self, words: str, obj: ConfigMap | None = None) -> None:
-        self.told.append(words)
+    def _notify(self, words: str, obj: ConfigMap | None = None) -> None:
+        self.notifications.append(words)
         if obj is not None:
             self.objects[obj.name] = obj
         self._news.set()
@@ -182,8 +182,8 @@ class Reader(ResourceEventHandler[ConfigMap]):
             self._news = trio.Event()
             await self._news.wait()
 
-    async def wait_until_told(self, words: str) -> None:
-        while words not in self.told:
+    async def wait_until_notified(self, words: str) -> None:
+        while words not in self.notifications:
             self._news = trio.Event()
             await self._news.wait()
 
@@ -199,7 +199,7 @@ class Lazy(Reader):
         await self.may_go_on.wait()
 
 
-async def assert_in_step(informer: SharedInformer[ConfigMap], api: Api[ConfigMap], *readers: Reader) -> None:
+async def assert_up_to_date(informer: SharedInformer[ConfigMap], api: Api[ConfigMap], *readers: Reader) -> None:
     """Make sure that cache and readers agree with a fresh list, one more write included."""
     last = await api.create(config_map(f"last-{next(numbers)}"))
     with trio.fail_after(30):
@@ -235,7 +235,7 @@ async def test_the_first_list_and_everything_after_it_come_in_one_request(cluste
                 assert len(informer.lister) == 20
                 await change(api, "c1")
                 await api.delete("c2")
-                await assert_in_step(informer, api)
+                await assert_up_to_date(informer, api)
                 nursery.cancel_scope.cancel()
     ((verb, query),) = cluster.requests_of(agent)
     assert verb == "watch"
@@ -255,7 +255,7 @@ async def test_without_watch_lists_the_first_list_is_a_list(cluster: Cluster) ->
             async with trio.open_nursery() as nursery:
                 await nursery.start(informer.run)
                 assert [each.name for each in informer.lister] == ["first"]
-                await assert_in_step(informer, api)
+                await assert_up_to_date(informer, api)
                 nursery.cancel_scope.cancel()
     (_, listing), (_, watch) = requests = cluster.requests_of(agent)
     assert [verb for verb, _ in requests] == ["list", "watch"]
@@ -283,7 +283,7 @@ async def test_a_server_without_watch_lists_and_watch_cache_is_listed_page_by_pa
             with trio.fail_after(10):
                 await nursery.start(informer.run)
             assert len(informer.lister) == 501
-            await assert_in_step(informer, api, reader)
+            await assert_up_to_date(informer, api, reader)
             assert failures == []
             requests = simple_cluster.requests_of(agent)
             assert [verb for verb, _ in requests] == ["watch", "list", "list", "watch"]
@@ -294,10 +294,10 @@ async def test_a_server_without_watch_lists_and_watch_cache_is_listed_page_by_pa
             await simple_cluster.compact((await api.list()).resource_version)
             proxy.is_reachable = True
             with trio.fail_after(30):
-                await reader.wait_until_told("found gone c1")
-            await assert_in_step(informer, api, reader)
+                await reader.wait_until_notified("found gone c1")
+            await assert_up_to_date(informer, api, reader)
             assert isinstance(failures[-1], ExpiredError)
-            assert {"updated c2", "added while-away", "found gone c1"} <= set(reader.told)
+            assert {"updated c2", "added while-away", "found gone c1"} <= set(reader.notifications)
             # It is not asked for a stream again; and what a page of a list is to be at is exactly that version, which
             # is gone, so that the newest is listed.
             requests = simple_cluster.requests_of(agent)[4:]
@@ -324,7 +324,7 @@ async def while_away(proxy: TcpProxy, api: Api[ConfigMap]) -> None:
 # --- expired, and from the future ---
 
 
-async def test_after_a_compaction_and_a_restart_each_handler_is_told_what_it_missed(cluster: Cluster) -> None:
+async def test_after_compaction_and_restart_each_handler_is_notified_of_what_it_missed(cluster: Cluster) -> None:
     async with (
         proxy_before(cluster.control_plane.url) as proxy,
         connected(cluster.control_plane) as writer,
@@ -340,22 +340,22 @@ async def test_after_a_compaction_and_a_restart_each_handler_is_told_what_it_mis
         async with trio.open_nursery() as nursery:
             await nursery.start(informer.run)
             informer.add_event_handler(late)
-            await late.wait_until_told("initial c3")
+            await late.wait_until_notified("initial c3")
             await while_away(proxy, api)
             await cluster.compact((await api.list()).resource_version)
             await cluster.control_plane.kill_api_server()
             await cluster.control_plane.start_api_server()
             proxy.is_reachable = True
-            await early.wait_until_told("found gone c1")
+            await early.wait_until_notified("found gone c1")
             lazy.may_go_on.set()
-            await assert_in_step(informer, api, early, late, lazy)
+            await assert_up_to_date(informer, api, early, late, lazy)
             assert any(isinstance(each, ExpiredError) for each in failures)
             assert informer.statistics().reflector.lists == 2
             nursery.cancel_scope.cancel()
     for reader in (early, late):
-        assert sorted(reader.told[:4]) == [f"initial c{n}" for n in range(4)]
-        assert set(reader.told[4:7]) == {"found gone c1", "updated c2", "added while-away"}
-        assert len(reader.told) == 8  # the last is the marker
+        assert sorted(reader.notifications[:4]) == [f"initial c{n}" for n in range(4)]
+        assert set(reader.notifications[4:7]) == {"found gone c1", "updated c2", "added while-away"}
+        assert len(reader.notifications) == 8  # the last is the marker
     assert "c1" not in lazy.objects
 
 
@@ -433,7 +433,7 @@ async def test_a_list_of_a_version_from_the_future_becomes_one_of_the_newest(clu
             informer = SharedInformer(source, options=ReflectorOptions(watch_list=watch_list))
             async with trio.open_nursery() as nursery:
                 await nursery.start(informer.run)
-                await assert_in_step(informer, api)
+                await assert_up_to_date(informer, api)
                 assert source.asked[:2] == [FUTURE, ""]
                 nursery.cancel_scope.cancel()
 
@@ -506,7 +506,7 @@ class Writer:
 
 
 @pytest.mark.parametrize("way", ["killed", "stopped", "without etcd"])
-async def test_it_keeps_in_step_through_restarts_of_the_server(cluster: Cluster, way: str) -> None:
+async def test_it_stays_up_to_date_through_restarts_of_the_server(cluster: Cluster, way: str) -> None:
     control_plane = cluster.control_plane
     async with connected(control_plane) as client, trio.open_nursery() as nursery:
         api = await config_maps(client)
@@ -526,7 +526,7 @@ async def test_it_keeps_in_step_through_restarts_of_the_server(cluster: Cluster,
                 await control_plane.start_api_server()
             await writer.wait_for_more(20)
             writer.stop = True
-            await assert_in_step(informer, api, reader)
+            await assert_up_to_date(informer, api, reader)
         assert failures or way == "without etcd"  # without it the watches stay open
         assert all(isinstance(each, ConnectionFailedError | ExpiredError) for each in failures), failures
         nursery.cancel_scope.cancel()
@@ -555,13 +555,13 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(cluster: Cluster) -> Non
                 await proxy.wait_until_accepted(2 * cuts + 1)  # one for the question whether the version is known
             await writer.wait_for_more(20)
             writer.stop = True
-            await assert_in_step(informer, api, reader)
+            await assert_up_to_date(informer, api, reader)
         requests = cluster.requests_of(agent)
         assert [verb for verb, _ in requests] == ["watch", "list", "watch", "list", "watch"]
         assert ["sendInitialEvents" in query for _, query in requests] == [True, False, False, False, False]
         assert [asks_for_the_version(query) for _, query in requests] == [False, True, False, True, False]
         assert [type(each) for each in failures] == [ConnectionFailedError] * 2
-        assert "found gone" not in " ".join(reader.told)
+        assert "found gone" not in " ".join(reader.notifications)
         nursery.cancel_scope.cancel()
 
 
@@ -630,7 +630,7 @@ async def test_a_cache_that_was_waited_for_holds_ones_own_writes(cluster: Cluste
                     written = await write()
                     await informer.wait_until_at_least(written)
                     assert informer.lister[key_of(written)].resource_version == written.resource_version
-            await assert_in_step(informer, api)
+            await assert_up_to_date(informer, api)
         nursery.cancel_scope.cancel()
 
 
@@ -655,13 +655,13 @@ async def test_a_connection_that_is_open_and_silent_is_noticed(cluster: Cluster)
         proxy.freeze()
         began = trio.current_time()
         await api.delete("first")
-        await api.create(config_map("unheard"))
+        await api.create(config_map("missed"))
         with trio.fail_after(25):
-            await reader.wait_until_told("added unheard")
+            await reader.wait_until_notified("added missed")
         assert trio.current_time() - began >= 15
-        assert reader.told == ["initial first", "deleted first", "added unheard"]
+        assert reader.notifications == ["initial first", "deleted first", "added missed"]
         assert failures == []
-        await assert_in_step(informer, api, reader)
+        await assert_up_to_date(informer, api, reader)
         assert informer.statistics().reflector.lists == 1
         # The new watch, and the one that the question went over and that is kept; the silent one is closed.
         assert proxy.open_connections == 2

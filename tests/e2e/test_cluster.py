@@ -13,7 +13,7 @@ from tests.e2e.test_control_plane import is_running, processes_that_name
 from tests.e2e.workloads import (
     RESTARTED_AT,
     Reader,
-    assert_in_step,
+    assert_up_to_date,
     deployment,
     fail,
     is_rolled_out,
@@ -75,9 +75,9 @@ async def test_a_deployment_comes_up_is_restarted_and_takes_everything_with_it(c
             }
             assert len(set_reader.objects) == 2
 
-            await assert_in_step(deployments, api, "web")
-            await assert_in_step(replica_sets, client.api(ReplicaSet, namespace=namespace), min(set_reader.objects))
-            await assert_in_step(pods, client.api(Pod, namespace=namespace), min(pod_reader.objects))
+            await assert_up_to_date(deployments, api, "web")
+            await assert_up_to_date(replica_sets, client.api(ReplicaSet, namespace=namespace), min(set_reader.objects))
+            await assert_up_to_date(pods, client.api(Pod, namespace=namespace), min(pod_reader.objects))
 
             await api.delete("web", propagation_policy="Foreground")
             await wait_for(api, "web", deleted())
@@ -109,7 +109,7 @@ async def test_a_stateful_set_comes_up_in_order_is_restarted_and_takes_its_pods_
             await reader.wait_until(lambda seen: len(seen) == 3 and are_running(seen.values()))
             assert list(reader.objects) == ["db-2", "db-1", "db-0"]  # the last one is replaced first
             assert not before & {pod.uid for pod in reader.objects.values()}
-            await assert_in_step(pods, client.api(Pod, namespace=namespace), "db-0")
+            await assert_up_to_date(pods, client.api(Pod, namespace=namespace), "db-0")
 
             await api.delete("db", propagation_policy="Background")
             await reader.wait_until(lambda seen: not seen)
@@ -150,7 +150,7 @@ async def test_a_deleted_or_failed_pod_is_replaced_and_a_container_only_restarts
                 (container,) = pod.status.container_statuses
                 assert container.restart_count == count
                 assert are_running([pod])
-            await assert_in_step(informer, pods, "db-0")
+            await assert_up_to_date(informer, pods, "db-0")
             nursery.cancel_scope.cancel()
 
 
@@ -212,7 +212,7 @@ async def test_what_is_asked_for_and_missing_is_named_before_anything_starts(ass
                 raise AssertionError("started without")
 
 
-async def test_kwok_without_its_stages_is_told_with_its_log(assets: Path, tmp_path: Path) -> None:
+async def test_kwok_without_its_stages_is_reported_with_its_log(assets: Path, tmp_path: Path) -> None:
     for name in ("etcd", "kube-apiserver", "kwok"):
         (tmp_path / name).symlink_to(assets / name)
     with pytest.raises(ControlPlaneError, match=r"kwok ended with exit code 1 before it was ready") as caught:

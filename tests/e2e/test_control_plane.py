@@ -33,9 +33,9 @@ def client_of(control_plane: ControlPlane, tmp_path: Path, *, with_certificate: 
 
 
 async def names(client: httpx.AsyncClient) -> list[str]:
-    answer = await client.get(NAMESPACES)
-    answer.raise_for_status()
-    return [item["metadata"]["name"] for item in answer.json()["items"]]
+    response = await client.get(NAMESPACES)
+    response.raise_for_status()
+    return [item["metadata"]["name"] for item in response.json()["items"]]
 
 
 async def create_namespace(client: httpx.AsyncClient, name: str) -> None:
@@ -73,8 +73,8 @@ async def test_the_kubeconfig_gives_an_administrator_of_a_ready_server(
         assert (await client.get("/readyz")).text == "ok"
         assert "default" in await names(client)
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-        answer = await client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json=review)
-        assert "system:masters" in answer.json()["status"]["userInfo"]["groups"]
+        response = await client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json=review)
+        assert "system:masters" in response.json()["status"]["userInfo"]["groups"]
     assert stat.S_IMODE(control_plane.kubeconfig.stat().st_mode) == 0o600
 
 

@@ -192,7 +192,7 @@ async def test_it_goes_on_through_the_death_and_return_of_the_server(cluster: Cl
     assert Counter(logger.lines)["New Pod Added to Store: last"] == 1
 
 
-async def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, cluster: Cluster) -> None:
+async def test_a_missing_server_is_reported_in_one_line(tmp_path: Path, cluster: Cluster) -> None:
     await cluster.kill_api_server()
     try:
         with trio.fail_after(30):

@@ -1,4 +1,4 @@
-"""Replicas of ``examples/controller_manager.py`` against a real kube-apiserver, while their leaders are struck down.
+"""Replicas of ``examples/controller_manager.py`` on a real kube-apiserver, with leaders that are killed or suspended.
 
 The fencing log is the proof: each controller of a leader appends when it begins, writes something and ends, with the
 lease's transitions as its token.
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.e2e.replicas import Blow, Entry, Replicas, end_of, late_writes, overlaps, takeover
+from tests.e2e.replicas import Entry, Replicas, StrikeKind, end_of, late_writes, overlaps, takeover
 from tests.support.processes import ROOT
 from trioformer import load_config, open_client
 from trioformer.client import Api
@@ -29,12 +29,12 @@ OBJECTS = 30
 LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD = 3.0, 2.0, 0.5
 MARGIN = 0.5
 """What requests and the scheduling of processes may add, on two cores that are busy."""
-EXIT_CODES: Mapping[Blow, int] = {"kill": -9, "terminate": 0, "freeze": 1, "nap": 1}
-"""With what code the target of each blow ends; 1 is that the lease was lost."""
-BLOWS: Mapping[int, Sequence[Blow]] = {2: ["kill", "terminate", "freeze"], 3: ["kill", "terminate", "nap"]}
-"""The blows of an ordinary run, by the number of replicas."""
-MANY_BLOWS: Mapping[Blow, int] = {"kill": 8, "terminate": 8, "freeze": 5, "nap": 4}
-"""How often each blow is dealt in a long run."""
+EXIT_CODES: Mapping[StrikeKind, int] = {"kill": -9, "terminate": 0, "freeze": 1, "nap": 1}
+"""The exit code of the target of each kind; 1 is that the lease was lost."""
+STRIKES: Mapping[int, Sequence[StrikeKind]] = {2: ["kill", "terminate", "freeze"], 3: ["kill", "terminate", "nap"]}
+"""The signals of an ordinary run, by the number of replicas."""
+MANY_STRIKES: Mapping[StrikeKind, int] = {"kill": 8, "terminate": 8, "freeze": 5, "nap": 4}
+"""How often each kind is sent in a long run."""
 
 
 async def undo(api: Api[ReplicaSet], names: Collection[str]) -> None:
@@ -70,10 +70,10 @@ async def test_there_are_never_two_active_bodies_and_the_next_one_takes_over_in_
     # A nap may end before anyone has taken over, but never before the leader is to give up.
     replicas = Replicas(count, tuple(command), rng, naps=(RENEW_DEADLINE, LEASE_DURATION + RETRY_PERIOD))
     names = [f"web-{number}" for number in range(OBJECTS)]
-    blows = list(BLOWS[count])
+    kinds = list(STRIKES[count])
     if pytestconfig.getoption("--long"):
-        blows = [blow for blow, times_dealt in MANY_BLOWS.items() for _ in range(times_dealt)]
-    rng.shuffle(blows)
+        kinds = [kind for kind, count_of_kind in MANY_STRIKES.items() for _ in range(count_of_kind)]
+    rng.shuffle(kinds)
     with trio.fail_after(600):  # many strikes take minutes; on a busy machine, more
         async with open_client(load_config(kubeconfig=control_plane.kubeconfig)) as client:
             await client.api(Namespace).create(Namespace(metadata=ObjectMeta(name=name)))
@@ -83,7 +83,7 @@ async def test_there_are_never_two_active_bodies_and_the_next_one_takes_over_in_
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(undo, replica_sets, names)
                 nursery.start_soon(replicas.run)
-                strikes = [await replicas.strike(blow) for blow in blows]
+                strikes = [await replicas.strike(kind) for kind in kinds]
                 await replicas.stop()
                 nursery.cancel_scope.cancel()
 
@@ -92,9 +92,9 @@ async def test_there_are_never_two_active_bodies_and_the_next_one_takes_over_in_
     late = late_writes(log)
     print(f"{count} replicas, {len(strikes)} strikes, {len(log)} lines, {len(late)} late writes")
     for strike, seconds in taken.items():
-        print(f"{strike.blow:9} {strike.identity:12} {seconds:.3f} s")
+        print(f"{strike.kind:9} {strike.identity:12} {seconds:.3f} s")
 
-    stopped = {strike.token for strike in strikes if strike.blow in ("freeze", "nap")}
+    stopped = {strike.token for strike in strikes if strike.kind in ("freeze", "nap")}
     assert overlaps(log, stopped) == []
     # What was under way when its process was stopped: one write at most, as there is no checkpoint before it.
     assert {entry.token for entry in late} <= stopped
@@ -103,8 +103,8 @@ async def test_there_are_never_two_active_bodies_and_the_next_one_takes_over_in_
         if strike.token in stopped:
             assert end_of(log, strike.token) <= strike.resumed + RETRY_PERIOD + MARGIN, strike
     # Nobody else has lost the lease, or failed.
-    expected = {strike.identity: EXIT_CODES[strike.blow] for strike in strikes}
+    expected = {strike.identity: EXIT_CODES[strike.kind] for strike in strikes}
     assert {who: code for who, code, _ in replicas.ends} == {who: 0 for who, _, _ in replicas.ends} | expected
     for strike, seconds in taken.items():
-        bound = RETRY_PERIOD if strike.blow == "terminate" else LEASE_DURATION + RETRY_PERIOD
+        bound = RETRY_PERIOD if strike.kind == "terminate" else LEASE_DURATION + RETRY_PERIOD
         assert seconds <= bound + MARGIN, strike

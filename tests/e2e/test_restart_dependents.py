@@ -13,7 +13,7 @@ import trio
 
 from tests.e2e.workloads import (
     Reader,
-    assert_in_step,
+    assert_up_to_date,
     deployment,
     fail,
     is_rolled_out,
@@ -37,7 +37,7 @@ PODS = ("db-0", "db-1", "db-2")
 
 
 @attrs.define(eq=False)
-class Story:
+class RestartScenario:
     """A StatefulSet ``db``, the Deployment ``web`` that depends on it, and all that we know of them."""
 
     namespace: str
@@ -75,7 +75,7 @@ class Story:
             await ways[number % 3](name)
         self.restarts += len(names)
 
-    async def wait_until_answered(self) -> None:
+    async def wait_until_rolled_out(self) -> None:
         """Wait until the restarted pods are back and every restart so far has had its rollout."""
         is_ready = has_condition("Ready")
 
@@ -105,14 +105,14 @@ class Story:
         assert len(self.rollouts()) == self.restarts
         assert web.spec.template.metadata.annotations[RESTARTED_AT] == max(self.rollouts())
 
-        await assert_in_step(self.deployments, deployments, "web")
+        await assert_up_to_date(self.deployments, deployments, "web")
         replica_sets = self.client.api(ReplicaSet, namespace=self.namespace)
-        await assert_in_step(self.replica_sets, replica_sets, max(self.replica_set_reader.objects))
-        await assert_in_step(self.pods, self.client.api(Pod, namespace=self.namespace), "db-0")
+        await assert_up_to_date(self.replica_sets, replica_sets, max(self.replica_set_reader.objects))
+        await assert_up_to_date(self.pods, self.client.api(Pod, namespace=self.namespace), "db-0")
 
 
 @pytest.fixture
-async def story(cluster: ControlPlane, tmp_path: Path, nursery: trio.Nursery) -> AsyncIterator[Story]:
+async def scenario(cluster: ControlPlane, tmp_path: Path, nursery: trio.Nursery) -> AsyncIterator[RestartScenario]:
     async with open_client(kubeconfig=cluster.kubeconfig) as client:
         namespace = await make_namespace(client, "dependents")
         stateful_sets = client.api(StatefulSet, namespace=namespace)
@@ -126,7 +126,7 @@ async def story(cluster: ControlPlane, tmp_path: Path, nursery: trio.Nursery) ->
         config = tmp_path / "restart_dependents.yaml"
         config.write_text(f"dependents:\n  {namespace}/web: [{namespace}/db]\n")
         factory = SharedInformerFactory(client, namespace=namespace)
-        story = Story(
+        scenario = RestartScenario(
             namespace,
             client,
             config,
@@ -136,40 +136,40 @@ async def story(cluster: ControlPlane, tmp_path: Path, nursery: trio.Nursery) ->
             Reader(),
             Reader(),
         )
-        story.pods.add_event_handler(story.pod_reader)
-        story.replica_sets.add_event_handler(story.replica_set_reader)
+        scenario.pods.add_event_handler(scenario.pod_reader)
+        scenario.replica_sets.add_event_handler(scenario.replica_set_reader)
         async with trio.open_nursery() as tasks:
             await tasks.start(factory.run)
-            yield story
+            yield scenario
             tasks.cancel_scope.cancel()
 
 
 async def test_twenty_restarts_are_twenty_rollouts_through_the_death_of_the_api_server(
-    cluster: ControlPlane, story: Story
+    cluster: ControlPlane, scenario: RestartScenario
 ) -> None:
     with trio.fail_after(180):
-        async with story.program(cluster) as program:
+        async with scenario.program(cluster) as program:
             for turn in range(6):
-                await story.restart_pods(turn)
+                await scenario.restart_pods(turn)
                 if turn == 3:
                     await cluster.kill_api_server()
                     await trio.sleep(2)  # a real outage takes real time
                     await cluster.start_api_server()
-                await story.wait_until_answered()
-            await story.restart_pods(0, names=("db-0", "db-1"))
-            await story.wait_until_answered()
-            assert story.restarts == 20
-            await story.check(program)
+                await scenario.wait_until_rolled_out()
+            await scenario.restart_pods(0, names=("db-0", "db-1"))
+            await scenario.wait_until_rolled_out()
+            assert scenario.restarts == 20
+            await scenario.check(program)
 
 
-async def test_restarts_while_the_program_is_dead_are_answered_when_it_comes_back(
-    cluster: ControlPlane, story: Story
+async def test_restarts_while_the_program_is_dead_are_handled_when_it_comes_back(
+    cluster: ControlPlane, scenario: RestartScenario
 ) -> None:
     with trio.fail_after(120):
-        async with story.program(cluster):
-            await story.restart_pods(0)
-            await story.wait_until_answered()
-        await story.restart_pods(1)
-        async with story.program(cluster) as program:
-            await story.wait_until_answered()
-            await story.check(program)
+        async with scenario.program(cluster):
+            await scenario.restart_pods(0)
+            await scenario.wait_until_rolled_out()
+        await scenario.restart_pods(1)
+        async with scenario.program(cluster) as program:
+            await scenario.wait_until_rolled_out()
+            await scenario.check(program)

@@ -22,7 +22,7 @@ from trioformer.models.events_v1 import Event as NewEvent
 from trioformer.models.rbac_v1 import ClusterRole
 from trioformer.testing import ControlPlane
 
-Answer: TypeAlias = "frozenset[str] | str"
+Result: TypeAlias = "frozenset[str] | str"
 """Names, or that the selector was refused."""
 REFUSED = "refused"
 
@@ -36,7 +36,7 @@ class Kubectl:
     home: Path
     limit: trio.CapacityLimiter = attrs.field(factory=lambda: trio.CapacityLimiter(3))
 
-    async def selected(self, *arguments: str) -> Answer:
+    async def selected(self, *arguments: str) -> Result:
         command = [str(self.program), "get", *arguments, "--output=name"]
         environment = {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.home)}
         async with self.limit:
@@ -58,7 +58,7 @@ class Kubectl:
         return frozenset(line.rpartition("/")[2] for line in done.stdout.decode().split())
 
 
-def answer_of(lister: Lister[Any], **options: str) -> Answer:
+def result_of(lister: Lister[Any], **options: str) -> Result:
     try:
         return frozenset(obj.name for obj in lister.list(**options))
     except SelectorError:
@@ -194,7 +194,7 @@ def kubectl(assets: Path, control_plane: ControlPlane, tmp_path: Path) -> Kubect
 
 async def test_labels_select_what_kubectl_selects(client: Client, kubectl: Kubectl, nursery: trio.Nursery) -> None:
     assert len(LABELS) >= 30
-    expected: dict[str, Answer] = {}
+    expected: dict[str, Result] = {}
 
     async def ask(selector: str) -> None:
         expected[selector] = await kubectl.selected("configmaps", f"--namespace={place}", f"--selector={selector}")
@@ -208,11 +208,11 @@ async def test_labels_select_what_kubectl_selects(client: Client, kubectl: Kubec
         async with trio.open_nursery() as asking:
             for selector in (*LABEL_SELECTORS, *REFUSED_LABEL_SELECTORS):
                 asking.start_soon(ask, selector)
-        actual = {selector: answer_of(informer.lister, selector=selector) for selector in expected}
+        actual = {selector: result_of(informer.lister, selector=selector) for selector in expected}
         nursery.cancel_scope.cancel()
     assert actual == expected
-    assert {selector for selector, answer in expected.items() if answer == REFUSED} == set(REFUSED_LABEL_SELECTORS)
-    assert len({answer for answer in expected.values() if answer}) >= 30, "the objects tell the selectors apart"
+    assert {selector for selector, result in expected.items() if result == REFUSED} == set(REFUSED_LABEL_SELECTORS)
+    assert len({result for result in expected.values() if result}) >= 30, "the objects tell the selectors apart"
 
 
 # --- fields ---
@@ -323,7 +323,7 @@ FIELD_SELECTORS: Mapping[type[KubernetesObject], Sequence[str]] = {
 
 
 async def test_fields_select_what_kubectl_selects(client: Client, kubectl: Kubectl, nursery: trio.Nursery) -> None:
-    expected: dict[tuple[str, str], Answer] = {}
+    expected: dict[tuple[str, str], Result] = {}
 
     async def ask(kind: type[KubernetesObject], selector: str) -> None:
         info = kind.__resource__
@@ -342,14 +342,14 @@ async def test_fields_select_what_kubectl_selects(client: Client, kubectl: Kubec
                 for selector in selectors:
                     asking.start_soon(ask, kind, selector)
         actual = {
-            (kind.__name__, selector): answer_of(listers[kind], field_selector=selector)
+            (kind.__name__, selector): result_of(listers[kind], field_selector=selector)
             for kind, selectors in FIELD_SELECTORS.items()
             for selector in selectors
         }
         nursery.cancel_scope.cancel()
     assert actual == expected
     assert 15 <= list(expected.values()).count(REFUSED) <= 30
-    assert sum(answer != REFUSED and len(answer) > 0 for answer in expected.values()) >= 30
+    assert sum(result != REFUSED and len(result) > 0 for result in expected.values()) >= 30
 
 
 async def create_all(client: Client, place: str) -> None:

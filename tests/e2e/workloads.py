@@ -1,4 +1,4 @@
-"""Deployments and StatefulSets for a cluster with nodes, and an informer's reader that remembers what it was told."""
+"""Deployments and StatefulSets for a cluster with nodes, and a handler that remembers its notifications."""
 
 from __future__ import annotations
 
@@ -87,17 +87,17 @@ class Reader(ResourceEventHandler[T], Generic[T]):
 
     async def on_add(self, obj: T, *, is_initial: bool) -> None:
         assert obj.name not in self.objects
-        self._tell(obj)
+        self._notify(obj)
 
     async def on_update(self, old: T, new: T) -> None:
         assert self.objects[new.name] is old
-        self._tell(new)
+        self._notify(new)
 
     async def on_delete(self, obj: T, *, is_stale: bool) -> None:
         del self.objects[obj.name]
         self._news.set()
 
-    def _tell(self, obj: T) -> None:
+    def _notify(self, obj: T) -> None:
         self.objects[obj.name] = obj
         self.states.append(obj)
         self._news.set()
@@ -109,7 +109,7 @@ class Reader(ResourceEventHandler[T], Generic[T]):
             await self._news.wait()
 
 
-async def assert_in_step(informer: SharedInformer[T], api: Api[T], name: str) -> None:
+async def assert_up_to_date(informer: SharedInformer[T], api: Api[T], name: str) -> None:
     """Make sure that the cache is what a fresh list is, one more write to the named object included."""
     written = await api.patch(name, {"metadata": {"labels": {"last-write": str(next(numbers))}}})
     with trio.fail_after(30):

@@ -349,7 +349,7 @@ async def test_the_lease_is_emptied_when_the_leader_code_has_ended(
     spec = stored_lease(api_server)
     assert (spec.holder_identity, spec.lease_duration_seconds, spec.lease_transitions) == ("", 1, 4)
     assert spec.acquire_time == spec.renew_time
-    assert [record.message for record in caplog.records if record.name == "trioformer.controller"] == [
+    assert [record.message for record in caplog.records if record.name == "trioformer.leaderelection"] == [
         "lease default/the-lease: acquired by 'us', transitions 4",
         "lease default/the-lease: released by 'us'",
     ]

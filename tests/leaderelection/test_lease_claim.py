@@ -42,7 +42,7 @@ END_OF_TIME = "9999-12-31T23:59:59.999999Z"
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The log of leader election since the last call."""
-    caplog.set_level(logging.INFO, "trioformer.controller")
+    caplog.set_level(logging.INFO, "trioformer.leaderelection")
 
     def read() -> list[str]:
         lines = [f"{each.levelname} {each.getMessage()}" for each in caplog.records if each.name.startswith("trio")]

@@ -36,7 +36,7 @@ from ._options import EventRecorderOptions, EventRecorderStatistics
 from ._series import MAX_NOTE, MAX_WORD, SUBDOMAIN, Observation, Series, reference_to, truncate
 from ._writer import EventWriter
 
-logger = logging.getLogger("trioformer.controller")
+logger = logging.getLogger("trioformer.events")
 
 LOG_PERIOD: Final = 60.0
 """Seconds in which a problem of the same kind is logged once."""

@@ -51,7 +51,7 @@ from ._lease_lock import LeaseLock
 
 T = TypeVar("T")
 
-logger = logging.getLogger("trioformer.controller")
+logger = logging.getLogger("trioformer.leaderelection")
 
 EPSILON: Final = 1e-6
 """Seconds that are too short to sleep: a virtual clock would not advance by what rounding leaves."""

@@ -22,7 +22,7 @@ from ._lease_lock import LeaseLock, LeaseRecord
 
 R = TypeVar("R")
 
-logger = logging.getLogger("trioformer.controller")
+logger = logging.getLogger("trioformer.leaderelection")
 
 RELEASE_TRIES: Final = 3
 """Failures after which a release gives up."""
