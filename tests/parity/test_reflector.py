@@ -155,7 +155,8 @@ async def test_after_failures_the_store_is_the_last_list_and_the_events_since(
 async def test_the_delays_follow_the_backoff_policy(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestNewReflectorWithCustomBackoff"""
     source = ScriptedListWatch([BROKEN_SERVER] * 4 + [listing(version=5)], [REFUSED] * 3)
-    await play(source, Sink(), 100, backoff=BackoffPolicy(initial=3, factor=2, maximum=10, jitter=0))
+    policy = BackoffPolicy(initial=3, factor=2, maximum=10, jitter=0, quick_tries=0)
+    await play(source, Sink(), 100, backoff=policy)
     delays = [after - before for before, after in zip(source.times, source.times[1:], strict=False)]
     assert delays == [3, 6, 10, 10, 0, 10, 10, 10]
 

@@ -260,7 +260,7 @@ async def open_world(setting: Setting, listeners: Sequence[Join] = ()) -> AsyncI
             options=options,
         )
         for reflector in informer._reflectors.values():
-            reflector._random.seed(setting.seed)  # so that an example can be repeated
+            reflector._pacing.rng.seed(setting.seed)  # so that an example can be repeated
         world = World(setting, server, transport, client, nursery, informer)
         for step in listeners:
             world.join(step)

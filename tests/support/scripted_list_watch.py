@@ -83,6 +83,7 @@ class ScriptedListWatch:
     name: str = "Pod"
     kind: type[Pod] = Pod
     supports_watch_list: bool = False
+    version: tuple[int, int] | None = None
     checks: list[Exception | None] = attrs.field(factory=list)
     checked: list[str] = attrs.field(factory=list)
     asked: list[tuple[str, ...]] = attrs.field(factory=list)
@@ -100,6 +101,13 @@ class ScriptedListWatch:
         if isinstance(response, Exception):
             raise response
         return response
+
+    async def server_version(self) -> tuple[int, int] | None:
+        await trio.lowlevel.checkpoint()
+        return self.version
+
+    async def wait_to_retry(self, until: float) -> None:
+        await trio.sleep_until(until)
 
     async def check(self, *, resource_version: str) -> None:
         await trio.lowlevel.checkpoint()

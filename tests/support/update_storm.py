@@ -66,6 +66,13 @@ class Storm:
         await trio.lowlevel.checkpoint()
         return ObjectList(items=tuple(self._pod(number, number + 1) for number in range(PODS)), resource_version="1000")
 
+    async def server_version(self) -> tuple[int, int] | None:
+        await trio.lowlevel.checkpoint()
+        return None
+
+    async def wait_to_retry(self, until: float) -> None:
+        await trio.sleep_until(until)
+
     async def check(self, *, resource_version: str) -> None:
         await trio.lowlevel.checkpoint()
 

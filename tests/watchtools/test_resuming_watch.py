@@ -49,7 +49,7 @@ from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 from trioformer.watchtools import BackoffPolicy, ResumingWatch, resuming_watch
 
-POLICY = BackoffPolicy(jitter=0)
+POLICY = BackoffPolicy(jitter=0, quick_tries=0)
 """0.8, 1.6, 3.2 … seconds."""
 
 
@@ -344,11 +344,19 @@ async def test_events_before_an_error_event_are_returned_and_resumed_from(autoju
 async def test_delays_grow_and_are_reset_after_a_healthy_watch(autojump_clock: MockClock) -> None:
     refused = httpx.ConnectError("refused")
     healthy = stream(event(6), 30.0, error(500))
-    async with playing(refused, refused, refused, healthy, refused, stream(event(7), 29.0, error(500))) as play:
+    async with playing(refused, refused, refused, healthy, refused, stream(event(7), 4.0, error(500))) as play:
         assert await play.versions() == ["6", "7"]
     times = play.server.times
     gaps = [after - before for before, after in itertools.pairwise(times[:7])]
-    assert gaps == pytest.approx([0.8, 1.6, 3.2, 30 + 0.8, 1.6, 29 + 3.2])
+    assert gaps == pytest.approx([0.8, 1.6, 3.2, 30 + 0.8, 1.6, 4 + 3.2])
+
+
+async def test_a_failed_connection_is_tried_ten_times_before_delays_grow(autojump_clock: MockClock) -> None:
+    failing = [httpx.ConnectError("refused")] * 12
+    async with playing(*failing, stream(event(6), None), policy=BackoffPolicy()) as play:
+        assert await play.versions() == ["6"]
+    gaps = [after - before for before, after in itertools.pairwise(play.server.times[:13])]
+    assert all(base <= gap < 2 * base for base, gap in zip([0.5] * 10 + [0.8, 1.6], gaps, strict=True))
 
 
 async def test_delays_are_reset_after_a_healthy_watch_that_ends_without_an_error(autojump_clock: MockClock) -> None:

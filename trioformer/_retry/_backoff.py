@@ -21,6 +21,11 @@ class BackoffPolicy:
     """The longest delay, seconds, before jitter."""
     jitter: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
     """A delay ``d`` is drawn from ``[d, d · (1 + jitter))``."""
+    quick_tries: int = attrs.field(default=10, validator=attrs.validators.ge(0))
+    """The number of attempts in a row that follow after 0.5 to 1 s when the connection fails, before the delays above.
+
+    client-go's requests have as many (``rest/with_retry.go``).  Watches, lists before them, and waits have them.
+    """
 
 
 @final

@@ -1,16 +1,26 @@
-"""When the next watch may start, and how long a watch may last, for resuming watches and reflectors.
+"""When the next request may be sent, and how long a watch may last, for everything that retries.
 
-The next watch starts after a backoff, or after a watch that lasted for at least a second.
-The backoff is reset only after a watch that lasted for at least 30 s.
-A server that ends each watch immediately, with or without an error, is therefore never sent requests in a tight loop.
-A proxy that cuts every watch short costs a tenth of the time, not most of it.
+Failures are of two kinds:
+
+- The connection failed.  It is tried again after 0.5 to 1 s, ten times in a row and sixty times a minute, before the
+  delays grow: most outages are short, and an attempt that is refused costs the server nothing.
+- The server responded: with an error, or by ending a watch immediately.  The delays grow from the first one.
+
+A watch is a success if it has delivered an event or lasted for some seconds.
+Ten further attempts follow a success, or a list.
+The growing delays begin again after a watch of some seconds, or one that delivered events and then broke; not after a
+list, since some servers list and never watch.
 
 A failure sets the time before which nothing is sent, instead of sleeping.
-A reader that is cancelled during a backoff waits for the rest of it when it reads again.
+A reader that is cancelled during a wait waits for the rest of it when it reads again.
+
+Source: client-go's ``rest/with_retry.go``, which repeats a watch ten times after about a second, and
+``tools/cache/reflector.go``, whose delays grow.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 import random
 from typing import Final, final
@@ -18,7 +28,8 @@ from typing import Final, final
 import attrs
 import trio
 
-from ._backoff import Backoff, BackoffPolicy
+from ._backoff import Backoff, BackoffPolicy, RetryWindow
+from ._token_bucket import TokenBucket
 
 MIN_WATCH_TIMEOUT: Final = 300
 """Seconds.  Each watch requests a random time between this and its double, so that not all end at the same time."""
@@ -26,12 +37,27 @@ END_GRACE: Final = 30.0
 """Seconds by which a watch may exceed its ``timeoutSeconds``."""
 MAX_SILENCE: Final = 90.0
 """Seconds for which a server that is known to send bookmarks, about one a minute, may send nothing."""
-HEALTHY_AFTER: Final = 30.0
-"""Seconds that a watch must last for the backoff to be reset."""
+HEALTHY_AFTER: Final = 5.0
+"""Seconds after which a watch is a success even if it has delivered nothing."""
 VERY_SHORT: Final = 1.0
-"""Seconds.  A watch that ends sooner counts as rejected.  Also the least time between two requests."""
+"""Seconds.  A watch that ends sooner counts as rejected.  Also the least time between two requests of one reader."""
 PAUSE_FACTOR: Final = 0.1
-"""The share of a short watch's duration to wait before the next watch."""
+"""The share of a watch's duration to wait before the next watch."""
+NO_PAUSE_AFTER: Final = 30.0
+"""Seconds that a watch must last for the next one to start immediately."""
+QUICK_DELAY: Final = 0.5
+"""Seconds.  After the connection failed, the next attempt follows after this to its double."""
+QUICK_TRIES_A_MINUTE: Final = 60
+"""The number of quick attempts a minute, if each of them is followed by a short success."""
+
+
+class Wait(enum.Enum):
+    """How long to wait before the next request."""
+
+    NONE = "immediately"
+    PAUSE = "a tenth of the watch's duration"
+    RECONNECT = "0.5 to 1 s, ten times; then as BACK_OFF"
+    BACK_OFF = "a growing delay, at least Retry-After"
 
 
 def watch_timeout(rng: random.Random) -> int:
@@ -42,27 +68,38 @@ def watch_timeout(rng: random.Random) -> int:
 @final
 @attrs.define(eq=False)
 class Pacing:
-    """Times a sequence of watches and the waits between them.
+    """Times a sequence of requests, and the waits between them.
 
     Args:
-        policy: How the waits grow; None for the default.
+        policy: How the delays grow; None for the default.
         rng: Randomness of the waits.
+        internal_error_retry: Seconds for which internal errors of an open watch are retried.
     """
 
     _policy: BackoffPolicy | None
-    _rng: random.Random
-    _backoff: Backoff = attrs.field(init=False)
+    rng: random.Random
+    internal_error_retry: float = 0.0
     resume_at: float = attrs.field(default=-math.inf, init=False)
-    """The earliest time at which the next watch may start, on trio's clock."""
+    """The earliest time at which the next request may be sent, on trio's clock."""
+    wait: Wait = attrs.field(default=Wait.NONE, init=False)
+    """The kind of the last wait that was set."""
+    is_accepted: bool = attrs.field(default=False, init=False)
+    """Whether the server has accepted the current watch."""
+    _backoff: Backoff = attrs.field(init=False)
+    _internal_errors: RetryWindow = attrs.field(init=False)
+    _budget: TokenBucket = attrs.field(init=False)
+    _quick_tries: int = attrs.field(default=0, init=False)
     _requested_at: float = attrs.field(default=-math.inf, init=False)
-    _is_accepted: bool = attrs.field(default=False, init=False)
+    _has_delivered: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._backoff = Backoff(self._policy or BackoffPolicy(), rng=self._rng)
+        self._backoff = Backoff(self._policy or BackoffPolicy(), rng=self.rng)
+        self._internal_errors = RetryWindow(self.internal_error_retry)
+        self._budget = TokenBucket(QUICK_TRIES_A_MINUTE / 60, QUICK_TRIES_A_MINUTE)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next watch must not start yet."""
+        """Whether the next request must not be sent yet."""
         return self.resume_at > trio.current_time()
 
     @property
@@ -71,48 +108,70 @@ class Pacing:
         return trio.current_time() - self._requested_at
 
     @property
-    def is_accepted(self) -> bool:
-        """Whether the server has accepted the current watch."""
-        return self._is_accepted
-
-    @property
     def is_very_short(self) -> bool:
         """Whether the current watch is shorter than :data:`VERY_SHORT`."""
         return self.duration < VERY_SHORT
 
     def record_request(self) -> None:
-        """Record that a request is about to be sent; before it is, since a proxy may hold back the response headers.
-
-        Lists are recorded too: the duration of a failed list must not count as that of a watch.
-        """
+        """Record that a request is about to be sent; before it is, since a proxy may hold back the response headers."""
         self._requested_at = trio.current_time()
-        self._is_accepted = False
+        self.is_accepted = self._has_delivered = False
 
     def record_accepted(self) -> None:
         """Record that the server has accepted the watch."""
-        self._is_accepted = True
+        self.is_accepted = True
 
-    def record_end(self) -> None:
-        """Record that the watch is over, and reset the backoff if it was accepted and lasted long enough."""
-        if self._is_accepted and self.duration >= HEALTHY_AFTER:
+    def record_delivery(self) -> None:
+        """Record that the watch has delivered events."""
+        self._has_delivered = True
+
+    def record_list(self) -> None:
+        """Record that a list is complete: the server can be reached."""
+        self._quick_tries = 0
+
+    def allows_internal_error(self) -> bool:
+        """Record an internal error of an open watch, and return whether to watch again instead of listing."""
+        return self._internal_errors.allows(trio.current_time())
+
+    def set_wait(self, wait: Wait, at_least: float = 0.0) -> Wait:
+        """Let the next request be sent after a wait, and after ``at_least`` seconds.
+
+        Args:
+            wait: The kind of wait; after a watch of less than a second, a pause becomes a growing delay, and after a
+                longer one that broke, a reconnect becomes a pause.
+            at_least: A ``Retry-After``, seconds.
+
+        Returns:
+            What it became.
+        """
+        self.wait, duration = wait, self.duration
+        is_success = self.is_accepted and (self._has_delivered or duration >= HEALTHY_AFTER)
+        if is_success:
+            self._quick_tries = 0
+        if is_success and (duration >= HEALTHY_AFTER or (wait is Wait.RECONNECT and not self._budget.delay())):
             self._backoff.reset()
-        self._is_accepted = False
+        is_short = duration < VERY_SHORT
+        if wait is Wait.RECONNECT and self.is_accepted and not is_short:
+            wait = Wait.PAUSE
+        elif wait is Wait.PAUSE and is_short:
+            wait = Wait.BACK_OFF
+        delay = 0.0
+        if wait is Wait.BACK_OFF:
+            delay = self._backoff.next_delay(at_least=at_least)
+        elif wait is Wait.PAUSE:
+            delay = min(self._backoff.policy.initial, duration * PAUSE_FACTOR) if duration < NO_PAUSE_AFTER else 0.0
+        elif wait is Wait.RECONNECT:
+            delay = self._next_reconnect_delay()
+        self.is_accepted = self._has_delivered = False
+        self.resume_at = trio.current_time() + delay
+        return wait
 
-    def pause(self) -> None:
-        """Let the next watch start immediately or after a short pause; after a very short watch, back off."""
-        duration = self.duration
-        if duration < VERY_SHORT:
-            self.back_off()
-        elif duration < HEALTHY_AFTER:
-            self.resume_at = trio.current_time() + min(self._backoff.policy.initial, duration * PAUSE_FACTOR)
-        else:
-            self._backoff.reset()
-            self.resume_at = trio.current_time()
-
-    def back_off(self, at_least: float = 0.0) -> None:
-        """Let the next watch start after a delay that grows with each failure, and after ``at_least`` seconds."""
-        self.record_end()
-        self.resume_at = trio.current_time() + self._backoff.next_delay(at_least=at_least)
+    def _next_reconnect_delay(self) -> float:
+        if self._quick_tries >= self._backoff.policy.quick_tries or self._budget.delay() > 0:
+            return self._backoff.next_delay()
+        self._quick_tries += 1
+        self._budget.take()
+        return QUICK_DELAY * (1 + self.rng.random())
 
     def limit_rate(self) -> None:
         """Allow one request a second at most, however often a reader is cancelled and reads again."""

@@ -75,6 +75,14 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         what = _in_namespace(str(self.resource), self.namespace)
         return f"<{type(self).__name__} of {what} at {self._transport.server}>"
 
+    async def server_version(self) -> tuple[int, int] | None:
+        """Return the server's Kubernetes version; None if it is not known."""
+        return None
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait until a request may be sent again after the connection failed."""
+        await trio.sleep_until(until)
+
     # --- reading ---
 
     async def get(self, name: str) -> T:

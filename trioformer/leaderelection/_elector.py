@@ -33,7 +33,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import REQUEST_ERRORS, ErrorClass, classify_error, retry_after
+from .._retry import REQUEST_ERRORS, is_permanent, retry_after
 from ..client import Client
 from ..errors import ConflictError
 from ..models.coordination_v1 import Lease
@@ -289,7 +289,7 @@ class LeaderElector:
                 term = None
                 delay = self.options.retry_period * (1 + JITTER * self.options.rng.random())
                 retry_delay = retry_after(error, self.options.rng)
-                if classify_error(error) is not ErrorClass.PERMANENT:
+                if not is_permanent(error):
                     permanent_since = None
                 else:
                     now = trio.current_time()

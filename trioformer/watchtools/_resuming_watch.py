@@ -1,23 +1,11 @@
 """A watch that resumes after it ends or fails, without a cache (client-go ``tools/watch/retrywatcher.go``).
 
 A single watch is one HTTP response, which the server ends after some minutes, or which breaks.
-This table says what the resuming watch does then; "report" is a call of ``on_retry``, or a log line:
+After an outcome that :data:`RETRIES` names, it waits and watches again; every other failure is raised:
 
-====================================================  =============================================================
-what happens                                          what the resuming watch does
-====================================================  =============================================================
-410 or a too large version, as response or event      raise ExpiredError: only a new list helps
-400, 401, 403, 404, 405; a certificate                raise it: waiting does not help
-three watches in a row end at an undecodable frame    raise DecodeError: the server keeps sending it
-any other response, ERROR event or undecodable frame  report, back off (at least ``Retry-After``), watch again
-watch cannot connect                                  report, back off, watch again
-watch ends or breaks after 30 s or more               watch again immediately
-watch ends or breaks after 1 s or more                pause for a tenth of its duration, watch again
-watch ends or breaks within a second                  report if it sent no event, back off, watch again
-watch sends nothing for too long                      close it, report, watch again
-====================================================  =============================================================
-
-A watch that breaks, instead of ending, is always reported.
+- 410 or a too large version, as a response or as an event: ExpiredError, since only a new list helps
+- 400, 401, 403, 404, 405, 422; a certificate: waiting does not help
+- three watches in a row that end at an undecodable frame: DecodeError, since the server keeps sending it
 
 The reflector has the same rules but for one: where it lists again because it cannot know whether the version is still
 valid, this watches again, and the server rejects the version if it is not.
@@ -31,7 +19,7 @@ import logging
 import math
 import random
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
@@ -44,10 +32,11 @@ from .._retry import (
     MAX_SILENCE,
     REQUEST_ERRORS,
     BackoffPolicy,
-    ErrorClass,
+    Outcome,
     Pacing,
+    Wait,
     WatchErrorHandler,
-    classify_error,
+    outcome_of,
     retry_after,
     watch_timeout,
 )
@@ -65,6 +54,16 @@ WatchPhase: TypeAlias = Literal[
     "not started", "connecting", "watching", "backing off", "disconnected", "failed", "closed"
 ]
 """What a resuming watch is doing; ``disconnected`` from a cancelled read until the next one."""
+
+RETRIES: Final[Mapping[Outcome, Wait]] = {
+    Outcome.ENDED: Wait.PAUSE,
+    Outcome.ENDED_EARLY: Wait.BACK_OFF,
+    Outcome.ENDED_EMPTY: Wait.BACK_OFF,
+    Outcome.LOST: Wait.RECONNECT,
+    Outcome.OVERLOADED: Wait.BACK_OFF,
+    Outcome.FAILED: Wait.BACK_OFF,
+}
+"""What the watch waits for before it watches again; all but the first two are reported."""
 
 logger = logging.getLogger("trioformer.watchtools")
 
@@ -112,6 +111,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     """The resourceVersion of the last event that was received."""
     _backoff: BackoffPolicy | None
     _on_retry: WatchErrorHandler | None
+    _wait_to_retry: Callable[[float], Awaitable[None]]
     _random: random.Random = attrs.field(factory=random.Random, init=False)
     _pacing: Pacing = attrs.field(init=False)
     _slices: Slices = attrs.field(factory=Slices, init=False)
@@ -254,7 +254,10 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     async def _connect(self) -> WatchStream[T]:
         if self._pacing.is_waiting:
             self._phase = "backing off"
-        await trio.sleep_until(self._pacing.resume_at)
+        if self._pacing.wait is Wait.RECONNECT:
+            await self._wait_to_retry(self._pacing.resume_at)
+        else:
+            await trio.sleep_until(self._pacing.resume_at)
         self._phase = "connecting"
         self._pacing.record_request()
         timeout = watch_timeout(self._random)
@@ -292,6 +295,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
                 break
             self._events_of_watch += 1
             self._events_received += 1
+            self._pacing.record_delivery()
             if event.type == "BOOKMARK":
                 self._max_silence = MAX_SILENCE
             elif version != self._resumed_version:
@@ -305,29 +309,29 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     # --- after a watch ---
 
     def _handle_end(self) -> None:
-        self._pacing.pause()
+        outcome = Outcome.ENDED
+        if self._pacing.is_very_short:
+            outcome = Outcome.ENDED_EARLY if self._events_of_watch else Outcome.ENDED_EMPTY
+        self._pacing.set_wait(RETRIES[outcome])
         self._phase = "backing off"
-        if not self._events_of_watch and self._pacing.is_very_short:
+        if outcome is Outcome.ENDED_EMPTY:
             self._report(ConnectionFailedError(f"watch {self._name}: the server ended it at once, without an event"))
 
     def _handle_failure(self, error: TrioformerError) -> None:
         """Set the time of the next request, or raise an error for which another request does not help."""
-        error_class = classify_error(error)
+        outcome = outcome_of(error)
         if isinstance(error, DecodeError):
             self._undecodable_in_a_row += 1
-        if error_class is ErrorClass.EXPIRED:
+        if outcome in (Outcome.EXPIRED, Outcome.TOO_LARGE):
             self._final_error = self._to_expired(error)
-        elif error_class is ErrorClass.PERMANENT or self._undecodable_in_a_row >= MAX_UNDECODABLE:
+        elif outcome not in RETRIES or self._undecodable_in_a_row >= MAX_UNDECODABLE:
             self._final_error = error
         if self._final_error is not None:
             self._phase, self._last_error = "failed", self._final_error
             if self._final_error is error:
                 raise error
             raise self._final_error from error
-        if self._pacing.is_accepted and isinstance(error, ConnectionFailedError):
-            self._pacing.pause()
-        else:
-            self._pacing.back_off(retry_after(error, self._random))
+        self._pacing.set_wait(RETRIES[outcome], retry_after(error, self._random))
         self._phase = "backing off"
         self._report(error)
 
@@ -415,7 +419,7 @@ async def resuming_watch(
         allow_bookmarks=True,
         on_undecodable=on_undecodable,
     )
-    events = ResumingWatch[T]._create(watch, name, resource_version, backoff, on_retry)
+    events = ResumingWatch[T]._create(watch, name, resource_version, backoff, on_retry, api.wait_to_retry)
     try:
         yield events
     finally:

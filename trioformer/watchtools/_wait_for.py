@@ -16,9 +16,8 @@ from .._retry import (
     REQUEST_ERRORS,
     Backoff,
     BackoffPolicy,
-    ErrorClass,
     WatchErrorHandler,
-    classify_error,
+    is_permanent,
     retry_after,
 )
 from ..client import Api, ObjectList
@@ -170,7 +169,7 @@ class _Wait(Generic[T]):
             try:
                 return await self._api.list(field_selector=selector, page_size=None)
             except REQUEST_ERRORS as error:
-                if classify_error(error) is ErrorClass.PERMANENT:
+                if is_permanent(error):
                     raise
                 delay = self._backoff.next_delay(at_least=retry_after(error, self._random))
                 self._report(error)

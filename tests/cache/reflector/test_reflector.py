@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ import trio.testing
 from tests.support.scripted_list_watch import (
     ScriptedListWatch,
     ScriptedWatch,
+    Step,
     added,
     bookmark,
     deleted,
@@ -71,6 +73,7 @@ class Sink:
             await self.room.wait()
 
 
+QUIET = ReflectorOptions(watch_error_handler=lambda error: None)
 EXPIRED = ExpiredError("too old", code=410, reason="Expired")
 REFUSED = ConnectionFailedError("refused", refused=True)
 BROKEN = ConnectionFailedError("reset by peer")
@@ -148,19 +151,32 @@ async def test_a_watch_that_breaks_early_is_resumed_after_a_pause(autojump_clock
     assert source.times[-1] == 5.5
 
 
+def gaps(source: ScriptedListWatch) -> list[float]:
+    """Seconds from each watch to the next."""
+    times = [time for time, (what, *_) in zip(source.times, source.asked, strict=True) if what == "watch"]
+    return [after - before for before, after in itertools.pairwise(times)]
+
+
 @pytest.mark.parametrize("error", [REFUSED, BROKEN])
-async def test_a_watch_that_cannot_connect_backs_off_and_does_not_list(
+async def test_a_watch_that_cannot_connect_is_tried_ten_times_before_delays_grow(
     error: Exception, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """client-go: TestReflectorListAndWatchInitConnBackoff"""
-    source = ScriptedListWatch([listing(version=5)], [error] * 9)
+    """As client-go's requests, whose retries come before the backoff of its reflector."""
+    source = ScriptedListWatch([listing(version=5)], [error] * 19)
     reflector = await play(source, Sink(), 400)
-    assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 10
-    delays = [after - before for before, after in zip(source.times[1:], source.times[2:], strict=False)]
+    assert [what for what, *_ in source.asked] == ["list"] + ["watch"] * 20
+    bases = [0.5] * 10 + [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
+    assert all(base <= delay < 2 * base for base, delay in zip(bases, gaps(source), strict=True))
+    assert source.errors == [error] * 19
+    assert reflector.statistics().failures_in_a_row == 0, "the last watch has lasted for more than a second"
+
+
+async def test_without_quick_tries_delays_grow_from_the_first_failure(autojump_clock: trio.testing.MockClock) -> None:
+    """client-go: TestReflectorListAndWatchInitConnBackoff, TestNewReflectorWithCustomBackoff"""
+    source = ScriptedListWatch([listing(version=5)], [REFUSED] * 9)
+    await play(source, Sink(), 400, backoff=BackoffPolicy(quick_tries=0))
     bases = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
-    assert all(base <= delay < 2 * base for base, delay in zip(bases, delays, strict=True))
-    assert source.errors == [error] * 9
-    assert reflector.statistics().failures_in_a_row == 0, "the tenth watch has lasted for more than a second"
+    assert all(base <= delay < 2 * base for base, delay in zip(bases, gaps(source), strict=True))
 
 
 @pytest.mark.parametrize("script", [TOO_MANY, [added(pod("a", 6)), TOO_MANY]])
@@ -296,22 +312,48 @@ async def test_a_watch_with_bookmarks_is_closed_after_ninety_silent_seconds(
     assert 149 <= source.times[2] <= 150
 
 
-async def test_a_watch_without_a_response_is_cancelled_after_ninety_seconds(
+class Mute(ScriptedListWatch):
+    """Holds back the response to the first watch."""
+
+    @asynccontextmanager
+    async def watch(self, **asked: object) -> AsyncIterator[ScriptedWatch]:
+        async with super().watch(**asked) as source:  # type: ignore[arg-type]  # passed on unchanged
+            if len(self.timeouts) == 1:
+                await trio.sleep_forever()
+            yield source
+
+
+async def test_a_watch_without_a_response_is_cancelled_after_its_timeout(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    class Mute(ScriptedListWatch):
-        @asynccontextmanager
-        async def watch(self, **asked: object) -> AsyncIterator[ScriptedWatch]:
-            async with super().watch(**asked) as source:  # type: ignore[arg-type]  # passed on unchanged
-                if len(self.timeouts) == 1:
-                    await trio.sleep_forever()
-                yield source
-
     source = Mute([listing(version=5)])
-    await play(source, Sink(), 200)
+    await play(source, Sink(), 700)
     assert [what for what, *_ in source.asked] == ["list", "watch", "watch"]
-    assert 90.8 <= source.times[2] < 91.6
-    assert str(source.errors) == "[ConnectionFailedError('no response to a watch of Pod for 90 s')]"
+    patience = source.timeouts[0] + 30
+    assert patience + 0.5 <= source.times[2] < patience + 1
+    assert str(source.errors) == f"[ConnectionFailedError('no response to a watch of Pod for {patience} s')]"
+
+
+async def test_a_watch_whose_headers_are_held_back_counts_as_open(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    """A proxy may hold them back until the first event; by then the client would have noticed a dead server."""
+    source = Mute([listing(version=5)])
+    reflector = Reflector(source, Sink(), ReflectorOptions(), rng=random.Random(1))
+    nursery.start_soon(reflector.run)
+    ages = []
+    for _ in range(28):
+        await trio.sleep(10)
+        statistics = reflector.statistics()
+        ages.append(trio.current_time() - statistics.up_to_date_at)
+    assert max(ages) <= 50
+    assert ages[5:] == [0] * 23
+    assert (statistics.phase, statistics.last_error) == ("watching", None)
+    await trio.sleep(source.timeouts[0] + 30 - 280 + 0.1)
+    statistics = reflector.statistics()
+    assert (statistics.phase, statistics.failures_in_a_row) == ("backing off", 1)
+    assert trio.current_time() - statistics.up_to_date_at == pytest.approx(0.1)
+    nursery.cancel_scope.cancel()
 
 
 async def test_a_full_sink_does_not_count_as_a_silent_server(
@@ -451,7 +493,46 @@ async def test_after_a_lost_connection_the_version_is_checked(
     source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], REFUSED, [60.0], [60.0]])
     await play(source, Sink(), 190)
     assert source.asked == [("list", "0", "500")] + [("watch", "5")] * 5
-    assert source.checked == ["5", "5"], "once for each failure, and not after a clean end"
+    assert source.checked == ["5"], "once after the failures, and not after a clean end"
+
+
+async def test_a_watch_that_delivers_events_needs_no_check(autojump_clock: trio.testing.MockClock) -> None:
+    script: list[Step] = [0.5, bookmark(6), 60.0, BROKEN]
+    source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], script, [0.5, added(pod("a", 7)), None]])
+    await play(source, Sink(), 190)
+    assert source.asked[1:4] == [("watch", "5"), ("watch", "5"), ("watch", "6")]
+    assert source.checked == []
+
+
+async def test_events_that_arrive_during_the_check_are_written(autojump_clock: trio.testing.MockClock) -> None:
+    class Slow(ScriptedListWatch):
+        async def check(self, *, resource_version: str) -> None:
+            await trio.sleep(10)
+            await super().check(resource_version=resource_version)
+
+    source = Slow([listing(version=5)], [[60.0, BROKEN], [5.0, added(pod("a", 6)), 0.5, added(pod("b", 7)), None]])
+    sink = Sink()
+    reflector = await play(source, sink, 66)
+    assert sink.seen == ["=@5", "+a", "+b"]
+    assert reflector.statistics().resource_version == "7"
+
+
+async def test_a_check_without_a_result_is_repeated_and_does_not_list(autojump_clock: trio.testing.MockClock) -> None:
+    """RBAC may forbid it, and the server may be overloaded: neither says anything about the version."""
+    source = ScriptedListWatch(
+        [listing(version=5)], [[60.0, BROKEN], [None]], checks=[FORBIDDEN, BROKEN_SERVER, BROKEN, TOO_MANY, None]
+    )
+    await play(source, Sink(), 400)
+    assert source.asked == [("list", "0", "500"), ("watch", "5"), ("watch", "5")]
+    assert source.checked == ["5"] * 5
+    assert source.errors == [BROKEN]
+
+
+async def test_after_429_the_version_is_not_checked(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(version=5)], [TOO_MANY, [60.0, TOO_MANY], [None]])
+    await play(source, Sink(), 200)
+    assert [what for what, *_ in source.asked] == ["list", "watch", "watch", "watch"]
+    assert source.checked == []
 
 
 async def test_a_server_that_was_restored_from_a_backup_is_listed_again(
@@ -459,15 +540,76 @@ async def test_a_server_that_was_restored_from_a_backup_is_listed_again(
 ) -> None:
     too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
     source = ScriptedListWatch(
-        [listing(pod("lost"), version=50), listing(pod("a"), version=9)], [[60.0, BROKEN]], checks=[too_large]
+        [listing(pod("lost"), version=50), listing(pod("a"), version=9)],
+        [[60.0, BROKEN], [None], [None]],
+        checks=[too_large],
     )
     sink = Sink()
     await play(source, sink, 100)
-    assert source.asked == [("list", "0", "500"), ("watch", "50"), ("list", "", "500"), ("watch", "9")]
+    assert source.asked == [("list", "0", "500"), ("watch", "50"), ("watch", "50"), ("list", "", "500"), ("watch", "9")]
     assert sink.seen == ["=lost@50", "=a@9"]
+    assert source.errors == [BROKEN, too_large]
+    assert source.times[3] < 65
+
+
+async def test_an_error_of_the_program_in_a_resumed_watch_is_not_wrapped_in_a_group(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], [0.5, ZeroDivisionError()]])
+    with pytest.raises(ZeroDivisionError):
+        await play(source, Sink(), 100)
 
 
 async def test_after_a_silent_watch_the_version_is_checked(autojump_clock: trio.testing.MockClock) -> None:
     source = ScriptedListWatch([listing(version=5)], [[bookmark(6), None], [None]])
     await play(source, Sink(), 100)
     assert source.checked == ["6"]
+
+
+# --- how often a server is asked ---
+
+
+def attempts(source: ScriptedListWatch, seconds: float) -> int:
+    """The number of requests in the first seconds after the first watch."""
+    began = next(time for time, (what, *_) in zip(source.times, source.asked, strict=True) if what == "watch")
+    return sum(began < time <= began + seconds for time in source.times)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_a_server_that_is_away_for_ten_minutes_is_asked_sixty_times_at_most(
+    seed: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], *[REFUSED] * 1_000])
+    with trio.move_on_after(661):
+        await Reflector(source, Sink(), QUIET, rng=random.Random(seed)).run()
+    assert 20 < attempts(source, 661) <= 60
+
+
+@pytest.mark.parametrize(
+    "life", [[], [BROKEN], [0.2], [0.2, BROKEN]], ids=["ends", "breaks", "ends soon", "breaks soon"]
+)
+async def test_a_server_that_accepts_and_closes_at_once_is_asked_sixty_times_at_most(
+    life: list[Step], autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [list(life) for _ in range(1_000)])
+    with trio.move_on_after(600):
+        await Reflector(source, Sink(), QUIET, rng=random.Random(1)).run()
+    assert 15 < attempts(source, 600) <= 60
+
+
+async def test_a_server_that_delivers_and_breaks_at_once_is_not_asked_in_a_tight_loop(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[added(pod("a", 6)), BROKEN] for _ in range(10_000)])
+    with trio.move_on_after(600):
+        await Reflector(source, Sink(), QUIET, rng=random.Random(1)).run()
+    assert attempts(source, 600) <= 60 + 600 + 100, "sixty quick attempts a minute, and some of the others"
+
+
+async def test_outages_in_a_row_do_not_make_the_next_recovery_slower(autojump_clock: trio.testing.MockClock) -> None:
+    """Each outage of some seconds is followed by a short success."""
+    outage: list[list[Step] | Exception] = [REFUSED] * 5
+    rounds = [each for n in range(200) for each in (*outage, [added(pod("a", 6 + n)), 0.7, BROKEN])]
+    source = ScriptedListWatch([listing(version=5)], [*rounds])
+    await play(source, Sink(), 1_500)
+    assert max(gaps(source)[: len(rounds)]) <= 1.7

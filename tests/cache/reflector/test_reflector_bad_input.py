@@ -184,7 +184,7 @@ async def test_a_list_item_that_is_not_an_object_is_ignored_and_reported(
         assert all("Expected `object`" in str(each.error) for each in seen.undecodable)
 
 
-@pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
+@pytest.mark.parametrize(("bad", "key", "why"), [each for each in BAD_OBJECTS if each[1]])
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
 async def test_an_undecodable_event_is_ignored_and_the_last_state_is_kept(
     kind: str, bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
@@ -197,6 +197,23 @@ async def test_an_undecodable_event_is_ignored_and_the_last_state_is_kept(
         assert (found.key, found.event_type) == (key, kind)
         assert why in str(found.error)
         assert server.asked == [("list", "0"), ("watch", "10")], "the watch continues"
+
+
+@pytest.mark.parametrize(("bad", "key", "why"), [each for each in BAD_OBJECTS if not each[1]])
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
+async def test_an_undecodable_event_without_a_key_is_followed_by_a_list(
+    kind: str, bad: object, key: str, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Nothing else shows which object has changed, nor to what."""
+    lists = [a_list(a_pod("a", "1"), a_pod("bad", "2")), a_list(a_pod("a", "1"), a_pod("bad", "12"), version="20")]
+    server = BadServer(lists, [[event("ADDED", a_pod("c", "11")) + event(kind, bad), None]])
+    async with following(server) as seen:
+        assert seen.notifications == ["+a@1*", "+bad@2*", "+c@11", "-c@11?", "bad@2→12"]
+        (found,) = seen.undecodable
+        assert (found.key, found.event_type) == ("", kind)
+        assert why in str(found.error)
+        assert [str(error) for error in seen.errors] == ["an event of an unknown Pod is undecodable; listing again"]
+        assert server.asked == [("list", "0"), ("watch", "10"), ("list", "11"), ("watch", "20")]
 
 
 @pytest.mark.parametrize(("bad", "key", "why"), BAD_OBJECTS)
@@ -229,23 +246,41 @@ async def test_an_undecodable_deletion_is_followed_by_a_list(
 # --- frames ---
 
 
+WITHOUT_KEY = [
+    (b"nonsense\n", "", "a frame of a watch is not an event"),
+    (b"[]\n", "", "a frame of a watch is not an event"),
+    (b"null\n", "", "a frame of a watch is not an event"),
+    (b"{}\n", "", "a watch event has no object: "),
+    (b'{"type":"ADDED"}\n', "ADDED", "a watch event has no object"),
+    (b'{"type":"MODIFIED","object":null}\n', "MODIFIED", "a watch event has no object"),
+    (b'{"type":"MODIFIED","object":[]}\n', "MODIFIED", "a watch event has no object"),
+    (b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n', "ADDED", "can't decode byte 0xff"),
+]
+
+
+@pytest.mark.parametrize(("frame", "kind", "why"), WITHOUT_KEY)
+async def test_a_frame_without_a_key_is_reported_and_followed_by_a_list(
+    frame: bytes, kind: str, why: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    lists = [a_list(a_pod("a", "1")), a_list(a_pod("a", "12"), version="20")]
+    server = BadServer(lists, [[frame, event("MODIFIED", a_pod("a", "12")), None]])
+    async with following(server) as seen:
+        assert seen.notifications == ["+a@1*", "a@1→12"]
+        assert [found.event_type for found in seen.undecodable] == [kind]
+        assert why in str(seen.undecodable[0].error)
+        assert [str(error) for error in seen.errors] == ["an event of an unknown Pod is undecodable; listing again"]
+        assert server.asked == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
+
+
 @pytest.mark.parametrize(
     ("frame", "kind", "why"),
     [
-        (b"nonsense\n", "", "a frame of a watch is not an event"),
-        (b"[]\n", "", "a frame of a watch is not an event"),
-        (b"null\n", "", "a frame of a watch is not an event"),
-        (b"{}\n", "", "a watch event has no object: "),
-        (b'{"type":"ADDED"}\n', "ADDED", "a watch event has no object"),
-        (b'{"type":"MODIFIED","object":null}\n', "MODIFIED", "a watch event has no object"),
-        (b'{"type":"MODIFIED","object":[]}\n', "MODIFIED", "a watch event has no object"),
         (event("REPLACED", a_pod("b", "11")), "REPLACED", "a watch event has an unknown type"),
         (event("", a_pod("b", "11")), "", "a watch event has an unknown type"),
         (json.dumps({"type": 7, "object": a_pod("b", "11")}).encode() + b"\n", "", "an unknown type"),
-        (b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n', "ADDED", "can't decode byte 0xff"),
     ],
 )
-async def test_a_frame_that_is_not_an_event_is_ignored_and_the_watch_continues(
+async def test_an_event_of_an_unknown_type_is_ignored_and_the_watch_continues(
     frame: bytes, kind: str, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     server = BadServer([a_list(a_pod("a", "1"))], [[frame, event("MODIFIED", a_pod("a", "12")), None]])

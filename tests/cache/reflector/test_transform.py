@@ -412,7 +412,7 @@ async def test_a_storage_read_error_is_followed_by_a_list_even_inside_the_window
 async def test_an_informer_without_a_watch_becomes_unhealthy_until_it_has_one_again(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    refused: list[list[Step] | Exception] = [ConnectionFailedError("refused", refused=True)] * 12
+    refused: list[list[Step] | Exception] = [ConnectionFailedError("refused", refused=True)] * 20
     source = ScriptedListWatch([listing(version=3)], [[10.0, ConnectionFailedError("reset")], *refused])
     informer = SharedInformer(source, options=ReflectorOptions(watch_error_handler=lambda _: None))
     assert not informer.is_healthy

@@ -62,6 +62,22 @@ class ListWatch(Protocol[T]):
         """
         ...
 
+    async def server_version(self) -> tuple[int, int] | None:
+        """Return the server's Kubernetes version, such as ``(1, 36)``; None if it has none.
+
+        Called before a list, unless it is known; the response of one server may be shared.
+        """
+        ...
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait until a request may be sent again after the connection failed.
+
+        Args:
+            until: The time, on trio's clock; sooner if the server is known to be reachable again, and later to spread
+                the requests of many reflectors.  ``trio.sleep_until`` will do.
+        """
+        ...
+
     async def check(self, *, resource_version: str) -> None:
         """Check as cheaply as possible whether the server has reached ``resource_version``.
 
@@ -136,6 +152,14 @@ class ApiListWatch(Generic[T]):
             page_size=page_size,
             on_undecodable=on_undecodable,
         )
+
+    async def server_version(self) -> tuple[int, int] | None:
+        """Return the server's version, which is asked for once per client."""
+        return await self.api.server_version()
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait, in one line with everything that retries with the same client."""
+        await self.api.wait_to_retry(until)
 
     async def check(self, *, resource_version: str) -> None:
         """List one object, in a state that is at least ``resource_version``."""

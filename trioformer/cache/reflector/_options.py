@@ -32,8 +32,12 @@ class ReflectorOptions:
     """Before the first sync: seconds of permanent errors only, such as 403, after which one is raised."""
     retry_forever: bool = False
     """Never raise them, which is client-go's behaviour; nor errors of the transform and of index functions."""
-    watch_list: bool = True
-    """Request the first list as a watch-list (KEP-3157, client-go's ``WatchListClient``) where the server has it."""
+    watch_list: bool | None = None
+    """Whether to list with a watch-list (KEP-3157, client-go's ``WatchListClient``) where the server has it.
+
+    None decides by the server's version: a watch-list spares a server before 1.33 the memory of a whole list; a newer
+    one streams its lists, and a watch-list costs it twice the CPU.
+    """
     internal_error_retry: float = 0.0
     """Seconds for which internal errors of an open watch are followed by another watch instead of a new list."""
     max_silence: float = attrs.field(

@@ -1,61 +1,24 @@
 """Keep a sink up to date with the server (client-go ``tools/cache/reflector.go``).
 
 The reflector lists once, and then watches from the list's resourceVersion for ever.
-Where the server supports it, the list is a watch-list (KEP-3157): a watch that begins with all objects, marks their end
-with a bookmark, and then continues with the changes.
-This table says what the reflector does next; "report" is a call of ``watch_error_handler``, or a log line:
+Its loop sends the request of its state, and then takes the step that ``_states.py`` has for the outcome;
+``_retry/_pacing.py`` decides when the next request may be sent.
 
-=====================================================  ==========================================================
-what happens                                           what the reflector does
-=====================================================  ==========================================================
-list, watch-list: expired, or too large a version      list again immediately, from the newest state (``""``)
-list: any other error                                  report, back off, list again
-watch-list: rejected (400, 422), or its end bookmark   use a list immediately, and no watch-list any more
-does not arrive in time
-watch-list: breaks, or ends within 30 s, before its    pause or back off, request a watch-list again; the second
-end bookmark                                           time in a row use a list immediately, as above
-watch-list: 401, 403, 404 or 405                       report, back off, request a watch-list again
-watch-list: any other response or error                report, back off, use a list the next time
-watch cannot connect, or 429 (response or event)       report, back off (at least ``Retry-After``), watch again
-watch ends or breaks after 30 s or more                watch again immediately from the last resourceVersion
-watch ends or breaks after 1 s or more                 pause for a tenth of its duration, at most for the first
-                                                       delay of the backoff (0.8 s), watch again
-watch ends after events, or breaks, within a second    back off, watch again
-watch ends within a second without an event            report, back off, list again
-410, as a response or as an event                      report, back off, list again from the last resourceVersion
-500 as an event, while ``internal_error_retry`` lasts  pause or back off, watch again
-any other response, ERROR event or decoding error      report, back off, list again
-an undecodable object or event                         call ``undecodable_handler``, continue; after a DELETED
-                                                       event report, back off, list again
-the transform or the store fails on an object          report, keep the other objects, back off, list again
-watch sends nothing for too long                       close it, watch again
-after a lost connection, a 429, or a watch that sent   check that the server knows the version, then watch again
-nothing for too long
-=====================================================  ==========================================================
-
-A watch that breaks is always reported.
 Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, and errors of the
 transform immediately, unless ``ReflectorOptions.retry_forever`` is set.
 
-Each cycle of the loop contains a backoff, or a watch that lasted for at least a second, and the backoff is reset only
-after a watch that lasted for at least 30 s.
-A server that ends each watch immediately, with or without an error, is therefore never sent requests in a tight loop.
-A proxy that cuts every watch short costs a tenth of the time, not most of it.
-
 Why a watch that sends nothing needs a rule: a connection whose peer has vanished looks like a watch without changes.
-The server promises an end after ``timeoutSeconds``, and, once it has sent a bookmark, another about every minute.
-
-Why the version is checked after a lost connection: the server may have been restored from a backup.
-It then accepts a watch from a version that it has not reached yet, and sends nothing until it has, with other objects.
+The client probes the server when a watch has been silent for 30 s (``transport/_health.py``).
+What the probe cannot see, one dead connection among live ones, is noticed by the absence of bookmarks, about one a
+minute, and at the latest when the watch should have ended.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, TypeVar, final
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar, final
 
 import trio
 
@@ -63,33 +26,31 @@ from ..._retry import (
     END_GRACE,
     MAX_SILENCE,
     REQUEST_ERRORS,
-    ErrorClass,
+    Outcome,
     Pacing,
-    RetryWindow,
-    classify_error,
+    Wait,
+    outcome_of,
     retry_after,
     watch_timeout,
 )
-from ...client import PAGE_SIZE, ObjectList, Undecodable, WatchEvent
+from ...client import PAGE_SIZE, Undecodable
 from ...errors import (
-    BadRequestError,
     ConnectionFailedError,
     DecodeError,
     IndexerError,
     InternalServerError,
-    InvalidError,
-    StatusError,
-    TooManyRequestsError,
     TransformError,
-    UnexpectedResponseError,
+    TrioformerError,
 )
 from ...models import KubernetesObject
 from ._list_watch import EventSource, ListWatch
 from ._options import ReflectorOptions, logger
 from ._sink import Sink
+from ._states import LISTS, NEWEST, TRANSITIONS, WATCH_LISTS, WATCHES, Bookmarks, ListMethod, ServerFacts, State
 from ._status import InformerPhase, ReflectorStatistics, ReflectorStatus
 from ._transform import ListCollector, ObjectTransformer, Transform, combine_errors
 from ._watch_list import FIRST_EVENT_PATIENCE, read_watch_list
+from ._watch_reader import Position, VersionCheck, WatchReader
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -97,8 +58,13 @@ FIRST_BOOKMARK_PATIENCE = 100.0
 """Seconds within which a server that sends bookmarks sends the first one of a watch."""
 SHORT_WATCH_MARGIN = 6
 """Seconds by which ``timeoutSeconds`` is less than a ``max_silence`` that is too short to wait for bookmarks."""
-DEADLINE_STEP = 1.0
-"""Seconds that a deadline may lag behind, since moving it for every event of a burst costs more than the event."""
+
+
+class Result(NamedTuple):
+    """How a request ended."""
+
+    outcome: Outcome
+    error: TrioformerError | None = None
 
 
 @final
@@ -116,27 +82,18 @@ class Reflector(Generic[T]):
 
     # Not an attrs class: it has a constructor of its own, and generating unused methods costs 1 ms of each import.
 
-    _source: ListWatch[T]
-    _sink: Sink[T]
-    _options: ReflectorOptions
-    _status: ReflectorStatus
-    _transformer: ObjectTransformer[T]
-    _collector: ListCollector[T]
-    _random: random.Random
-    _pacing: Pacing
-    _internal_error_window: RetryWindow
-    _attempt: trio.CancelScope
-    _resource_version: str
-    _is_in_version_order: bool
-    _is_version_unavailable: bool
-    _is_paginated: bool
-    _uses_watch_list: bool
-    _incomplete_watch_lists: int
-    _must_check_version: bool
-    _must_use_list: bool
-    _has_listed: bool
-    _sends_bookmarks: bool
-    _writers: Mapping[str, Callable[[T], None]]
+    __slots__ = (
+        "_attempt",
+        "_collector",
+        "_facts",
+        "_options",
+        "_pacing",
+        "_position",
+        "_sink",
+        "_source",
+        "_state",
+        "_status",
+    )
 
     def __init__(
         self,
@@ -150,21 +107,19 @@ class Reflector(Generic[T]):
     ) -> None:
         self._source = list_watch
         self._sink = sink
-        self._options = options if options is not None else ReflectorOptions()
-        self._status = ReflectorStatus(list_watch.name, self._options)
-        self._transformer = ObjectTransformer(list_watch.kind, transform, self._on_undecodable, namespace)
-        self._collector = ListCollector(self._transformer, self._status.is_final)
-        self._random = rng if rng is not None else random.Random()
-        self._pacing = Pacing(self._options.backoff, self._random)
-        self._internal_error_window = RetryWindow(self._options.internal_error_retry)
+        self._options = options = options if options is not None else ReflectorOptions()
+        self._status = ReflectorStatus(list_watch.name, options)
+        transformer = ObjectTransformer(list_watch.kind, transform, self._ignore_undecodable, namespace)
+        self._collector = ListCollector(transformer, self._status.is_final)
+        rng = rng if rng is not None else random.Random()
+        self._pacing = Pacing(options.backoff, rng, options.internal_error_retry)
+        self._facts = ServerFacts()
+        if options.watch_list is not None:
+            uses_watch_lists = options.watch_list and list_watch.supports_watch_list
+            self._facts.list_method = ListMethod.WATCH_LIST if uses_watch_lists else ListMethod.LIST
+        self._position = Position()
+        self._state = State.CHOOSE
         self._attempt = trio.CancelScope()
-        self._resource_version = ""
-        self._is_in_version_order = self._is_version_unavailable = self._is_paginated = False
-        self._has_listed = self._must_use_list = self._sends_bookmarks = False
-        self._uses_watch_list = self._options.watch_list and list_watch.supports_watch_list
-        self._incomplete_watch_lists = 0
-        self._must_check_version = False
-        self._writers = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
 
     @property
     def phase(self) -> InformerPhase:
@@ -173,7 +128,7 @@ class Reflector(Generic[T]):
 
     def statistics(self) -> ReflectorStatistics:
         """Return what the reflector is doing, and its counts."""
-        return self._status.statistics(self._resource_version)
+        return self._status.statistics(self._position.version)
 
     async def run(self) -> None:
         """List and watch, and retry after every failure, until cancelled.
@@ -184,14 +139,10 @@ class Reflector(Generic[T]):
             TransformError: Before the first list has succeeded.
         """
         while True:
-            at_least = 0.0
             with trio.CancelScope() as self._attempt:
-                try:
-                    await self._list_and_watch()
-                except (*REQUEST_ERRORS, TransformError) as error:
-                    self._status.record_failure(error)
-                    at_least = retry_after(error, self._random)
-            await self._back_off(at_least)
+                await self._take_step(await self._send_request())
+            if self._attempt.cancel_called:
+                await self._take_step(Result(Outcome.NOT_STORED))
 
     def relist(self, errors: Sequence[IndexerError]) -> None:
         """Cancel the watch and list again after a backoff, since the sink could not store some objects.
@@ -212,276 +163,211 @@ class Reflector(Generic[T]):
         self._status.undecodable += 1
         self._options.undecodable_handler(found)
 
-    async def _list_and_watch(self) -> None:
-        """List once, then watch again and again; never returns, and raises the errors that require another list."""
-        self._has_listed = False
-        requests_watch_list = self._uses_watch_list and not self._must_use_list
-        self._must_use_list = False
-        while True:
-            if not (self._has_listed or requests_watch_list):
-                await self._list()
-            requests_watch_list = await self._watch() and self._uses_watch_list
+    # --- from a request to the next ---
+
+    async def _send_request(self) -> Result:
+        """Send the request of the current state, and return how it ended."""
+        self._pacing.record_request()
+        try:
+            if self._state is State.CHOOSE:
+                return await self._choose()
+            if self._state in LISTS:
+                return await self._list()
+            return await self._watch()
+        except (*REQUEST_ERRORS, TransformError) as error:
+            return Result(self._outcome_of(error), error)
+
+    def _outcome_of(self, error: TrioformerError) -> Outcome:
+        outcome = outcome_of(error)
+        if not self._pacing.is_accepted:
+            return outcome
+        if self._state in WATCH_LISTS:
+            return Outcome.CUT_SHORT if outcome is Outcome.LOST else outcome
+        # If the server cannot read one of its objects, the error has another reason, and only a list helps.
+        is_internal = isinstance(error, InternalServerError) and error.reason in ("", "InternalError")
+        if is_internal and self._state in WATCHES and self._pacing.allows_internal_error():
+            return Outcome.INTERNAL
+        return outcome
+
+    async def _take_step(self, result: Result) -> None:
+        """Report a failure, and wait until the next request may be sent."""
+        step = TRANSITIONS[self._state, result.outcome]
+        if step.is_reported and result.error is not None:
+            self._status.record_failure(result.error)
+        if step.ends_watch_lists:
+            self._end_watch_lists(result)
+        self._state = step.state
+        await self._wait(step.wait, result.error)
+
+    def _end_watch_lists(self, result: Result) -> None:
+        self._facts.list_method = ListMethod.LIST
+        name = self._source.name
+        if result.outcome is Outcome.REJECTED:
+            logger.info("%s: the server has no watch-list, using lists from now on: %s", name, result.error)
+        else:
+            duration = self._pacing.duration
+            logger.warning("%s: a watch-list was incomplete after %.0f s; using lists from now on", name, duration)
+
+    async def _wait(self, wait: Wait, error: TrioformerError | None) -> None:
+        status, pacing = self._status, self._pacing
+        is_pause = pacing.set_wait(wait, retry_after(error, pacing.rng)) is Wait.PAUSE
+        if not pacing.is_waiting:
+            return
+        status.record_phase(InformerPhase.CONNECTING if is_pause else InformerPhase.BACKING_OFF)
+        status.retry_at = pacing.resume_at
+        if status.final_since is not None:
+            status.retry_at = min(status.retry_at, status.final_since + self._options.grace_period)
+        if wait is Wait.RECONNECT:
+            await self._source.wait_to_retry(status.retry_at)
+        else:
+            await trio.sleep_until(status.retry_at)
+        status.retry_at = math.inf
 
     # --- listing ---
 
-    async def _list(self) -> None:
-        self._status.record_phase(InformerPhase.LISTING)
-        self._pacing.record_request()
-        version = "" if self._is_version_unavailable else self._resource_version or "0"
-        self._collector.start_list()
-        try:
-            listing = await self._request_list(version)
-        except StatusError as error:
-            if version == "" or classify_error(error) is not ErrorClass.EXPIRED:
-                raise
-            # The server can serve the newest state only; a backoff would not change that.
-            self._is_version_unavailable = True
-            version = ""
-            self._collector.start_list()
-            listing = await self._request_list(version)
-        if version == "0" and listing.pages > 1:
-            self._is_paginated = True  # a watch cache ignores limits, so this server has none
-        self._replace(await self._collector.process_all(listing.items), listing.resource_version)
-        self._collector.raise_errors()
+    async def _choose(self) -> Result:
+        self._status.record_phase(InformerPhase.CONNECTING)
+        facts = self._facts
+        if facts.list_method is ListMethod.UNKNOWN or facts.bookmarks is Bookmarks.UNKNOWN:
+            version = None
+            try:
+                version = await self._source.server_version()
+            except REQUEST_ERRORS as error:
+                if outcome_of(error) in (Outcome.LOST, Outcome.OVERLOADED):
+                    raise
+                logger.debug("%s: the server's version is not known: %s", self._source.name, error)
+            facts.record_version(version, has_watch_lists=self._source.supports_watch_list)
+        uses_lists = facts.list_method is ListMethod.LIST
+        return Result(Outcome.LISTS if uses_lists else Outcome.WATCH_LISTS)
 
-    async def _request_list(self, version: str) -> ObjectList[T]:
+    async def _list(self) -> Result:
+        self._status.record_phase(InformerPhase.LISTING)
+        version = "" if self._state in NEWEST else self._position.version or "0"
         # With a limit, the server would read a list at a resourceVersion from etcd instead of from its watch cache.
-        page_size = PAGE_SIZE if version in ("", "0") or self._is_paginated else None
-        return await self._source.list(
+        page_size = PAGE_SIZE if version in ("", "0") or self._facts.is_paginated else None
+        self._collector.start_list()
+        listing = await self._source.list(
             resource_version=version, page_size=page_size, on_undecodable=self._on_undecodable
         )
+        if version == "0" and listing.pages > 1:
+            self._facts.is_paginated = True  # a watch cache ignores limits, so this server has none
+        self._replace(await self._collector.process_all(listing.items), listing.resource_version)
+        self._pacing.record_list()
+        self._collector.raise_errors()
+        return Result(Outcome.RECEIVED)
 
     def _replace(self, objects: Sequence[T], version: str) -> None:
-        self._has_listed = True
-        self._is_version_unavailable = self._must_check_version = False
-        self._incomplete_watch_lists = 0
-        self._resource_version = version
+        self._position.version = version
         self._status.record_list()
         self._sink.replace(objects, version, undecodable=frozenset(self._collector.undecodable))
 
-    async def _read_watch_list(self, source: EventSource[T]) -> bool:
-        """Read a watch-list, and return whether its end bookmark has arrived in time.
+    # --- watching ---
 
-        Raises:
-            trio.EndOfChannel: The server has ended the watch before the end bookmark.
-        """
+    async def _watch(self) -> Result:
+        """Open a watch, which is a watch-list if there is no list yet, and read it to its end."""
+        is_initial, status, pacing = self._state in WATCH_LISTS, self._status, self._pacing
+        events = status.events
+        timeout, allowed = self._limits(is_initial=is_initial)
+        version = "" if self._state in NEWEST else self._position.version
+        # A proxy may hold back the headers of a watch until its first event; those of a watch-list follow at once.
+        patience = MAX_SILENCE if is_initial else timeout + END_GRACE
+        status.record_watch_requested(is_resumed=not is_initial)
+        try:
+            with trio.CancelScope(deadline=trio.current_time() + patience) as opening:
+                async with self._source.watch(
+                    resource_version=version,
+                    timeout_seconds=timeout,
+                    send_initial_events=is_initial,
+                    on_undecodable=self._on_undecodable,
+                ) as source:
+                    opening.deadline = math.inf
+                    pacing.record_accepted()
+                    status.watches += 1
+                    self._position.is_in_order = version not in ("", "0")
+                    outcome = await self._read(source, allowed)
+                    is_empty = status.events == events
+                    if outcome is Outcome.ENDED and pacing.is_very_short:
+                        outcome = Outcome.ENDED_EMPTY if is_empty else Outcome.ENDED_EARLY
+            if opening.cancelled_caught:
+                raise ConnectionFailedError(f"no response to a watch of {self._source.name} for {patience:g} s")
+        finally:
+            status.record_watch_closed()
+            if status.events != events:
+                pacing.record_delivery()
+        if outcome is not Outcome.ENDED_EMPTY:
+            return Result(outcome)
+        error = ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
+        return Result(outcome, error)
+
+    async def _read(self, source: EventSource[T], allowed: float) -> Outcome:
+        reader = WatchReader(
+            self._collector.transformer,
+            self._sink,
+            self._status,
+            self._position,
+            self._facts,
+            self._options.max_silence,
+        )
+        if self._state in WATCH_LISTS:
+            outcome = await self._read_watch_list(source, reader)
+            if outcome is not Outcome.RECEIVED:
+                return outcome
+        if self._state is not State.RESUME:
+            return await reader.read(source, allowed=allowed)
+        check = VersionCheck(self._source, self._status, self._pacing, self._position.version)
+        return await reader.read_resumed(source, check, self._confirm, allowed=allowed)
+
+    def _confirm(self) -> None:
+        self._state = TRANSITIONS[self._state, Outcome.CONFIRMED].state
+
+    async def _read_watch_list(self, source: EventSource[T], reader: WatchReader[T]) -> Outcome:
+        """Read a watch-list up to its end bookmark."""
         self._status.record_phase(InformerPhase.READING_WATCH_LIST)
         self._status.last_contact = trio.current_time()
         self._collector.start_list()
-        listing = await read_watch_list(source, self._collector.process, self._status.record_events)
+        try:
+            listing = await read_watch_list(source, self._collector.process, self._status.record_events)
+        except trio.EndOfChannel:
+            # The events of a busy server that has no watch-list move the deadline until the watch itself ends.
+            return Outcome.NO_END if self._pacing.duration >= FIRST_EVENT_PATIENCE else Outcome.CUT_SHORT
         if listing is None:
-            return False
+            return Outcome.NO_END
         # no checkpoint between the list and the events that were received with its end bookmark
         self._replace(listing.objects, listing.resource_version)
-        self._is_in_version_order = True
+        self._position.is_in_order = True
+        self._state = TRANSITIONS[self._state, Outcome.RECEIVED].state
+        if self._facts.bookmarks is Bookmarks.UNKNOWN:
+            self._facts.bookmarks = Bookmarks.EXPECTED
         self._collector.raise_errors()
-        self._write(listing.rest)
-        return True
+        reader.write(listing.rest)
+        return Outcome.RECEIVED
 
-    def _is_watch_list_unsupported(self, error: StatusError | UnexpectedResponseError | DecodeError) -> bool:
-        """Return whether an error of a watch-list means that the server has none; False to request it again.
-
-        Either is done immediately.
-
-        Raises:
-            TrioformerError: ``error``, for every other error, which requires a backoff.
-        """
-        if isinstance(error, BadRequestError | InvalidError):
-            logger.info("%s: the server has no watch-list, using lists from now on: %s", self._source.name, error)
-            self._uses_watch_list = False
-            return True
-        error_class = classify_error(error)
-        if error_class is ErrorClass.EXPIRED and not self._is_version_unavailable:
-            self._is_version_unavailable = True
-            return False
-        self._must_use_list = error_class is not ErrorClass.PERMANENT
-        raise error
-
-    # --- watching ---
-
-    async def _watch(self) -> bool:
-        """Watch once, beginning with a watch-list if there is no list yet; return whether the next may be one too."""
-        pacing, events = self._pacing, self._status.events
-        pacing.record_request()
-        has_ended = has_timed_out = has_failed = is_overload = False
-        at_least = 0.0
-        try:
-            has_timed_out = not await self._read_watch()
-        except trio.EndOfChannel:
-            has_ended = True
-        except (ConnectionFailedError, TooManyRequestsError) as error:
-            has_failed = True
-            self._must_check_version = True
-            is_overload = isinstance(error, TooManyRequestsError)
-            self._status.record_failure(error)
-            at_least = retry_after(error, self._random)
-        except (StatusError, UnexpectedResponseError, DecodeError) as error:
-            if not self._has_listed:
-                return not self._is_watch_list_unsupported(error)
-            if not (pacing.is_accepted and self._is_transient(error)):
-                raise
-            has_failed = True
-        finally:
-            accepted, duration = pacing.is_accepted, pacing.duration
-            pacing.record_end()
-        self._status.record_phase(InformerPhase.CONNECTING)
-        if accepted and not self._has_listed and not is_overload:
-            # The events of a busy server that has no watch-list move the deadline until the watch itself ends.
-            has_no_end = has_timed_out or (has_ended and duration >= FIRST_EVENT_PATIENCE)
-            if self._must_fall_back(has_no_end, duration):
-                return False
-        elif accepted and pacing.is_very_short and self._status.events == events and not has_failed:
-            raise ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
-        if not accepted or pacing.is_very_short or is_overload:
-            await self._back_off(at_least)
-        else:
-            pacing.pause()
-            await trio.sleep_until(pacing.resume_at)
-        return True
-
-    async def _read_watch(self) -> bool:
-        """Open a watch and read it to its end; return False when the end bookmark of a watch-list has not arrived.
-
-        Raises:
-            trio.EndOfChannel: The server has ended a watch-list before its end bookmark.
-        """
-        is_initial = not self._has_listed
-        self._status.record_phase(InformerPhase.CONNECTING)
-        timeout, allowed = self._limits(is_initial)
-        version = "" if is_initial and self._is_version_unavailable else self._resource_version
-        if self._must_check_version and not is_initial:
-            await self._check_version(version)
-        with trio.CancelScope(deadline=trio.current_time() + MAX_SILENCE) as opening:
-            async with self._source.watch(
-                resource_version=version,
-                timeout_seconds=timeout,
-                send_initial_events=is_initial,
-                on_undecodable=self._on_undecodable,
-            ) as source:
-                opening.deadline = math.inf
-                self._pacing.record_accepted()
-                self._status.watches += 1
-                # A watch from no specific version begins with all objects, not in the order of their versions.
-                self._is_in_version_order = version not in ("", "0")
-                if is_initial and not await self._read_watch_list(source):
-                    return False
-                await self._read(source, allowed=allowed)
-        if opening.cancelled_caught:
-            raise ConnectionFailedError(f"no response to a watch of {self._source.name} for {MAX_SILENCE:g} s")
-        return True
-
-    async def _check_version(self, version: str) -> None:
-        try:
-            await self._source.check(resource_version=version)
-        except StatusError as error:
-            self._is_version_unavailable = classify_error(error) is ErrorClass.EXPIRED
-            raise
-        self._must_check_version = False
-
-    def _limits(self, is_initial: bool) -> tuple[int, float]:
+    def _limits(self, *, is_initial: bool) -> tuple[int, float]:
         """Return the ``timeoutSeconds`` of the next watch, and the seconds without data before its first bookmark."""
-        silence = self._options.max_silence
+        silence, rng = self._options.max_silence, self._pacing.rng
         if silence < MAX_SILENCE and not is_initial:
-            return int(silence - SHORT_WATCH_MARGIN * (1 + self._random.random())), silence
-        timeout = watch_timeout(self._random)
+            return int(silence - SHORT_WATCH_MARGIN * (1 + rng.random())), silence
+        timeout = watch_timeout(rng)
         if silence < MAX_SILENCE:
             return timeout, silence
-        return timeout, FIRST_BOOKMARK_PATIENCE if self._sends_bookmarks else timeout + END_GRACE
-
-    def _is_transient(self, error: Exception) -> bool:
-        """Return whether to watch again after an error of an open watch, instead of listing again."""
-        # If the server cannot read one of its objects, the error has another reason, and only a list helps.
-        return (
-            isinstance(error, InternalServerError)
-            and error.reason in ("", "InternalError")
-            and self._internal_error_window.allows(trio.current_time())
-        )
-
-    async def _read(self, source: EventSource[T], *, allowed: float) -> None:
-        """Write events until the watch ends, or sends nothing for ``allowed`` seconds."""
-        sink, status = self._sink, self._status
-        status.record_watch_opened()
-        try:
-            with trio.CancelScope(deadline=trio.current_time() + allowed) as scope:
-                while True:
-                    try:
-                        batch = await source.receive_batch()
-                    except trio.EndOfChannel:
-                        return
-                    # no checkpoint between receiving the events and writing them to the sink
-                    if self._write(batch):
-                        self._sends_bookmarks = True
-                        allowed = self._options.max_silence
-                    status.events += len(batch)
-                    if status.failures:
-                        status.record_success()
-                    if not sink.has_room:
-                        scope.deadline = math.inf  # while the sink is full, nothing is expected from the server
-                        status.behind_since = trio.current_time()
-                        await sink.wait_for_room()
-                        status.behind_since = math.inf
-                    status.last_contact = now = trio.current_time()
-                    if scope.deadline > now + allowed or scope.deadline < now + allowed - DEADLINE_STEP:
-                        scope.deadline = now + allowed
-        finally:
-            status.record_watch_closed()
-        if scope.cancelled_caught:
-            self._must_check_version = True
-            # A watch without changes sends nothing for longer than a smaller max_silence.
-            level = logging.WARNING if self._options.max_silence == MAX_SILENCE else logging.DEBUG
-            logger.log(level, "watch of %s received nothing for %g s; watching again", self._source.name, allowed)
-
-    def _write(self, batch: Sequence[WatchEvent[T]]) -> bool:
-        """Write events to the sink, and return whether there was a bookmark among them."""
-        process, writers = self._transformer.process, self._writers
-        has_bookmark = False
-        for kind, obj in batch:
-            if kind == "BOOKMARK":
-                has_bookmark = True
-                self._sink.bookmark(obj.resource_version)
-            else:
-                processed = process(obj)
-                write = writers.get(kind)
-                if processed is None or write is None:
-                    if processed is not None:
-                        self._transformer.report_unknown_type(kind, processed)
-                    continue
-                write(processed)
-            self._is_in_version_order = self._is_in_version_order or kind != "ADDED"
-            if self._is_in_version_order:
-                self._resource_version = obj.resource_version or self._resource_version
-        return has_bookmark
-
-    def _must_fall_back(self, has_no_end: bool, duration: float) -> bool:
-        """Record a watch-list without an end bookmark, and return whether to use lists from now on."""
-        self._incomplete_watch_lists += 1
-        if has_no_end or self._incomplete_watch_lists > 1:
-            logger.warning(
-                "%s: a watch-list was incomplete after %.0f s; using lists from now on", self._source.name, duration
-            )
-            self._uses_watch_list = False
-        return not self._uses_watch_list
+        return timeout, FIRST_BOOKMARK_PATIENCE if self._facts.bookmarks.are_sent else timeout + END_GRACE
 
     # --- failures ---
 
-    def _on_undecodable(self, found: Undecodable) -> None:
-        """Count and report an undecodable object, of which the sink keeps the last state.
-
-        Raises:
-            DecodeError: The object was deleted, and a list is necessary to find out which object it was.
-        """
-        if not self._has_listed:
+    def _ignore_undecodable(self, found: Undecodable) -> None:
+        """Count and report an undecodable object, of which the sink keeps the last state."""
+        if self._state not in WATCHES:
             self._collector.undecodable.add(found.key)
         self.report_undecodable(found)
+
+    def _on_undecodable(self, found: Undecodable) -> None:
+        """Ignore an undecodable object that the server sent, unless a list is necessary to find out which one it is.
+
+        Raises:
+            DecodeError: A list is necessary.
+        """
+        self._ignore_undecodable(found)
         if found.event_type == "DELETED":
             raise DecodeError(f"the DELETED event of {found.key or 'an unknown object'} is undecodable; listing again")
-
-    async def _back_off(self, at_least: float) -> None:
-        status = self._status
-        self._pacing.back_off(at_least)
-        status.record_phase(InformerPhase.BACKING_OFF)
-        status.retry_at = self._pacing.resume_at
-        if status.final_since is not None:
-            status.retry_at = min(status.retry_at, status.final_since + self._options.grace_period)
-        await trio.sleep_until(status.retry_at)
-        status.retry_at = math.inf
+        if self._state in WATCHES and not found.key and found.event_type != "BOOKMARK":
+            raise DecodeError(f"an event of an unknown {found.kind} is undecodable; listing again")

@@ -9,7 +9,7 @@ from typing import final
 import attrs
 import trio
 
-from ..._retry import VERY_SHORT, ErrorClass, classify_error
+from ..._retry import VERY_SHORT, is_permanent
 from ...errors import ExpiredError, TransformError, TrioformerError
 from ._options import ReflectorOptions, logger
 
@@ -27,6 +27,13 @@ class InformerPhase(enum.StrEnum):
     BACKING_OFF = "backing off"
     STOPPED = "stopped"
     FAILED = "failed"
+
+
+HELD_BACK_AFTER = 50.0
+"""Seconds after which a watch without a response counts as open: a proxy holds back the headers until the first event.
+
+By then the client has probed the server, and would have closed the connection if it did not respond.
+"""
 
 
 @final
@@ -94,6 +101,7 @@ class ReflectorStatus:
     options: ReflectorOptions
     _phase: InformerPhase = attrs.field(default=InformerPhase.NOT_STARTED, init=False)
     watching_since: float = attrs.field(default=math.inf, init=False)
+    """The time since which the watch counts as open; it may be in the future."""
     retry_at: float = attrs.field(default=math.inf, init=False)
     last_contact: float = attrs.field(default=-math.inf, init=False)
     lists: int = attrs.field(default=0, init=False)
@@ -116,15 +124,22 @@ class ReflectorStatus:
         is_reading = self._phase is InformerPhase.READING_WATCH_LIST
         if is_reading and trio.current_time() - self.last_contact >= VERY_SHORT:
             return InformerPhase.WAITING_FOR_BOOKMARK
+        if self._phase is InformerPhase.CONNECTING and trio.current_time() >= self.watching_since:
+            return InformerPhase.WATCHING
         return self._phase
 
     def record_phase(self, phase: InformerPhase) -> None:
         """Record what the reflector does now."""
-        self._phase = phase
+        self._phase, self.watching_since = phase, math.inf
+
+    def record_watch_requested(self, *, is_resumed: bool) -> None:
+        """Record that a watch is requested, which counts as open after a while, unless it begins with a list."""
+        self._phase = InformerPhase.CONNECTING
+        self.watching_since = trio.current_time() + HELD_BACK_AFTER if is_resumed else math.inf
 
     def statistics(self, resource_version: str) -> ReflectorStatistics:
         """Return a snapshot of the status."""
-        now = trio.current_time() if self._phase is InformerPhase.WATCHING else -math.inf
+        now = trio.current_time() if self.phase is InformerPhase.WATCHING else -math.inf
         # A watch that has lasted for a second is a success, even if no event has been sent.
         is_healthy = now - self.watching_since >= VERY_SHORT and self._outdated_since == math.inf
         return ReflectorStatistics(
@@ -146,7 +161,9 @@ class ReflectorStatus:
         self._phase, self.watching_since = InformerPhase.WATCHING, trio.current_time()
 
     def record_watch_closed(self) -> None:
-        """Record that the watch is closed; until now it has kept the sink up to date."""
+        """Record that the watch is closed; until now it has kept the sink up to date, if it was open."""
+        if self.phase is not InformerPhase.WATCHING:
+            return
         now = trio.current_time()
         if now - self.watching_since >= VERY_SHORT and self._outdated_since == math.inf:
             # The watch was a success.  The next one must not report earlier failures in its first second.
@@ -215,4 +232,4 @@ class ReflectorStatus:
         """Whether an error ends the reflector: a permanent error, or one of the transform, before the first list."""
         if self.lists or self.options.retry_forever:
             return False
-        return classify_error(error) is ErrorClass.PERMANENT or isinstance(error, TransformError)
+        return is_permanent(error) or isinstance(error, TransformError)

@@ -118,7 +118,7 @@ class ListCollector(Generic[T]):
         is_final: Whether an error of the transform is raised immediately; the default before the first list.
     """
 
-    _transformer: ObjectTransformer[T]
+    transformer: ObjectTransformer[T]
     _is_final: Callable[[TransformError], bool]
     undecodable: set[str] = attrs.field(factory=set, init=False)
     """The keys of objects that exist, and of which the list contains no usable state."""
@@ -136,7 +136,7 @@ class ListCollector(Generic[T]):
             TransformError: The transform failed, and the error is final.
         """
         try:
-            processed = self._transformer.process(obj)
+            processed = self.transformer.process(obj)
         except TransformError as error:
             if self._is_final(error):
                 raise

@@ -1,0 +1,201 @@
+"""Read one open watch: write its events, and notice that it is silent or resumed from an unknown version."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar, final
+
+import attrs
+import trio
+
+from ..._retry import MAX_SILENCE, REQUEST_ERRORS, Outcome, Pacing, outcome_of, retry_after
+from ...client import WatchEvent
+from ...errors import TrioformerError
+from ...models import KubernetesObject
+from ._list_watch import EventSource, ListWatch
+from ._options import logger
+from ._sink import Sink
+from ._states import Bookmarks, ServerFacts
+from ._status import ReflectorStatus
+from ._transform import ObjectTransformer
+
+T = TypeVar("T", bound=KubernetesObject)
+
+DEADLINE_STEP = 1.0
+"""Seconds that a deadline may lag behind, since moving it for every event of a burst costs more than the event."""
+CHECK_DELAY = 1.0
+"""Seconds without an event, up to their double, after which a resumed watch asks whether the server has its version."""
+CHECK_AGAIN_AFTER = 30.0
+"""Seconds after which it asks again, if there was no response to the question."""
+
+
+@final
+@attrs.define(eq=False)
+class Position:
+    """Where the next list or watch begins."""
+
+    version: str = ""
+    """The last resourceVersion; empty before the first list."""
+    is_in_order: bool = False
+    """Whether the versions of further events follow each other.
+
+    A watch from no specific version begins with all objects, not in the order of their versions.
+    """
+
+
+@final
+@attrs.define(eq=False)
+class WatchReader(Generic[T]):
+    """Reads one watch to its end, and writes its events to the sink.
+
+    Args:
+        transformer: Checks and transforms each object.
+        sink: Written to between checkpoints, so that cancellation never splits a change.
+        status: Updated with each batch of events.
+        position: Moved by each event.
+        facts: Updated with the first bookmark, or with its absence.
+        max_silence: Seconds without data that are allowed after a bookmark.
+    """
+
+    _transformer: ObjectTransformer[T]
+    _sink: Sink[T]
+    _status: ReflectorStatus
+    _position: Position
+    _facts: ServerFacts
+    _max_silence: float
+    _writers: Mapping[str, Callable[[T], None]] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        sink = self._sink
+        self._writers = {"MODIFIED": sink.update, "ADDED": sink.add, "DELETED": sink.delete}
+
+    async def read(self, source: EventSource[T], *, allowed: float) -> Outcome:
+        """Write events until the watch ends, or sends nothing for ``allowed`` seconds.
+
+        Returns:
+            ENDED or SILENT.
+
+        Raises:
+            TrioformerError: The watch broke, or sent an error.
+        """
+        sink, status = self._sink, self._status
+        status.record_watch_opened()
+        with trio.CancelScope(deadline=trio.current_time() + allowed) as scope:
+            while True:
+                try:
+                    batch = await source.receive_batch()
+                except trio.EndOfChannel:
+                    return Outcome.ENDED
+                # no checkpoint between receiving the events and writing them to the sink
+                if self.write(batch):
+                    self._facts.bookmarks = Bookmarks.SEEN
+                    allowed = self._max_silence
+                status.events += len(batch)
+                if status.failures:
+                    status.record_success()
+                if not sink.has_room:
+                    scope.deadline = math.inf  # while the sink is full, nothing is expected from the server
+                    status.behind_since = trio.current_time()
+                    await sink.wait_for_room()
+                    status.behind_since = math.inf
+                status.last_contact = now = trio.current_time()
+                if scope.deadline > now + allowed or scope.deadline < now + allowed - DEADLINE_STEP:
+                    scope.deadline = now + allowed
+        self._facts.bookmarks = self._facts.bookmarks.after_silence()
+        # A watch without changes sends nothing for longer than a smaller max_silence.
+        level = logging.WARNING if self._max_silence == MAX_SILENCE else logging.DEBUG
+        logger.log(level, "watch of %s received nothing for %g s; watching again", status.name, allowed)
+        return Outcome.SILENT
+
+    async def read_resumed(
+        self, source: EventSource[T], check: VersionCheck[T], confirm: Callable[[], None], *, allowed: float
+    ) -> Outcome:
+        """Read a watch that resumed after a lost connection, and check beside it whether the server has its version.
+
+        Args:
+            source: The watch.
+            check: Runs beside the reading.
+            confirm: Called when the server has the version.
+            allowed: Seconds without data.
+
+        Raises:
+            StatusError: The server does not have the version.
+            TrioformerError: The watch broke, or sent an error.
+        """
+        outcome, failure = Outcome.ENDED, None
+
+        async def run_check() -> None:
+            if await check.run(nursery.cancel_scope):
+                confirm()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run_check, name=f"{self._status.name}: version check")
+            try:
+                outcome = await self.read(source, allowed=allowed)
+            except Exception as exc:  # noqa: BLE001  # raised below, where the nursery does not wrap it in a group
+                failure = exc
+            nursery.cancel_scope.cancel()
+        if failure is None:
+            failure = check.failure
+        if failure is not None:
+            raise failure
+        return outcome
+
+    def write(self, batch: Sequence[WatchEvent[T]]) -> bool:
+        """Write events to the sink, and return whether there was a bookmark among them."""
+        process, writers, position = self._transformer.process, self._writers, self._position
+        has_bookmark = False
+        for kind, obj in batch:
+            if kind == "BOOKMARK":
+                has_bookmark = True
+                self._sink.bookmark(obj.resource_version)
+            else:
+                processed = process(obj)
+                write = writers.get(kind)
+                if processed is None or write is None:
+                    if processed is not None:
+                        self._transformer.report_unknown_type(kind, processed)
+                    continue
+                write(processed)
+            position.is_in_order = position.is_in_order or kind != "ADDED"
+            if position.is_in_order:
+                position.version = obj.resource_version or position.version
+        return has_bookmark
+
+
+@final
+@attrs.define(eq=False)
+class VersionCheck(Generic[T]):
+    """Checks, beside the reading of a resumed watch, whether the server has the version that it resumed from.
+
+    Events show it too: a server that was restored from a backup sends none until it has reached the version.
+    """
+
+    _source: ListWatch[T]
+    _status: ReflectorStatus
+    _pacing: Pacing
+    _version: str
+    failure: TrioformerError | None = attrs.field(default=None, init=False)
+    """Why the version is not valid; None if that is not known."""
+
+    async def run(self, reading: trio.CancelScope) -> bool:
+        """Check until there is a result; cancel ``reading`` if the version is not valid, or return True if it is."""
+        events, delay = self._status.events, CHECK_DELAY
+        while True:
+            await trio.sleep(delay * (1 + self._pacing.rng.random()))
+            if self._status.events != events:
+                return True
+            await self._source.wait_to_retry(trio.current_time())
+            try:
+                await self._source.check(resource_version=self._version)
+            except REQUEST_ERRORS as error:
+                if outcome_of(error) in (Outcome.EXPIRED, Outcome.TOO_LARGE):
+                    self.failure = error
+                    reading.cancel()
+                    return False
+                logger.debug("%s: the version of a resumed watch could not be checked: %s", self._status.name, error)
+                delay = max(CHECK_AGAIN_AFTER, retry_after(error, self._pacing.rng))
+            else:
+                return True
