@@ -17,7 +17,7 @@ Source: client-go ``tools/cache/reflector.go``; the shape is that of kube-rs's w
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import attrs
@@ -59,64 +59,66 @@ class Step(NamedTuple):
 
 
 _NOW, _PAUSE, _RECONNECT, _BACK_OFF = Wait.NONE, Wait.PAUSE, Wait.RECONNECT, Wait.BACK_OFF
-_REPORT, _USE_LISTS = True, True
+_REPORT, _QUIET, _USE_LISTS = True, False, True
+_SAME: Final = None
+_ANY: Final = tuple(State)
+_NOT_LISTED: Final = (State.CHOOSE, *LISTS, *WATCH_LISTS)
+_FIRST_WATCH_LISTS: Final = (State.WATCH_LIST, State.WATCH_LIST_AGAIN)
+_UNAVAILABLE: Final = (Outcome.EXPIRED, Outcome.TOO_LARGE)
+_ERRORS: Final = (Outcome.REJECTED, Outcome.DENIED, Outcome.FAILED)
 
 
-def _in(states: Iterable[State], outcome: Outcome, step: Step) -> dict[tuple[State, Outcome], Step]:
-    return {(state, outcome): step for state in states}
+class _Row(NamedTuple):
+    """Steps that are the same in several states, or after several outcomes."""
+
+    states: tuple[State, ...]
+    outcomes: tuple[Outcome, ...]
+    following: State | None
+    """The next state; None for the same."""
+    wait: Wait
+    is_reported: bool
+    ends_watch_lists: bool = False
 
 
-def _stay(
-    states: Iterable[State], outcome: Outcome, wait: Wait, *, is_reported: bool
-) -> dict[tuple[State, Outcome], Step]:
-    return {(state, outcome): Step(state, wait, is_reported) for state in states}
-
+_ROWS: Final[Sequence[_Row]] = (
+    _Row((State.CHOOSE,), (Outcome.LISTS,), State.LIST, _NOW, _QUIET),
+    _Row((State.CHOOSE,), (Outcome.WATCH_LISTS,), State.WATCH_LIST, _NOW, _QUIET),
+    # whatever is requested
+    _Row(_NOT_LISTED, (Outcome.LOST,), _SAME, _RECONNECT, _REPORT),
+    _Row(_ANY, (Outcome.OVERLOADED,), _SAME, _BACK_OFF, _REPORT),
+    _Row(_ANY, (Outcome.NOT_STORED,), State.CHOOSE, _BACK_OFF, _REPORT),
+    # lists
+    _Row(LISTS, (Outcome.RECEIVED,), State.WATCH, _NOW, _QUIET),
+    _Row((State.LIST,), _UNAVAILABLE, State.LIST_NEWEST, _NOW, _QUIET),  # a wait would not change it
+    _Row((State.LIST_NEWEST,), _UNAVAILABLE, _SAME, _BACK_OFF, _REPORT),
+    _Row(LISTS, _ERRORS, _SAME, _BACK_OFF, _REPORT),
+    # watch-lists, up to their end bookmarks
+    _Row(WATCH_LISTS, (Outcome.RECEIVED,), State.WATCH, _NOW, _QUIET),
+    _Row(WATCH_LISTS, (Outcome.REJECTED, Outcome.NO_END), State.LIST, _NOW, _QUIET, _USE_LISTS),
+    _Row((State.WATCH_LIST,), (Outcome.CUT_SHORT,), State.WATCH_LIST_AGAIN, _PAUSE, _REPORT),
+    _Row((State.WATCH_LIST_AGAIN,), (Outcome.CUT_SHORT,), State.LIST, _NOW, _REPORT, _USE_LISTS),
+    _Row((State.WATCH_LIST_NEWEST,), (Outcome.CUT_SHORT,), State.LIST_NEWEST, _PAUSE, _REPORT),
+    _Row(_FIRST_WATCH_LISTS, _UNAVAILABLE, State.WATCH_LIST_NEWEST, _NOW, _QUIET),
+    _Row((State.WATCH_LIST_NEWEST,), _UNAVAILABLE, State.LIST_NEWEST, _BACK_OFF, _REPORT),
+    _Row(WATCH_LISTS, (Outcome.DENIED,), _SAME, _BACK_OFF, _REPORT),
+    _Row(WATCH_LISTS, (Outcome.FAILED,), State.LIST, _BACK_OFF, _REPORT),
+    # watches
+    _Row(WATCHES, (Outcome.ENDED,), _SAME, _PAUSE, _QUIET),
+    _Row(WATCHES, (Outcome.ENDED_EARLY,), _SAME, _BACK_OFF, _QUIET),
+    _Row(WATCHES, (Outcome.ENDED_EMPTY,), State.CHOOSE, _BACK_OFF, _REPORT),
+    _Row(WATCHES, (Outcome.LOST,), State.RESUME, _RECONNECT, _REPORT),
+    _Row(WATCHES, (Outcome.SILENT,), State.RESUME, _NOW, _QUIET),
+    _Row((State.RESUME,), (Outcome.CONFIRMED,), State.WATCH, _NOW, _QUIET),
+    _Row(WATCHES, (Outcome.INTERNAL,), _SAME, _PAUSE, _REPORT),
+    _Row(WATCHES, (Outcome.TOO_LARGE,), State.LIST_NEWEST, _BACK_OFF, _REPORT),
+    _Row(WATCHES, (Outcome.EXPIRED, *_ERRORS), State.CHOOSE, _BACK_OFF, _REPORT),
+)
 
 TRANSITIONS: Final[Mapping[tuple[State, Outcome], Step]] = {
-    # A server that rejects the question is not asked again.
-    (State.CHOOSE, Outcome.LISTS): Step(State.LIST, _NOW),
-    (State.CHOOSE, Outcome.WATCH_LISTS): Step(State.WATCH_LIST, _NOW),
-    # Whichever request it is, it is repeated after these.
-    **_stay((State.CHOOSE, *LISTS, *WATCH_LISTS), Outcome.LOST, _RECONNECT, is_reported=True),
-    **_stay((State.CHOOSE, *LISTS, *WATCH_LISTS), Outcome.OVERLOADED, _BACK_OFF, is_reported=True),
-    **_in(State, Outcome.NOT_STORED, Step(State.CHOOSE, _BACK_OFF, _REPORT)),
-    # --- lists ---
-    **_in(LISTS, Outcome.RECEIVED, Step(State.WATCH, _NOW)),
-    # The server can serve the newest state only; a wait would not change that.
-    (State.LIST, Outcome.EXPIRED): Step(State.LIST_NEWEST, _NOW),
-    (State.LIST, Outcome.TOO_LARGE): Step(State.LIST_NEWEST, _NOW),
-    **_stay([State.LIST_NEWEST], Outcome.EXPIRED, _BACK_OFF, is_reported=True),
-    **_stay([State.LIST_NEWEST], Outcome.TOO_LARGE, _BACK_OFF, is_reported=True),
-    **_stay(LISTS, Outcome.REJECTED, _BACK_OFF, is_reported=True),
-    **_stay(LISTS, Outcome.DENIED, _BACK_OFF, is_reported=True),
-    **_stay(LISTS, Outcome.FAILED, _BACK_OFF, is_reported=True),
-    # --- watch-lists, up to their end bookmarks ---
-    **_in(WATCH_LISTS, Outcome.RECEIVED, Step(State.WATCH, _NOW)),
-    **_in(WATCH_LISTS, Outcome.REJECTED, Step(State.LIST, _NOW, False, _USE_LISTS)),
-    **_in(WATCH_LISTS, Outcome.NO_END, Step(State.LIST, _NOW, False, _USE_LISTS)),
-    (State.WATCH_LIST, Outcome.CUT_SHORT): Step(State.WATCH_LIST_AGAIN, _PAUSE, _REPORT),
-    (State.WATCH_LIST_AGAIN, Outcome.CUT_SHORT): Step(State.LIST, _NOW, _REPORT, _USE_LISTS),
-    (State.WATCH_LIST_NEWEST, Outcome.CUT_SHORT): Step(State.LIST_NEWEST, _PAUSE, _REPORT),
-    **_in([State.WATCH_LIST, State.WATCH_LIST_AGAIN], Outcome.EXPIRED, Step(State.WATCH_LIST_NEWEST, _NOW)),
-    **_in([State.WATCH_LIST, State.WATCH_LIST_AGAIN], Outcome.TOO_LARGE, Step(State.WATCH_LIST_NEWEST, _NOW)),
-    (State.WATCH_LIST_NEWEST, Outcome.EXPIRED): Step(State.LIST_NEWEST, _BACK_OFF, _REPORT),
-    (State.WATCH_LIST_NEWEST, Outcome.TOO_LARGE): Step(State.LIST_NEWEST, _BACK_OFF, _REPORT),
-    **_stay(WATCH_LISTS, Outcome.DENIED, _BACK_OFF, is_reported=True),
-    **_in(WATCH_LISTS, Outcome.FAILED, Step(State.LIST, _BACK_OFF, _REPORT)),
-    # --- watches ---
-    **_stay(WATCHES, Outcome.ENDED, _PAUSE, is_reported=False),
-    **_stay(WATCHES, Outcome.ENDED_EARLY, _BACK_OFF, is_reported=False),
-    **_in(WATCHES, Outcome.ENDED_EMPTY, Step(State.CHOOSE, _BACK_OFF, _REPORT)),
-    **_in(WATCHES, Outcome.LOST, Step(State.RESUME, _RECONNECT, _REPORT)),
-    **_in(WATCHES, Outcome.SILENT, Step(State.RESUME, _NOW)),
-    (State.RESUME, Outcome.CONFIRMED): Step(State.WATCH, _NOW),
-    **_stay(WATCHES, Outcome.OVERLOADED, _BACK_OFF, is_reported=True),
-    **_stay(WATCHES, Outcome.INTERNAL, _PAUSE, is_reported=True),
-    **_in(WATCHES, Outcome.EXPIRED, Step(State.CHOOSE, _BACK_OFF, _REPORT)),
-    **_in(WATCHES, Outcome.TOO_LARGE, Step(State.LIST_NEWEST, _BACK_OFF, _REPORT)),
-    **_in(WATCHES, Outcome.REJECTED, Step(State.CHOOSE, _BACK_OFF, _REPORT)),
-    **_in(WATCHES, Outcome.DENIED, Step(State.CHOOSE, _BACK_OFF, _REPORT)),
-    **_in(WATCHES, Outcome.FAILED, Step(State.CHOOSE, _BACK_OFF, _REPORT)),
+    (state, outcome): Step(row.following or state, row.wait, row.is_reported, row.ends_watch_lists)
+    for row in _ROWS
+    for state in row.states
+    for outcome in row.outcomes
 }
 """What follows each outcome in each state; an outcome that a state cannot have has no entry."""
 
