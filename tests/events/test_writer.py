@@ -77,6 +77,8 @@ async def test_tries_are_ten_seconds_apart_and_the_first_delay_is_random(
             await trio.sleep(1_000)
             times = [at for _, at in transport.sent]
             delays = [round(later - earlier, 6) for earlier, later in itertools.pairwise(times)]
+            quick, delays = ([], delays) if number else (delays[:10], delays[10:])
+            assert all(0.5 <= delay < 1 for delay in quick), "ten quick tries since the last success"
             assert delays[1:] == [10] * 10
             second_tries.append(delays[0])
     assert all(0 <= delay < 10 for delay in second_tries)
@@ -128,7 +130,7 @@ async def test_a_request_that_hangs_is_retried_after_its_deadline(
         await trio.sleep(200)
         assert len(transport.sent) == 3
         assert transport.sent[1][1] - transport.sent[0][1] >= 30
-        assert transport.sent[2][1] - transport.sent[1][1] == pytest.approx(40)
+        assert 30.5 <= transport.sent[2][1] - transport.sent[1][1] <= 31
         assert counts(api_server) == [("it happened", 1)]
 
 

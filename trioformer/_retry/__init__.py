@@ -23,6 +23,7 @@ from ._pacing import MAX_SILENCE as MAX_SILENCE
 from ._pacing import VERY_SHORT as VERY_SHORT
 from ._pacing import Pacing as Pacing
 from ._pacing import Wait as Wait
+from ._pacing import quick_delay as quick_delay
 from ._pacing import watch_timeout as watch_timeout
 from ._token_bucket import TokenBucket as TokenBucket
 
@@ -42,6 +43,7 @@ __all__ = [
     "WatchErrorHandler",
     "is_permanent",
     "outcome_of",
+    "quick_delay",
     "retry_after",
     "watch_timeout",
 ]

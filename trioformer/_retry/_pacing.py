@@ -60,6 +60,11 @@ class Wait(enum.Enum):
     BACK_OFF = "a growing delay, at least Retry-After"
 
 
+def quick_delay(rng: random.Random) -> float:
+    """Draw the seconds to wait before a quick attempt, after the connection failed."""
+    return QUICK_DELAY * (1 + rng.random())
+
+
 def watch_timeout(rng: random.Random) -> int:
     """Draw the ``timeoutSeconds`` of a watch, as client-go's reflector does."""
     return MIN_WATCH_TIMEOUT + int(rng.random() * MIN_WATCH_TIMEOUT)
@@ -171,7 +176,7 @@ class Pacing:
             return self._backoff.next_delay()
         self._quick_tries += 1
         self._budget.take()
-        return QUICK_DELAY * (1 + self.rng.random())
+        return quick_delay(self.rng)
 
     def limit_rate(self) -> None:
         """Allow one request a second at most, however often a reader is cancelled and reads again."""

@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import REQUEST_ERRORS, retry_after
+from .._retry import REQUEST_ERRORS, BackoffPolicy, Outcome, outcome_of, quick_delay, retry_after
 from ..errors import (
     AlreadyExistsError,
     ConflictError,
@@ -44,6 +44,10 @@ def is_transient(error: Exception) -> bool:
     return isinstance(error, UnexpectedResponseError | TooManyRequestsError | ServerError)
 
 
+QUICK_TRIES: Final = BackoffPolicy().quick_tries
+"""Attempts in a row that follow soon after the connection failed."""
+
+
 @final
 @attrs.define(eq=False)
 class EventWriter:
@@ -52,10 +56,13 @@ class EventWriter:
     _options: EventRecorderOptions
     _on_retry: Callable[[Series, Exception], None]
     _new_stamp: Callable[[], int]
+    _quick_tries: int = attrs.field(default=QUICK_TRIES, init=False)
 
     async def write(self, series: Series, *, tries: int) -> Exception | None:
         """Write the current count of a series, and retry transient errors.
 
+        A failed connection is tried again after 0.5 to 1 s, ten times since the last success, before its failures count
+        as tries; not if there is only one.
         This takes at most ``max_tries * retry_period``, because the other series wait.  If the server asks for a longer
         delay than is left, nothing is sent for the rest of that time.
 
@@ -69,19 +76,24 @@ class EventWriter:
             try:
                 await self._store(series, count, end)
             except FAILURES as error:
-                tries -= 1
-                if not tries or not is_transient(error):
-                    return error
-                next_try = trio.current_time() + max(delay, retry_after(error, self._options.rng))
+                if tries > 1 and self._quick_tries and outcome_of(error) is Outcome.LOST:
+                    self._quick_tries -= 1
+                    next_try = trio.current_time() + quick_delay(self._options.rng)
+                else:
+                    tries -= 1
+                    if not tries or not is_transient(error):
+                        return error
+                    next_try = trio.current_time() + max(delay, retry_after(error, self._options.rng))
+                    delay = self._options.retry_period
                 if next_try >= end:
                     await trio.sleep_until(end)  # the server asked for this delay, so the next series waits as well
                     return error
                 self._on_retry(series, error)
             else:
                 series.written, series.written_at = count, trio.current_time()
+                self._quick_tries = QUICK_TRIES
                 return None
             await trio.sleep_until(next_try)
-            delay = self._options.retry_period
 
     async def _store(self, series: Series, count: int, end: float) -> None:
         if series.is_stored:

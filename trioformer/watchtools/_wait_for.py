@@ -12,12 +12,14 @@ import attrs
 import trio
 
 from .._retry import (
-    HEALTHY_AFTER,
     REQUEST_ERRORS,
-    Backoff,
     BackoffPolicy,
+    Outcome,
+    Pacing,
+    Wait,
     WatchErrorHandler,
     is_permanent,
+    outcome_of,
     retry_after,
 )
 from ..client import Api, ObjectList
@@ -107,8 +109,7 @@ async def wait_for(
         raise ValueError(f"wait_for needs an Api with a namespace, since {api.resource} are namespaced")
     if isinstance(condition, Condition):
         missing_ok = missing_ok or condition.missing_ok
-    rng = random.Random()
-    wait = _Wait(api, name, condition, missing_ok, on_retry, Backoff(backoff or BackoffPolicy(), rng=rng), rng)
+    wait = _Wait(api, name, condition, missing_ok, on_retry, backoff, Pacing(backoff, random.Random()))
     try:
         return await wait.run()
     except REQUEST_ERRORS as error:
@@ -126,8 +127,8 @@ class _Wait(Generic[T]):
     _condition: Deletion | Callable[[T], bool]
     _missing_ok: bool
     _on_retry: WatchErrorHandler | None
-    _backoff: Backoff
-    _random: random.Random
+    _backoff: BackoffPolicy | None
+    _pacing: Pacing
     _was_seen: bool = False
     _uid: str = ""
     """The uid of the object that is waited for, once it was seen."""
@@ -140,12 +141,13 @@ class _Wait(Generic[T]):
             found = next((obj for obj in listing if obj.name == self._name), None)
             if self._is_met_by(found):
                 return self._result(found)
-            began = trio.current_time()
+            self._pacing.record_request()
+            self._pacing.record_accepted()
             async with resuming_watch(
                 self._api,
                 resource_version=listing.resource_version,
                 field_selector=selector,
-                backoff=self._backoff.policy,
+                backoff=self._backoff,
                 on_retry=self._on_retry,
             ) as events:
                 while True:
@@ -160,20 +162,25 @@ class _Wait(Generic[T]):
                     if self._is_met_by(found):
                         return self._result(found)
             # Without a delay, a server whose lists are too old for its own watches would get requests in a tight loop.
-            if trio.current_time() - began >= HEALTHY_AFTER:
-                self._backoff.reset()
-            await trio.sleep(self._backoff.next_delay())
+            self._pacing.set_wait(Wait.BACK_OFF)
+            await trio.sleep_until(self._pacing.resume_at)
 
     async def _list(self, selector: FieldSelector) -> ObjectList[T]:
+        pacing = self._pacing
         while True:
+            pacing.record_request()
             try:
                 return await self._api.list(field_selector=selector, page_size=None)
             except REQUEST_ERRORS as error:
                 if is_permanent(error):
                     raise
-                delay = self._backoff.next_delay(at_least=retry_after(error, self._random))
+                wait = Wait.RECONNECT if outcome_of(error) is Outcome.LOST else Wait.BACK_OFF
+                pacing.set_wait(wait, retry_after(error, pacing.rng))
                 self._report(error)
-            await trio.sleep(delay)
+            if pacing.wait is Wait.RECONNECT:
+                await self._api.wait_to_retry(pacing.resume_at)
+            else:
+                await trio.sleep_until(pacing.resume_at)
 
     def _is_met_by(self, obj: T | None) -> bool:
         """Return whether a state of the object meets the condition; None if it does not exist."""
