@@ -278,15 +278,42 @@ async def test_a_candidate_whose_first_write_failed_releases_what_may_be_written
 async def test_a_lease_that_may_be_held_is_released_although_the_next_write_is_rejected(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    rng = random.Random(0)  # the second try is after 9 s, the third after 11 s
+    rng = random.Random(
+        0
+    )  # the second try is less than a second after the first, which takes 5 s; the third after 6.5 s
     async with candidate(api_server, nursery, "us", rng=rng) as (elector, transport):
         transport.fault = inject_next(1, "lose response", method="POST")
         api_server.fail_next(1, verb="update", status=409)
-        with trio.move_on_after(9.5) as scope:
+        with trio.move_on_after(6.4) as scope:
             await elector.run(do_nothing)
         assert scope.cancelled_caught
         assert transport.methods == ["GET", "POST", "GET", "PUT", "GET", "PUT"]
     assert stored_lease(api_server).holder_identity == ""
+
+
+async def test_a_candidate_tries_sooner_ten_times_after_the_connection_failed(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        transport.fault = lambda _: "refuse"
+        with trio.move_on_after(30):
+            await elector.run(do_nothing)
+        gaps = [after - before for (_, before), (_, after) in itertools.pairwise(transport.sent)]
+        assert all(0.5 <= gap < 1 for gap in gaps[:10])
+        assert all(2 <= gap <= 4.4 for gap in gaps[10:])
+        assert len(gaps) > 12
+
+
+async def test_a_holder_renews_sooner_after_the_connection_failed(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with candidate(api_server, nursery, "us") as (elector, transport), elector.lead():
+        await trio.sleep(10)
+        transport.sent.clear()
+        transport.fault = inject_next(6, "refuse")  # each try sends a PUT, and then a GET
+        await trio.sleep(6)
+        times = [at for method, at in transport.sent if method == "PUT"]
+        assert all(0.5 <= after - before < 1 for before, after in itertools.pairwise(times[:4]))
 
 
 async def test_a_candidate_whose_write_lost_its_response_leads_when_it_reads_the_lease(

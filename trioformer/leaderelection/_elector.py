@@ -288,6 +288,7 @@ class LeaderElector:
                 self._claim.failed(error, "cannot be acquired, retrying")
                 term = None
                 delay = self.options.retry_period * (1 + JITTER * self.options.rng.random())
+                delay = self._claim.delay_after(error, delay)
                 retry_delay = retry_after(error, self.options.rng)
                 if not is_permanent(error):
                     permanent_since = None
@@ -344,7 +345,10 @@ class LeaderElector:
             ended.set()
 
     async def _renew(self, term: Term, leader_scope: trio.CancelScope) -> None:
-        """Renew every retry period, also after a loss, since a renewal keeps candidates from starting too early."""
+        """Renew every retry period, and sooner after the connection failed.
+
+        Also after a loss, since a renewal keeps candidates from starting too early.
+        """
         period = self.options.retry_period
         due = term.renewed_at.trio + period
         while True:
@@ -356,6 +360,7 @@ class LeaderElector:
                 is_ours = await self._claim.try_renew(term)
             except REQUEST_ERRORS as error:
                 self._claim.failed(error, "cannot be renewed, retrying")
+                due = min(due, trio.current_time() + self._claim.delay_after(error, period))
                 continue
             if not is_ours:
                 term.has_successor = True
