@@ -7,8 +7,8 @@
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
-    ├── UnexpectedResponseError         not a response of an API server: HTML, incomplete JSON
-    ├── StatusError                     the API server responded with a Status: code, reason, message, details
+    ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
+    ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
     │   ├── BadRequestError             400
     │   ├── UnauthorizedError           401
     │   ├── ForbiddenError              403
@@ -41,7 +41,7 @@ It never contains a secret.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Final, cast
 
 import attrs
 
@@ -79,6 +79,10 @@ __all__ = [
     "UnexpectedResponseError",
     "UnsupportedMediaTypeError",
 ]
+
+
+UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
+"""The reason of the cause in an error whose response was not a Status (``meta/v1 CauseType``)."""
 
 
 class TrioformerError(Exception):
@@ -148,7 +152,9 @@ class ConnectionFailedError(TrioformerError):
 
 
 class UnexpectedResponseError(TrioformerError):
-    """The response is not one that a Kubernetes API server sends.
+    """The response is a success or a redirect, but not one that a Kubernetes API server sends, such as a login page.
+
+    Every response of code 400 and above is a :class:`StatusError`.
 
     Attributes:
         code: The HTTP status code of the response.
@@ -221,6 +227,8 @@ class StatusError(TrioformerError):
     """The API server rejected the request: a ``Status`` with its code, reason, message and details.
 
     The reason determines the class, and the code where the reason is unknown (apimachinery ``pkg/api/errors``).
+    A response of code 400 and above without a ``Status`` has the reason of its code: a proxy's 503 is a
+    :class:`ServiceUnavailableError`; see :attr:`is_unexpected_server_error`.
 
     Attributes:
         code: The HTTP code, such as 404.
@@ -259,6 +267,15 @@ class StatusError(TrioformerError):
         reason = _text(status.get("reason"))
         kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerError if code >= 500 else StatusError)
         return kind(_text(status.get("message")), code=code, reason=reason, details=_details(status), where=where)
+
+    @property
+    def is_unexpected_server_error(self) -> bool:
+        """Whether the response was not a ``Status`` but plain text, HTML or nothing (``IsUnexpectedServerError``).
+
+        A proxy or load balancer may have sent it.
+        So check this before you delete something because a :class:`NotFoundError` says that an object is gone.
+        """
+        return any(cause.reason == UNEXPECTED_SERVER_RESPONSE for cause in self.details.causes)
 
     @property
     def is_too_large_resource_version(self) -> bool:

@@ -84,16 +84,76 @@ def test_a_retry_after_that_is_not_a_number_is_ignored_as_in_client_go(after: st
     assert error.details.retry_after_seconds == 0
 
 
-@pytest.mark.parametrize("code", [302, 401, 404, 500, 503])
-@pytest.mark.parametrize("body", ["<html>\n<body>Sign in</body>", ' {"kind":"Status","cod', "[1, 2", "[" * 100_000])
-def test_html_and_half_a_json_object_are_unexpected_responses(code: int, body: str) -> None:
-    error = error_of(code, body)
-    assert isinstance(error, UnexpectedResponseError)
-    assert error.code == code
-    assert f"(HTTP {code})" in str(error)
-    assert "check that the configured address" in str(error)
+NGINX = "<html>\r\n<head><title>{}</title></head>\r\n<body>\r\n<center><h1>{}</h1></center>\r\n</body>\r\n</html>\r\n"
+BEGINS_LIKE_JSON = [' {"kind":"Status","cod', '{"kind":"Secret","data":{"token":"czNjcmV0', "[1, 2", "[" * 100_000]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (401, errors.UnauthorizedError),
+        (403, errors.ForbiddenError),
+        (404, errors.NotFoundError),
+        (413, errors.RequestTooLargeError),
+        (429, errors.TooManyRequestsError),
+        (500, errors.InternalServerError),
+        (502, errors.InternalServerError),
+        (503, errors.ServiceUnavailableError),
+        (504, errors.ServerTimeoutError),
+    ],
+)
+@pytest.mark.parametrize("body", [NGINX.format("No", "No"), *BEGINS_LIKE_JSON])
+def test_html_and_half_a_json_object_mean_what_the_code_says(code: int, kind: type[StatusError], body: str) -> None:
+    error = error_of(code, body, headers={"retry-after": "7"})
+    assert type(error) is kind
+    assert isinstance(error, StatusError)
+    assert (error.code, error.details.retry_after_seconds) == (code, 7)
+    assert error.is_unexpected_server_error
+    assert f"(HTTP {code}" in str(error)
     assert len(str(error)) < 300
     assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (NGINX.format("403 Forbidden", "403"), "403 Forbidden"),
+        ("<!doctype html><TITLE lang=en>\n Sign in &amp;\n wait </TITLE>", "Sign in & wait"),
+        ("<html>\n<body>Sign in</body>", "<html> <body>Sign in</body>"),
+        ("<title></title>", "<title></title>"),
+        ("<p>" + " " * 5000 + "<title>too far</title>", "<p>"),
+    ],
+)
+def test_the_error_of_an_html_page_shows_its_title(body: str, text: str) -> None:
+    assert str(error_of(403, body)) == (
+        f"get pods/web-0: the body is HTML, so a proxy or load balancer may have sent it: {text} "
+        "(HTTP 403, Forbidden); give the user a role that allows it"
+    )
+
+
+@pytest.mark.parametrize("body", BEGINS_LIKE_JSON)
+def test_the_error_of_half_a_json_object_does_not_show_it(body: str) -> None:
+    text = "the body is something that begins like JSON, but is not JSON"
+    assert str(error_of(503, body)) == f"get pods/web-0: {text} (HTTP 503, ServiceUnavailable)"
+
+
+@pytest.mark.parametrize("body", ["", "404 page not found", NGINX.format("404", "404"), '{"error":"plain"}', "{"])
+def test_an_error_says_whether_the_response_was_a_status(body: str) -> None:
+    """client-go: errors.IsUnexpectedServerError"""
+    unexpected = error_of(404, body)
+    expected = error_of(404, a_status(reason="NotFound", code=404))
+    assert isinstance(unexpected, errors.NotFoundError)
+    assert isinstance(expected, errors.NotFoundError)
+    assert (unexpected.is_unexpected_server_error, expected.is_unexpected_server_error) == (True, False)
+
+
+@pytest.mark.parametrize("body", ["", NGINX.format("Moved", "Moved"), "{"])
+def test_below_400_html_and_half_a_json_object_are_unexpected_responses(body: str) -> None:
+    error = error_of(302, body)
+    assert isinstance(error, UnexpectedResponseError)
+    assert error.code == 302
+    assert "(HTTP 302)" in str(error)
+    assert "check that the configured address" in str(error)
 
 
 def test_a_redirect_is_unexpected_and_shown_without_its_query() -> None:

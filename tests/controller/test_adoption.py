@@ -9,7 +9,8 @@ import pytest
 import trio.testing
 
 from tests.support import raw_requests
-from trioformer import Client
+from tests.support.scripted_http import InMemory, response
+from trioformer import Client, ObjectMeta, open_client
 from trioformer.controller import (
     OwnerGoneError,
     claim_objects,
@@ -17,12 +18,14 @@ from trioformer.controller import (
     controller_reference,
     is_controlled_by,
 )
-from trioformer.errors import ConflictError, ForbiddenError, InvalidError, ServerError
+from trioformer.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, ServerError
+from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, OwnerReference, from_dict, metadata_kind, to_dict, unstructured_kind
 from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import Namespace, Node, Pod
 from trioformer.testing import APIServer
 
+CONFIG = ClusterConfig(server="http://server.invalid", source="test")
 LABELS = {"app": "web"}
 OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "other-uid", "new": 1}
 
@@ -257,6 +260,28 @@ async def test_an_owner_whose_read_is_rejected_is_read_once(api_server: APIServe
     with pytest.raises(ForbiddenError):
         await claim_objects(client, owner, pods, LABELS)
     assert requests_to(api_server) == ["get replicasets"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "references"), [("get", "replicasets", 0), ("patch", "pods", 0), ("patch", "pods", 1)]
+)
+async def test_a_404_that_is_not_a_status_does_not_mean_that_an_object_is_gone(
+    verb: str, resource: str, references: int
+) -> None:
+    """A proxy without a server behind it responds with such a page."""
+    owner = ReplicaSet(metadata=ObjectMeta(name="web", namespace="default", uid="u"))
+    metadata = ObjectMeta(
+        name="a",
+        namespace="default",
+        labels={} if references else LABELS,
+        owner_references=[controller_reference(owner)] * references,
+    )
+    found = response(200, '{"kind":"ReplicaSet","apiVersion":"apps/v1","metadata":{"name":"web","uid":"u"}}')
+    page = response(404, "<html><title>404 Not Found</title></html>")
+    replies = [page] if verb == "get" or references else [found, page]
+    async with open_client(CONFIG, http_transport=InMemory(replies)) as client:
+        with pytest.raises(NotFoundError, match=f"^{verb} {resource}.*the body is HTML"):
+            await claim_objects(client, owner, [Pod(metadata=metadata)], LABELS)
 
 
 async def test_earlier_errors_are_notes_of_an_owner_gone_error(api_server: APIServer, client: Client) -> None:

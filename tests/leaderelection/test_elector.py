@@ -422,6 +422,45 @@ async def test_a_leader_that_is_cancelled_releases_the_lease_once(
     assert stored_lease(api_server).holder_identity == ""
 
 
+@attrs.define(eq=False)
+class NotFoundPages(httpx.AsyncBaseTransport):
+    """A proxy that responds to the next requests of a method with a page, before or after it forwards them."""
+
+    inner: httpx.AsyncBaseTransport
+    method: str
+    forwards: bool = False
+    left: int = 1
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if not self.left or request.method != self.method:
+            return await self.inner.handle_async_request(request)
+        self.left -= 1
+        if self.forwards:
+            await (await self.inner.handle_async_request(request)).aread()
+        return httpx.Response(404, html="<title>404 Not Found</title>")
+
+
+async def test_a_404_that_is_not_a_status_does_not_mean_that_the_lease_is_deleted(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        async with elector.lead():
+            transport.inner = NotFoundPages(transport.inner, "GET")
+        assert transport.methods[-3:] == ["GET", "GET", "PUT"]
+    assert stored_lease(api_server).holder_identity == ""
+
+
+async def test_a_write_may_have_been_executed_although_a_proxy_rejects_it(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        transport.inner = NotFoundPages(transport.inner, "POST", forwards=True)
+        with trio.move_on_after(1):
+            await elector.run(do_nothing)
+        assert transport.methods == ["GET", "POST", "GET", "PUT"]
+    assert stored_lease(api_server).holder_identity == ""
+
+
 async def test_a_release_retries_failures_for_a_limited_time(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping
 from typing import Final, TypeVar, cast
 
 import trio
 
-from ..errors import DecodeError, StatusError, TrioformerError, UnexpectedResponseError
+from ..errors import UNEXPECTED_SERVER_RESPONSE, DecodeError, StatusError, TrioformerError, UnexpectedResponseError
 from ..models import KubernetesObject
 from ..models._internal import decode, make_object
 from ..transport._internal import ByteStream, Response, excerpt
@@ -19,6 +21,10 @@ MAX_STATUS: Final = 64 * 1024
 """Bytes that are read of a streamed error response; a Status is much shorter."""
 STATUS_PATIENCE: Final = 5.0
 """Seconds that a streamed error response may take."""
+
+_SEARCHED: Final = 4096
+"""Bytes in which the title of an HTML page is searched."""
+_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 HINT: Final = "check that the configured address is an API server's"
 """What to do about an unexpected response."""
@@ -87,16 +93,15 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     """Make the error of a response that is not a success.
 
     A Status has code, reason and message.
-    Any other body of a client or server error is quoted, with the reason that client-go derives from the code:
-    authenticating proxies and the outer layers of the API server respond in plain text.
-    HTML and half a JSON object are not from an API server.
+    With any other body, a client or server error means what its code says, as in client-go: authenticating proxies and
+    the outer layers of the API server respond in plain text, load balancers with HTML.
+    ``StatusError.is_unexpected_server_error`` tells such an error from a Status.
     """
     try:
         status: object = decode(response.body)
+        is_json = True
     except (DecodeError, RecursionError):
-        if response.body.lstrip()[:1] in (b"{", b"[", b"<"):
-            return unexpected_response(response, where, "not a Status")
-        status = None
+        status, is_json = None, False
     if isinstance(status, dict):
         members = cast("dict[str, object]", status)
         if members.get("kind") == "Status":
@@ -108,9 +113,25 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     reason = _REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
     if response.code == 409 and method == "POST":
         reason = "AlreadyExists"
-    text = excerpt(response.body, is_error=True) if response.body else "the server gave no reason"
-    made = {"reason": reason, "message": text}
+    text = _text_of(response.body, is_json=is_json)
+    cause = {"reason": UNEXPECTED_SERVER_RESPONSE, "message": text}
+    made = {"reason": reason, "message": text, "details": {"causes": [cause]}}
     return StatusError.from_status(_with_retry_after(made, response), code=response.code, where=where)
+
+
+def _text_of(body: bytes, *, is_json: bool) -> str:
+    """Return the message of an error whose body is not a Status."""
+    if not body:
+        return "the server gave no reason"
+    begin = body.lstrip()[:1]
+    if is_json or begin not in (b"{", b"[", b"<"):
+        return excerpt(body, is_error=True)
+    if begin != b"<":
+        return f"the body is {excerpt(body)}, but is not JSON"
+    found = _TITLE.search(body[:_SEARCHED].decode("utf-8", "replace"))
+    title = html.unescape(found[1]).strip() if found else ""
+    shown = excerpt(title.encode() or body)
+    return f"the body is HTML, so a proxy or load balancer may have sent it: {shown}"
 
 
 def _with_retry_after(status: Mapping[str, object], response: Response) -> Mapping[str, object]:

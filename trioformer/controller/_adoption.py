@@ -159,7 +159,10 @@ class _Claim:
         return await self.adopt(obj)
 
     async def adopt(self, obj: T) -> T | None:
-        """Make the owner the object's controller; None if the object was deleted or the owner cannot be read."""
+        """Make the owner the object's controller; None if the object was deleted or the owner cannot be read.
+
+        A 404 that is not a Status is raised: it may be a proxy's, and a caller would replace an object that is missing.
+        """
         if self.may_adopt is None:
             self.may_adopt = False
             await self.check_owner()
@@ -168,16 +171,19 @@ class _Claim:
             return None  # the error was raised for the first object
         try:
             return await self.set_owners(obj, [*self.other_owners(obj), self.reference])
-        except NotFoundError:
+        except NotFoundError as exc:
+            if exc.is_unexpected_server_error:
+                raise
             return None
 
     async def release(self, obj: KubernetesObject) -> None:
         """Remove the reference to the owner."""
         try:
             await self.set_owners(obj, self.other_owners(obj))
-        except (NotFoundError, InvalidError):
+        except (NotFoundError, InvalidError) as exc:
+            if exc.is_unexpected_server_error:
+                raise
             # The object was deleted, or there is another one of its name: then the patch would change its uid.
-            return
 
     def other_owners(self, obj: KubernetesObject) -> list[OwnerReference]:
         return [each for each in obj.metadata.owner_references if each.uid != self.owner.uid]
@@ -196,6 +202,8 @@ class _Claim:
         try:
             now = await self.client.api(type(owner), namespace=owner.namespace).get(owner.name)
         except NotFoundError as exc:
+            if exc.is_unexpected_server_error:
+                raise
             raise OwnerGoneError(
                 f"{owner.kind} {key_of(owner)} does not exist any more, so it adopts no objects"
             ) from exc

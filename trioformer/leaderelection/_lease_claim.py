@@ -240,7 +240,8 @@ class LeaseClaim:
             await self._send(partial(put, self._own))
         except StatusError as error:
             # A server may fail after it has written; a request that it rejects has written nothing.
-            self.may_hold = could_hold or isinstance(error, ServerError)
+            # An error that is not a Status may be a proxy's, which had forwarded the request.
+            self.may_hold = could_hold or isinstance(error, ServerError) or error.is_unexpected_server_error
             raise
         self._observe(self._own)
         return sent_at

@@ -83,7 +83,9 @@ class LeaseLock:
         """Read the Lease; None if it does not exist."""
         try:
             lease = await self._api.get(self.name)
-        except NotFoundError:
+        except NotFoundError as error:
+            if error.is_unexpected_server_error:
+                raise  # a proxy's page; the Lease may exist and be held
             self._lease = None
             return None
         try:
