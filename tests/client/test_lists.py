@@ -10,18 +10,21 @@ import httpx
 import pytest
 import trio
 
-from tests.support.scripted_http import InMemory, Reply, response
+from tests.support.scripted_http import Body, InMemory, Reply, response
 from trioformer.client import Client, ListOptions, ObjectList, open_client
 from trioformer.errors import (
     ConnectionFailedError,
     ExpiredError,
     ForbiddenError,
     SelectorError,
+    ServerTimeoutError,
+    StatusError,
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import FieldSelector, LabelSelector
-from trioformer.models.core_v1 import Node, Pod
+from trioformer.models import FieldSelector, LabelSelector, ObjectMeta
+from trioformer.models.core_v1 import Namespace, Node, Pod
+from trioformer.testing import APIServer
 
 
 def page(
@@ -203,6 +206,55 @@ async def test_rejected_lists_and_watches_raise_the_status() -> None:
         with pytest.raises(ForbiddenError, match=r"^watch pods in namespace shop: no pods for you"):
             async with pods.watch():
                 pass
+
+
+@pytest.mark.parametrize("body", ["", "<html>", '{"items":[{"metadata":', '{"items":[{"metadata":7}]}'])
+async def test_a_check_of_a_version_uses_only_the_status_code(body: str) -> None:
+    replies = [response(200, body), response(200, "{", httpx.ReadError("reset")), response(200, body)]
+    async with client_of(*replies) as (client, transport):
+        pods = client.api(Pod, "shop")
+        await pods.check_resource_version("9")
+        await pods.check_resource_version("9", label_selector={"app": "web"}, field_selector="spec.nodeName=n")
+        await pods.check_resource_version("")
+    asked = {"resourceVersion": "9", "resourceVersionMatch": "NotOlderThan", "limit": "1"}
+    selected = {"labelSelector": "app=web", "fieldSelector": "spec.nodeName=n"}
+    assert queries(transport) == [asked, asked | selected, {"limit": "1"}]
+
+
+async def test_a_check_of_a_version_reads_a_short_body_and_closes_a_long_one(autojump_clock) -> None:
+    short, long, silent = Body([b"x" * 60_000]), Body([b"x" * 60_000, b"x" * 60_000, None]), Body([b"x", None])
+    async with client_of(*(httpx.Response(200, stream=body) for body in (short, long, silent))) as (client, _):
+        for state, body in (("read", short), ("unwound", long), ("unwound", silent)):
+            await client.api(Pod).check_resource_version("9")
+            assert body.state == state
+    assert trio.current_time() == pytest.approx(5.0)
+
+
+async def test_a_check_of_a_version_raises_what_the_server_rejects() -> None:
+    status = '{"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version: 9, current: 7"}'
+    async with client_of(response(504, status), response(302, ""), httpx.ConnectError("no")) as (client, _):
+        pods = client.api(Pod, "shop")
+        with pytest.raises(ServerTimeoutError, match=r"^list pods in namespace shop: Too large") as caught:
+            await pods.check_resource_version("9")
+        assert caught.value.is_too_large_resource_version
+        with pytest.raises(UnexpectedResponseError):
+            await pods.check_resource_version("9")
+        with pytest.raises(ConnectionFailedError):
+            await pods.check_resource_version("9")
+        with pytest.raises(SelectorError):
+            await pods.check_resource_version("9", label_selector="app in")
+
+
+async def test_an_embedded_server_that_has_not_reached_a_version_rejects_it(
+    autojump_clock, api_server: APIServer, client: Client
+) -> None:
+    created = api_server.create(Namespace(metadata=ObjectMeta(name="a")))
+    namespaces = client.api(Namespace)
+    for version in ("0", created.resource_version):
+        await namespaces.check_resource_version(version)
+    with pytest.raises(StatusError) as caught:
+        await namespaces.check_resource_version("1000000")
+    assert caught.value.is_too_large_resource_version
 
 
 async def test_an_endless_error_response_is_cut_off(autojump_clock) -> None:

@@ -16,11 +16,11 @@ from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, ExpiredError, UnexpectedResponseError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, ResourceInfo, resource_of
 from ..models._internal import dumps, encode_for_server
-from ..transport._internal import Response, Scan, Transport
+from ..transport._internal import ByteStream, Response, Scan, Transport
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, patch_content, translate_patch_errors
-from ._responses import check, object_in, streamed_status_error
+from ._responses import check, drain, object_in, streamed_status_error
 from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
 from ._wire_format import JSON, WireFormat, kind_in
@@ -177,14 +177,51 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             SelectorError: A selector does not parse.
             ExpiredError: The resourceVersion or the continue token has expired.
         """
-        params = list_params(options if options is not None else ListOptions())
-        where = self._where("list")
-        accept = self._wire_format.accept_list
+        async with self._open_list(options if options is not None else ListOptions()) as body:
+            return await read_list(body, self._wire_format, self._where("list"), on_undecodable)
+
+    async def check_resource_version(
+        self,
+        resource_version: str,
+        *,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
+    ) -> None:
+        """Check as cheaply as possible that the server has reached a resourceVersion.
+
+        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
+        nothing until it has.
+
+        This lists one object at most, and uses only the status code of the response: no object is decoded.
+
+        Args:
+            resource_version: The version, such as that from which a watch is to be resumed.
+            label_selector: That of the watch: the permission may be limited to it.
+            field_selector: That of the watch, for the same reason.
+
+        Raises:
+            SelectorError: A selector does not parse.
+            StatusError: Also if it has not reached the version; then ``is_too_large_resource_version`` is true.
+        """
+        options = ListOptions(
+            label_selector=str(LabelSelector.of(label_selector)),
+            field_selector=str(FieldSelector.of(field_selector)),
+            resource_version=resource_version,
+            resource_version_match="NotOlderThan" if resource_version else None,
+            limit=1,
+        )
+        async with self._open_list(options) as body:
+            await drain(body)
+
+    @asynccontextmanager
+    async def _open_list(self, options: ListOptions) -> AsyncGenerator[ByteStream, None]:
+        """Request one page, and yield the body of a success."""
+        params, accept = list_params(options), self._wire_format.accept_list
         async with self._transport.stream(self._collection(), params=params, accept=accept, for_watch=False) as body:
             if body.code != 200:
                 with self._wire_format.translate_errors():
-                    raise await streamed_status_error(body, method="GET", where=where)
-            return await read_list(body, self._wire_format, where, on_undecodable)
+                    raise await streamed_status_error(body, method="GET", where=self._where("list"))
+            yield body
 
     @asynccontextmanager
     async def watch(

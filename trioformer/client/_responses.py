@@ -5,11 +5,19 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, TypeVar, cast
 
 import trio
 
-from ..errors import UNEXPECTED_SERVER_RESPONSE, DecodeError, StatusError, TrioformerError, UnexpectedResponseError
+from ..errors import (
+    UNEXPECTED_SERVER_RESPONSE,
+    ConnectionFailedError,
+    DecodeError,
+    StatusError,
+    TrioformerError,
+    UnexpectedResponseError,
+)
 from ..models import KubernetesObject
 from ..models._internal import decode, make_object
 from ..transport._internal import ByteStream, Response, excerpt
@@ -87,6 +95,17 @@ async def streamed_status_error(stream: ByteStream, *, method: str, where: str) 
         while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
             body += chunk
     return status_error(Response(stream.code, stream.headers, bytes(body)), method=method, where=where)
+
+
+async def drain(stream: ByteStream) -> None:
+    """Read the rest of a body whose content does not matter, if it is short, so that its connection can be used again.
+
+    It does not matter either when the body ends early.
+    """
+    left = MAX_STATUS
+    with trio.move_on_after(STATUS_PATIENCE), suppress(ConnectionFailedError):
+        while left > 0 and (chunk := await stream.receive_some()):
+            left -= len(chunk)
 
 
 def status_error(response: Response, *, method: str, where: str) -> TrioformerError:

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar, final
 
 import attrs
 
-from ...client import Api, ListOptions, ObjectList, UndecodableHandler, WatchEvent
+from ...client import Api, ObjectList, UndecodableHandler, WatchEvent
 from ...models import KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -162,9 +162,9 @@ class ApiListWatch(Generic[T]):
         await self.api.wait_to_retry(until)
 
     async def check(self, *, resource_version: str) -> None:
-        """List one object, in a state that is at least ``resource_version``."""
-        await self.api.list_page(
-            ListOptions(resource_version=resource_version, resource_version_match="NotOlderThan", limit=1)
+        """List one object that matches the selectors, in a state that is at least ``resource_version``."""
+        await self.api.check_resource_version(
+            resource_version, label_selector=self.label_selector, field_selector=self.field_selector
         )
 
     def watch(
