@@ -88,7 +88,7 @@ class LeaseClaim:
         self._quick_tries = 0
 
     def delay_after(self, error: Exception, delay: float) -> float:
-        """Return the seconds to wait after a failure: ``delay``, or fewer if the connection failed, ten times in a row."""
+        """Return the seconds to wait after a failure: fewer than ``delay``, ten times, if the connection failed."""
         if outcome_of(error) is not Outcome.LOST or self._quick_tries >= BackoffPolicy().quick_tries:
             return delay
         self._quick_tries += 1
