@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ import attrs
 import httpx
 import pytest
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import Client, VersionInfo, open_client
@@ -19,6 +21,7 @@ from trioformer.errors import (
     ConfigError,
     ConflictError,
     ConnectionFailedError,
+    ForbiddenError,
     NotFoundError,
     UnexpectedResponseError,
 )
@@ -288,6 +291,61 @@ async def test_a_response_that_is_not_a_version_is_unexpected(body: str) -> None
         text = r"^unexpected response \(HTTP 200\) to GET /version: not a version object: "
         with pytest.raises(UnexpectedResponseError, match=text):
             await client.version()
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        ('{"major":"1","minor":"36"}', (1, 36)),
+        ('{"major":"1","minor":"36+"}', (1, 36)),
+        ('{"major":"1","minor":"x"}', None),
+        ('{"major":"","minor":"36"}', None),
+        ('{"minor":"36"}', None),
+        ("[]", None),
+        ("<html>", None),
+    ],
+)
+async def test_the_version_of_the_server_is_requested_once(body: str, version: tuple[int, int] | None) -> None:
+    async with client_of(body) as (client, transport):
+        for kind in (Pod, Deployment):
+            assert await client.api(kind).server_version() == version
+    assert transport.targets == ["GET /version"]
+
+
+async def test_an_error_of_the_version_request_is_raised_and_not_kept() -> None:
+    async with client_of(response(403, "no"), '{"major":"1","minor":"36"}') as (client, _):
+        with pytest.raises(ForbiddenError, match=r"^GET /version: "):
+            await client.api(Pod).server_version()
+        assert await client.api(Pod).server_version() == (1, 36)
+
+
+async def test_those_that_wait_to_retry_learn_from_other_requests(autojump_clock: MockClock) -> None:
+    lost = httpx.ReadError("lost")
+    async with client_of(lost, "{}", response(200, "x", lost)) as (client, _), trio.open_nursery() as nursery:
+        pods = client.api(Pod)
+        with pytest.raises(ConnectionFailedError):
+            await client.discover("v1", "Pod")
+        nursery.start_soon(pods.wait_to_retry, 1_000)
+        await trio.sleep(2)
+        assert len(nursery.child_tasks) == 1
+        with pytest.raises(UnexpectedResponseError):
+            await client.version()
+        await wait_all_tasks_blocked()
+        assert len(nursery.child_tasks) == 0
+        async with pods.watch() as events:
+            with pytest.raises(ConnectionFailedError):
+                await events.receive_batch()  # the error comes after a byte
+        passed = []
+        for _ in range(3):
+            await pods.wait_to_retry(-1)
+            passed.append(trio.current_time())
+        assert passed == pytest.approx([2.2, 2.4, 2.6]), "the body of the watch failed"
+
+
+@pytest.mark.parametrize(("resumable", "patience"), [(False, None), (True, math.inf)])
+async def test_a_resumable_watch_has_another_read_timeout(resumable: bool, patience: float | None) -> None:
+    async with client_of(response(200)) as (client, transport), client.api(Pod).watch(resumable=resumable):
+        assert transport.requests[0].extensions["timeout"]["read"] == patience
 
 
 async def test_reprs_show_the_server_and_no_secret() -> None:

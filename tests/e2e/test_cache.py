@@ -552,7 +552,8 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(cluster: Cluster) -> Non
             for cuts in (1, 2):
                 await writer.wait_for_more(20)
                 proxy.cut()
-                await proxy.wait_until_accepted(2 * cuts + 1)  # one for the question whether the version is known
+                # One for probes, and each time one for the question whether the version is known.
+                await proxy.wait_until_accepted(2 * cuts + 2)
             await writer.wait_for_more(20)
             writer.stop = True
             await assert_up_to_date(informer, api, reader)
@@ -594,7 +595,7 @@ async def test_two_hundred_informers_share_a_process(cluster: Cluster) -> None:
             assert len(informers) == 200
             async with trio.open_nursery() as nursery:
                 await nursery.start(factory.run)
-                assert proxy.open_connections == 200
+                assert proxy.open_connections == 201, "one for each watch, and the one for probes"
                 assert [len(each.lister) for each in informers] == [1, 0] * 100
                 await in_parallel(create[1::2])
 
@@ -663,6 +664,7 @@ async def test_a_connection_that_is_open_and_silent_is_noticed(cluster: Cluster)
         assert failures == []
         await assert_up_to_date(informer, api, reader)
         assert informer.statistics().reflector.lists == 1
-        # The new watch, and the one that the question went over and that is kept; the silent one is closed.
-        assert proxy.open_connections == 2
+        # The new watch, the one that the question went over and that is kept, and the one for probes; the silent one is
+        # closed.
+        assert proxy.open_connections == 3
         nursery.cancel_scope.cancel()

@@ -49,11 +49,16 @@ Script: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 @attrs.define(eq=False)
 class LoopbackServer:
-    """A server that calls a script for each request, and counts its open connections."""
+    """A server that calls a script for each request, and counts its open connections.
+
+    The probes that a client sends before and during watches are answered without the script, and counted apart; their
+    connection, which the client keeps, is not counted.
+    """
 
     script: Script
     url: str = ""
     connections: int = 0
+    probes: int = 0
     targets: list[str] = attrs.field(factory=list)
     _idle: trio.Event = attrs.field(factory=trio.Event)
 
@@ -74,16 +79,28 @@ class LoopbackServer:
 
     async def _serve(self, stream: trio.SocketStream) -> None:
         self.connections += 1
+        is_counted = True
         try:
             async with trio.open_nursery() as nursery:
                 requests_in, requests_out = trio.open_memory_channel[str](1)
                 nursery.start_soon(self._read, stream, requests_in, nursery.cancel_scope)
                 async for target in requests_out:
+                    if target.startswith("/livez"):
+                        self.probes += 1
+                        if is_counted:
+                            is_counted = False
+                            self._forget_connection()
+                        await Exchange(stream, target).respond(b"ok")
+                        continue
                     self.targets.append(target)
                     await self.script(Exchange(stream, target))
         finally:
-            self.connections -= 1
-            self._idle.set()
+            if is_counted:
+                self._forget_connection()
+
+    def _forget_connection(self) -> None:
+        self.connections -= 1
+        self._idle.set()
 
     @staticmethod
     async def _read(stream: trio.SocketStream, requests: trio.MemorySendChannel[str], scope: trio.CancelScope) -> None:

@@ -97,13 +97,18 @@ class Loopback:
 
     A step of bytes is sent unchanged: the script contains the status line and the chunk headers.
     After the script the connection is closed, unless ``keep_alive``.
+    The probes that a client sends before and during watches are answered without the script, unless ``scripts_probes``,
+    and they and their connection are counted apart.
     """
 
     script: Callable[[bytes], Iterable[Step]]
     keep_alive: bool = False
     tls: ssl.SSLContext | None = None
+    scripts_probes: bool = False
     heads: list[bytes] = attrs.field(factory=list)
     connections: int = 0
+    probes: int = 0
+    probe_connections: int = 0
     closed_by_peer: int = 0
     port: int = 0
 
@@ -124,18 +129,34 @@ class Loopback:
             stream = trio.SSLStream(connection, self.tls, server_side=True, https_compatible=True)
         try:
             async with stream:
-                while await self._respond(stream) and self.keep_alive:
-                    pass
+                head = await self._receive_head(stream)
+                if b"GET /livez" in head and not self.scripts_probes:
+                    self.connections -= 1
+                    self.probe_connections += 1
+                    await self._answer_probes(stream, head)
+                    return
+                while head and await self._respond(stream, head) and self.keep_alive:
+                    head = await self._receive_head(stream)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.closed_by_peer += 1
 
-    async def _respond(self, stream: trio.abc.Stream) -> bool:
+    async def _answer_probes(self, stream: trio.abc.Stream, head: bytes) -> None:
+        while head:
+            self.probes += 1
+            await stream.send_all(complete(b"ok"))
+            head = await self._receive_head(stream)
+
+    @staticmethod
+    async def _receive_head(stream: trio.abc.Stream) -> bytes:
         head = b""
         while b"\r\n\r\n" not in head:
             more = await stream.receive_some()
             if not more:
-                return False
+                return b""
             head += more
+        return head
+
+    async def _respond(self, stream: trio.abc.Stream, head: bytes) -> bool:
         self.heads.append(head)
         for step in self.script(head):
             if isinstance(step, bytes):

@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 
+import httpcore
 import httpx
 import pytest
 import trio
@@ -18,7 +19,13 @@ from tests.support.scripted_http import (
 )
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport._errors import _ADVICE, CONNECTION_ERRORS, connection_failed
+from trioformer.transport._errors import (
+    _ADVICE,
+    CONNECTION_ERRORS,
+    SilentConnectionError,
+    connection_failed,
+    shows_failing_server,
+)
 from trioformer.transport._internal import open_transport
 
 
@@ -143,6 +150,17 @@ def test_the_context_of_an_error_is_not_its_cause() -> None:
     error = httpx.ReadError("mine")
     error.__context__ = ssl.SSLCertVerificationError("of another connection")
     assert not connection_failed(error, "http://x").permanent
+
+
+@pytest.mark.parametrize("server_failed", [True, False])
+def test_a_connection_that_is_given_up_says_why(server_failed: bool) -> None:
+    outer = httpx.ReadError("silent")
+    outer.__cause__ = httpcore.ReadError(SilentConnectionError("silent for a while", server_failed=server_failed))
+    error = connection_failed(outer, "http://x")
+    assert str(error) == "http://x: silent for a while"
+    assert not error.permanent
+    assert shows_failing_server(outer) == server_failed
+    assert shows_failing_server(httpx.ReadError("lost"))
 
 
 async def test_the_error_of_an_unknown_host_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

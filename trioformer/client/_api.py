@@ -20,7 +20,7 @@ from ..transport._internal import ByteStream, Response, Scan, Transport
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, patch_content, translate_patch_errors
-from ._responses import check, drain, object_in, streamed_status_error
+from ._responses import check, drain, object_in, server_version_in, streamed_status_error
 from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
 from ._wire_format import JSON, WireFormat, kind_in
@@ -74,14 +74,6 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     def __repr__(self) -> str:
         what = _in_namespace(str(self.resource), self.namespace)
         return f"<{type(self).__name__} of {what} at {self._transport.server}>"
-
-    async def server_version(self) -> tuple[int, int] | None:
-        """Return the server's Kubernetes version; None if it is not known."""
-        return None
-
-    async def wait_to_retry(self, until: float) -> None:
-        """Wait until a request may be sent again after the connection failed."""
-        await trio.sleep_until(until)
 
     # --- reading ---
 
@@ -233,6 +225,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         timeout_seconds: int | None = None,
         allow_bookmarks: bool = False,
         send_initial_events: bool | None = None,
+        resumable: bool = False,
         on_undecodable: UndecodableHandler | None = None,
     ) -> AsyncGenerator[WatchStream[T], None]:
         """Watch changes of objects.
@@ -247,6 +240,8 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             timeout_seconds: When the server should end the watch; None lets it choose.
             allow_bookmarks: Whether to receive bookmarks, which have a newer resourceVersion.
             send_initial_events: Whether to begin with the current state and a bookmark after it (KEP-3157).
+            resumable: Whether the caller watches again after a ConnectionFailedError; then a watch that is silent on a
+                connection that cannot be verified raises one.
             on_undecodable: Called with each frame that cannot be decoded, before the events that arrived with it are
                 returned, and the watch continues; None raises an error for the first, after the events before it.
                 ERROR events and frames of more than 16 MB are errors in any case.
@@ -254,7 +249,8 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         Raises:
             SelectorError: A selector does not parse.
             ExpiredError: ``resource_version`` has expired; list again.
-            ConnectionFailedError: Also if there is no response 30 s after ``timeout_seconds``.
+            ConnectionFailedError: Also if there is no response 30 s after ``timeout_seconds``; or if the watch is
+                silent for 30 s, and the server does not respond to a probe within 15 s.
 
         Ownership:
             No task is started, so an exception of the block is not wrapped in a group.
@@ -275,7 +271,9 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
                 with trio.fail_after(patience):
                     accept = self._wire_format.accept
                     body = await stack.enter_async_context(
-                        self._transport.stream(self._collection(), params=params, accept=accept, for_watch=True)
+                        self._transport.stream(
+                            self._collection(), params=params, accept=accept, for_watch=True, resumable=resumable
+                        )
                     )
             except trio.TooSlowError as exc:
                 raise ConnectionFailedError(
@@ -428,6 +426,26 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         except (ValueError, RecursionError):
             is_status = False  # object_in() raises the error
         return None if is_status else object_in(response, self._wire_format, method="DELETE", where=where)
+
+    # --- the server ---
+
+    async def server_version(self) -> tuple[int, int] | None:
+        """Return the major and minor version of the server, such as ``(1, 36)``; None if it has no valid version.
+
+        It is requested once for each client, and kept.
+        """
+        return await self._transport.server_version(server_version_in)
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait until a request may be sent again after a :class:`~trioformer.errors.ConnectionFailedError`.
+
+        First until the given time, or until a request of this client has a response, and then for a turn: all users of
+        the client go one after another, five a second while connections fail and 48 a second otherwise.
+
+        Args:
+            until: A time of trio's clock.
+        """
+        await self._transport.health.wait_to_retry(until)
 
     # --- requests ---
 

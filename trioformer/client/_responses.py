@@ -37,6 +37,8 @@ _TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTAL
 HINT: Final = "check that the configured address is an API server's"
 """What to do about an unexpected response."""
 
+_DIGITS: Final = re.compile(r"[0-9]{1,9}")
+
 # apimachinery pkg/api/errors, NewGenericServerResponse.
 _REASONS: Final[Mapping[int, str]] = {
     400: "BadRequest",
@@ -161,6 +163,25 @@ def _with_retry_after(status: Mapping[str, object], response: Response) -> Mappi
     if not (after.isascii() and after.isdigit()) or known.get("retryAfterSeconds"):
         return status
     return {**status, "details": {**known, "retryAfterSeconds": int(after)}}
+
+
+def server_version_in(response: Response) -> tuple[int, int] | None:
+    """Make the version of the response to ``GET /version``; None if it is not a version.
+
+    Raises:
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: No API server sends such a response.
+    """
+    check(response, method="GET", where="GET /version")
+    try:
+        found: object = decode(response.body)
+    except (DecodeError, RecursionError):
+        return None
+    members = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    # Some distributions add a suffix to the minor version: "36+".
+    numbers = [_DIGITS.match(str(members.get(name, ""))) for name in ("major", "minor")]
+    major, minor = (int(number[0]) if number else None for number in numbers)
+    return None if major is None or minor is None else (major, minor)
 
 
 def unexpected_response(response: Response, where: str, problem: str) -> UnexpectedResponseError:

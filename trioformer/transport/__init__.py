@@ -2,7 +2,11 @@
 
 - ``_connection.py``: sends requests, and opens streamed responses
 - ``_byte_stream.py``: the body of a streamed response
+- ``_response.py``: a complete response
 - ``_network.py``: sockets and TLS under httpcore
+- ``_health.py``: what the requests have shown about the server, and probes when a watch is silent
+- ``_probe_connection.py``: the connection for probes
+- ``_retry_line.py``: the order and the rate of retries
 - ``_throttle.py``: limits the rate of requests
 - ``_observer.py``: :class:`RequestObserver`, the interface that metrics implement
 - ``_auth.py``: the ``Authorization`` header

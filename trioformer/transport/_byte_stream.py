@@ -23,7 +23,8 @@ import httpx
 import trio
 
 from .._util import NoPublicConstructor
-from ._errors import CONNECTION_ERRORS, connection_failed
+from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
+from ._health import ServerHealth
 
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
@@ -44,6 +45,7 @@ class ByteStream(metaclass=NoPublicConstructor):
     __slots__ = (
         "_chunks",
         "_error",
+        "_health",
         "_is_closed",
         "_is_over",
         "_is_receiving",
@@ -54,11 +56,12 @@ class ByteStream(metaclass=NoPublicConstructor):
         "headers",
     )
 
-    def __init__(self, response: httpx.Response, server: str) -> None:
+    def __init__(self, response: httpx.Response, server: str, health: ServerHealth) -> None:
         self.code: int = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
         self._response = response
         self._server = server
+        self._health = health
         # A server or proxy may compress although the request asks for "identity".
         encoded = response.headers.get("content-encoding", "identity") != "identity"
         chunks = response.aiter_bytes() if encoded else response.aiter_raw()
@@ -102,6 +105,8 @@ class ByteStream(metaclass=NoPublicConstructor):
             self._is_over = True
             if self._is_closed:
                 raise trio.ClosedResourceError("this stream was closed while it was being read") from exc
+            if shows_failing_server(exc):
+                self._health.record_failure()
             self._error = connection_failed(exc, self._server)
             raise self._error from exc
         except BaseException:

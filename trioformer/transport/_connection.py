@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import http.cookiejar
+import math
 import platform
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from typing import Final, final
 from urllib.parse import urlsplit
 
-import attrs
 import httpx
 import trio
 
 from .._util import NoPublicConstructor
 from .._version import __version__
-from ..errors import ConfigError
+from ..errors import ConfigError, ConnectionFailedError
 from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._byte_stream import ByteStream
-from ._errors import CONNECTION_ERRORS, connection_failed
+from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
+from ._health import PROBE_PATIENCE, SILENCE, VERSION_PATH, ProbeConnection, ServerHealth
 from ._observer import RequestObserver
+from ._response import Response
 from ._throttle import BURST, Throttle
 from ._tls import TLS
 
 CONNECT_PATIENCE: Final = 30.0
-"""Seconds for a TCP connection, and as many for the TLS handshake (client-go dials for 30 s)."""
+"""Seconds for a TCP connection (client-go dials for 30 s); a TLS handshake has 10."""
 WRITE_PATIENCE: Final = 60.0
 """Seconds that the server may take to accept a part of a request."""
 READ_PATIENCE: Final = 90.0
@@ -48,19 +51,8 @@ MAX_REQUESTS: Final = 100
 # A watch has no read timeout: it is silent for as long as nothing changes.
 _REQUEST_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=READ_PATIENCE, write=WRITE_PATIENCE, pool=None)
 _WATCH_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=None, write=WRITE_PATIENCE, pool=None)
-
-
-@final
-@attrs.frozen
-class Response:
-    """A complete response."""
-
-    code: int
-    """The HTTP status code."""
-    headers: Mapping[str, str]
-    """The headers, with names in lower case."""
-    body: bytes = attrs.field(repr=False)
-    """The body, decompressed."""
+# Infinite is no limit either; ``_network.RESUMABLE`` says what the difference is.
+_RESUMABLE_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=math.inf, write=WRITE_PATIENCE, pool=None)
 
 
 @final
@@ -70,6 +62,10 @@ class Transport(metaclass=NoPublicConstructor):
     Any number of tasks may use it at the same time.
     Each watch has its own connection, and no request waits for a connection: httpcore's pool leaks a slot when a task
     is cancelled while it waits for one (encode/httpcore#1093), so a limiter in front of the pool makes requests wait.
+
+    Attributes:
+        server: The URL of the server.
+        health: What the requests have shown about the server.
     """
 
     __slots__ = (
@@ -84,6 +80,7 @@ class Transport(metaclass=NoPublicConstructor):
         "_throttle",
         "_tls",
         "_watches",
+        "health",
         "server",
     )
 
@@ -93,18 +90,21 @@ class Transport(metaclass=NoPublicConstructor):
         *,
         requests: httpx.AsyncClient,
         watches: httpx.AsyncClient,
+        health: ServerHealth,
+        authorization: Authorization,
         tls: TLS | None,
         user_agent: str,
         throttle: Throttle | None = None,
         observer: RequestObserver | None = None,
     ) -> None:
+        self.health: ServerHealth = health
         self.server: str = config.server
         self._host = urlsplit(config.server).netloc
         self._observer = observer
         self._requests = requests
         self._watches = watches
         self._tls = tls
-        self._authorization = Authorization(config)
+        self._authorization = authorization
         self._limiter = trio.CapacityLimiter(MAX_REQUESTS)
         self._throttle = throttle
         # Compression costs more than the network of a cluster: 24 µs per pod instead of 9.
@@ -161,6 +161,7 @@ class Transport(metaclass=NoPublicConstructor):
         params: Mapping[str, str] | None = None,
         accept: str = "application/json",
         for_watch: bool,
+        resumable: bool = False,
     ) -> AsyncGenerator[ByteStream, None]:
         """Send a GET request; inside the block the body of the response can be read, whatever its status code.
 
@@ -169,6 +170,8 @@ class Transport(metaclass=NoPublicConstructor):
             params: The query.
             accept: The media types that the response may have.
             for_watch: Whether it is a watch, which may be silent for any time and has no limits.
+            resumable: Whether the caller watches again after a ConnectionFailedError; then a silent connection that
+                cannot be verified is given up.
 
         Raises:
             ConnectionFailedError: No response arrived.
@@ -180,15 +183,53 @@ class Transport(metaclass=NoPublicConstructor):
         Ownership:
             No task is started, so an exception of the block is not wrapped in a group.
         """
+        if for_watch:
+            self._check_open()
+            await self.health.prepare()
         async with nullcontext() if for_watch else self._limited() as throttled:
             response = await self._send(
-                "GET", path, params, {"Accept": accept}, stream=True, for_watch=for_watch, throttled=throttled
+                "GET",
+                path,
+                params,
+                {"Accept": accept},
+                stream=True,
+                for_watch=for_watch,
+                resumable=resumable,
+                throttled=throttled,
             )
-            body = ByteStream._create(response, self.server)
+            body = ByteStream._create(response, self.server, self.health)
             try:
                 yield body
             finally:
                 await body._aclose()
+
+    async def server_version(self, parse: Callable[[Response], tuple[int, int] | None]) -> tuple[int, int] | None:
+        """Return the version of the server; requests it until a response has been parsed.
+
+        Args:
+            parse: Makes the version of a response, or raises the error of one that is not a success.
+
+        Raises:
+            ConnectionFailedError: No complete response arrived.
+            trio.ClosedResourceError: The client is closed.
+        """
+        self._check_open()
+        return await self.health.version(self._request_version, parse)
+
+    async def _request_version(self) -> Response:
+        if not self.health.has_probes:
+            return await self.request("GET", VERSION_PATH)
+        sent_at = trio.current_time()
+        code: int | None = None
+        try:
+            response = await self.health.request(VERSION_PATH)
+            code = response.code
+        except ConnectionFailedError:
+            self._check_open()
+            raise
+        finally:
+            self._record_end("GET", code, sent_at, throttled=None, for_watch=False)
+        return response
 
     @asynccontextmanager
     async def _limited(self) -> AsyncGenerator[float | None, None]:
@@ -215,9 +256,12 @@ class Transport(metaclass=NoPublicConstructor):
         content: bytes | None = None,
         stream: bool,
         for_watch: bool,
+        resumable: bool = False,
         throttled: float | None,
     ) -> httpx.Response:
         client, patience = (self._watches, _WATCH_PATIENCE) if for_watch else (self._requests, _REQUEST_PATIENCE)
+        if resumable:
+            patience = _RESUMABLE_PATIENCE
         self._check_open()
         if self._tls is not None:
             self._tls.refresh()
@@ -240,20 +284,28 @@ class Transport(metaclass=NoPublicConstructor):
             code = response.status_code
         except CONNECTION_ERRORS as exc:
             self._check_open()
+            if shows_failing_server(exc):
+                self.health.record_failure()
             raise connection_failed(exc, self.server) from exc
         finally:
-            if self._observer is not None:
-                self._observer.ended(
-                    method=method,
-                    host=self._host,
-                    code=code,
-                    duration=trio.current_time() - sent_at,
-                    throttled=throttled,
-                    for_watch=for_watch,
-                )
+            self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch)
+        self.health.record_response()
         if response.status_code == 401:
             self._authorization.record_unauthorized(sent_at)
         return response
+
+    def _record_end(
+        self, method: str, code: int | None, sent_at: float, *, throttled: float | None, for_watch: bool
+    ) -> None:
+        if self._observer is not None:
+            self._observer.ended(
+                method=method,
+                host=self._host,
+                code=code,
+                duration=trio.current_time() - sent_at,
+                throttled=throttled,
+                for_watch=for_watch,
+            )
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -261,6 +313,7 @@ class Transport(metaclass=NoPublicConstructor):
 
     def _close(self) -> None:
         self._is_closed = True
+        self.health.close()
 
 
 @asynccontextmanager
@@ -272,6 +325,8 @@ async def open_transport(
     qps: float | None = None,
     burst: int = BURST,
     observer: RequestObserver | None = None,
+    silence: float = SILENCE,
+    probe_patience: float = PROBE_PATIENCE,
 ) -> AsyncGenerator[Transport, None]:
     """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
@@ -283,6 +338,8 @@ async def open_transport(
         qps: Requests and lists per second, on average; further ones wait, watches never do.  None for no limit.
         burst: Requests that may be sent without waiting after a pause.
         observer: Observes each request.
+        silence: Seconds without a byte after which the server of a watch is verified.
+        probe_patience: Seconds that the server may take to respond then.
 
     Raises:
         ConfigError: A certificate, key or token is not valid, or would be sent without TLS.
@@ -299,18 +356,25 @@ async def open_transport(
     tls: TLS | None = None
     transports: tuple[httpx.AsyncBaseTransport, httpx.AsyncBaseTransport]
     if http_transport is not None:
+        authorization = Authorization(config)
+        health = ServerHealth._create(config.server, None)
         transports = (_Borrowed(http_transport), _Borrowed(http_transport))
     else:
         if config.server.startswith("https:"):
             tls = TLS(config)
         elif config.token is not None or config.token_file is not None or config.username is not None:
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
-        transports = (_connections(tls), _connections(tls))
+        authorization = Authorization(config)
+        probes = _probe_connection(config, tls, user_agent, authorization)
+        health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
+        transports = (_connections(tls), _connections(tls, health))
     async with _http_client(transports[0]) as requests, _http_client(transports[1]) as watches:
         transport = Transport._create(
             config,
             requests=requests,
             watches=watches,
+            health=health,
+            authorization=authorization,
             tls=tls,
             user_agent=user_agent,
             throttle=throttle,
@@ -337,12 +401,37 @@ class _Borrowed(httpx.AsyncBaseTransport):
         return await self._transport.handle_async_request(request)
 
 
-def _connections(tls: TLS | None) -> httpx.AsyncBaseTransport:
+def _connections(tls: TLS | None, health: ServerHealth | None = None) -> httpx.AsyncBaseTransport:
     # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
     from ._network import Connections  # noqa: PLC0415
 
     context = tls.context if tls is not None else None
-    return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD)
+    return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD, health=health)
+
+
+def _probe_connection(
+    config: ClusterConfig, tls: TLS | None, user_agent: str, authorization: Authorization
+) -> ProbeConnection:
+    from ._probe_connection import HTTPProbeConnection, connect  # noqa: PLC0415  # httpcore, as above
+
+    def headers() -> dict[str, str]:
+        credentials = authorization.header()
+        made = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": user_agent}
+        return made if credentials is None else {**made, "Authorization": credentials}
+
+    return HTTPProbeConnection(
+        config.server,
+        partial(
+            connect,
+            config.server,
+            tls,
+            server_name=config.tls_server_name,
+            socket_options=_socket_options(),
+            patience=CONNECT_PATIENCE,
+        ),
+        headers,
+        authorization.record_unauthorized,
+    )
 
 
 def _socket_options() -> list[tuple[int, int, int]]:

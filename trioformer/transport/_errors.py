@@ -23,6 +23,19 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
 )
 """What a transport of httpx may raise when a request fails; callers never see these."""
 
+
+class SilentConnectionError(Exception):
+    """Why a silent connection is given up; the cause of the error that ends the read.
+
+    Attributes:
+        server_failed: Whether the server does not respond on another connection either.
+    """
+
+    def __init__(self, text: str, *, server_failed: bool) -> None:
+        super().__init__(text)
+        self.server_failed: bool = server_failed
+
+
 _LOST: Final = "the connection was lost; try again"
 
 # The first match counts, so a class comes before its bases.
@@ -54,6 +67,9 @@ def connection_failed(error: BaseException, server: str) -> ConnectionFailedErro
     """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception."""
     causes = list(_causes(error))
     for cause in causes:
+        if isinstance(cause, SilentConnectionError):
+            return _failed(server, str(cause))
+    for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _failed(server, _certificate_advice(cause), permanent=True)
     for cause in causes:
@@ -68,6 +84,11 @@ def connection_failed(error: BaseException, server: str) -> ConnectionFailedErro
         if isinstance(error, kind):
             return _failed(server, advice.format(error=str(error) or type(error).__name__))
     return _failed(server, f"{_LOST} ({str(error) or type(error).__name__})")
+
+
+def shows_failing_server(error: BaseException) -> bool:
+    """Whether an error shows that the server cannot be reached, and not only that one connection was given up."""
+    return all(cause.server_failed for cause in _causes(error) if isinstance(cause, SilentConnectionError))
 
 
 def _failed(server: str, text: str, *, refused: bool = False, permanent: bool = False) -> ConnectionFailedError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ._byte_stream import ByteStream as ByteStream
-from ._connection import Response as Response
 from ._connection import Transport as Transport
 from ._connection import open_transport as open_transport
 from ._frames import FrameSplitter as FrameSplitter
@@ -13,3 +12,4 @@ from ._frames import excerpt as excerpt
 from ._list_splitter import BLOCK as BLOCK
 from ._list_splitter import ListHead as ListHead
 from ._list_splitter import ListSplitter as ListSplitter
+from ._response import Response as Response

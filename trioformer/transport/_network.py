@@ -6,6 +6,9 @@ For 10,000 pods that is 1 s of CPU, more than the rest of the work on them.
 So :class:`_TLSStream` decrypts everything that one read of the socket returns, up to the size that httpcore requests.
 
 It also closes its socket when a handshake is cancelled; httpcore's own backend does so only after an error.
+
+A connection of a watch has the :class:`~._health.ServerHealth` of its client, and asks it about the server when nothing
+has arrived for half a minute; only then, and while it reads on in a task of its own.
 """
 
 from __future__ import annotations
@@ -13,13 +16,23 @@ from __future__ import annotations
 import math
 import ssl
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
-from typing import Any, cast, final
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final, cast, final
 
 import httpcore
 import httpx
 import trio
 
+from ._errors import SilentConnectionError
+from ._health import ServerHealth
+
+HANDSHAKE_PATIENCE: Final = 10.0
+"""Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
+RESUMABLE: Final = math.inf
+"""The read timeout of a watch that may be given up when nothing shows that its connection works; others have None.
+
+httpcore passes it to each read, and nothing else of the request.
+"""
 _RECEIVE_SIZE = 256 * 1024
 """Bytes that one read of a socket may return: sixteen TLS records of the maximum size."""
 
@@ -28,7 +41,7 @@ _RECEIVE_SIZE = 256 * 1024
 def _bounded(patience: float | None, too_slow: type[Exception], broken: type[Exception]) -> Generator[None, None, None]:
     """Limit the time of a block, and raise the exceptions that httpcore expects of a backend."""
     try:
-        with trio.fail_after(math.inf if patience is None else patience):
+        with nullcontext() if patience is None or patience == math.inf else trio.fail_after(patience):
             yield
     except trio.TooSlowError as exc:
         raise too_slow(exc) from exc
@@ -37,14 +50,73 @@ def _bounded(patience: float | None, too_slow: type[Exception], broken: type[Exc
 
 
 class _SocketStream(httpcore.AsyncNetworkStream):
-    """A TCP connection."""
+    """A TCP connection.
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    Attributes:
+        opened_at: When it was opened.
+    """
+
+    def __init__(
+        self, stream: trio.SocketStream, *, health: ServerHealth | None = None, opened_at: float | None = None
+    ) -> None:
         self._stream = stream
+        self._health = health
+        self.opened_at: float = trio.current_time() if opened_at is None else opened_at
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
         with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
-            return bytes(await self._stream.receive_some(max_bytes))
+            return bytes(await self._receive_some(max_bytes, resumable=timeout == RESUMABLE))
+
+    async def _receive_some(self, max_bytes: int, *, resumable: bool) -> bytes | bytearray:
+        """Receive from the socket; on a watch's connection, verify the server whenever it has been silent."""
+        health = self._health
+        if health is None:
+            return await self._stream.receive_some(max_bytes)
+        while True:
+            with trio.CancelScope(deadline=trio.current_time() + health.silence):
+                return await self._stream.receive_some(max_bytes)
+            received = await self._receive_or_verify(health, max_bytes, resumable=resumable)
+            if received is not None:
+                return received
+
+    async def _receive_or_verify(
+        self, health: ServerHealth, max_bytes: int, *, resumable: bool
+    ) -> bytes | bytearray | None:
+        """Receive until the server is verified; None if nothing has arrived by then.
+
+        Errors are raised outside the nursery, so that they are not wrapped in a group.
+        """
+        received: bytes | bytearray | None = None
+        errors: list[Exception] = []
+        given_up: SilentConnectionError | None = None
+
+        async def receive() -> None:
+            nonlocal received
+            try:
+                received = await self._stream.receive_some(max_bytes)
+            except Exception as exc:  # noqa: BLE001  # raised below
+                errors.append(exc)
+            nursery.cancel_scope.cancel()
+
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(receive)
+                try:
+                    given_up = await health.verify(self.opened_at, resumable=resumable)
+                except Exception as exc:  # noqa: BLE001  # raised below
+                    errors.append(exc)
+                nursery.cancel_scope.cancel()
+        except BaseExceptionGroup:
+            # The Cancelled of both tasks: everything else is kept in the variables.
+            await trio.lowlevel.checkpoint_if_cancelled()
+            raise
+        if received is not None:
+            return received
+        if errors:
+            raise errors[0]
+        if given_up is not None:
+            raise httpcore.ReadError(given_up)
+        return None
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         with _bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
@@ -53,19 +125,25 @@ class _SocketStream(httpcore.AsyncNetworkStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
 
+    def close(self) -> None:
+        """Close the socket; not a checkpoint, so it also works after a cancellation."""
+        self._stream.socket.close()
+
     async def start_tls(
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
-    ) -> httpcore.AsyncNetworkStream:
-        tls = _TLSStream(self._stream, ssl_context, server_hostname)
+    ) -> _TLSStream:
+        tls = _TLSStream(self._stream, ssl_context, server_hostname, opened_at=self.opened_at)
+        patience = HANDSHAKE_PATIENCE if timeout is None else min(timeout, HANDSHAKE_PATIENCE)
         try:
-            with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
+            with _bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
                 await tls.handshake()
         except BaseException:
-            self._stream.socket.close()  # not a checkpoint, so it also works after a cancellation
+            self.close()
             raise
+        tls._health = self._health  # the handshake has a deadline of its own
         return tls
 
     def get_extra_info(self, info: str) -> Any:
@@ -83,8 +161,10 @@ class _SocketStream(httpcore.AsyncNetworkStream):
 class _TLSStream(_SocketStream):
     """TLS over a TCP connection."""
 
-    def __init__(self, stream: trio.SocketStream, context: ssl.SSLContext, server_hostname: str | None) -> None:
-        super().__init__(stream)
+    def __init__(
+        self, stream: trio.SocketStream, context: ssl.SSLContext, server_hostname: str | None, *, opened_at: float
+    ) -> None:
+        super().__init__(stream, opened_at=opened_at)
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=server_hostname)
 
@@ -100,8 +180,8 @@ class _TLSStream(_SocketStream):
                 await self._flush()
                 return
 
-    async def _receive(self) -> None:
-        data = await self._stream.receive_some(_RECEIVE_SIZE)
+    async def _receive(self, *, resumable: bool = False) -> None:
+        data = await self._receive_some(_RECEIVE_SIZE, resumable=resumable)
         if data:
             self._received.write(data)
         else:
@@ -120,7 +200,7 @@ class _TLSStream(_SocketStream):
                 if self._received.eof:
                     return b""
                 await self._flush()
-                await self._receive()
+                await self._receive(resumable=timeout == RESUMABLE)
 
     def _decrypt(self, max_bytes: int) -> list[bytes]:
         """Decrypt everything that has arrived, up to ``max_bytes``."""
@@ -151,6 +231,9 @@ class _TLSStream(_SocketStream):
 
 @final
 class _Network(httpcore.AsyncNetworkBackend):
+    def __init__(self, health: ServerHealth | None = None) -> None:
+        self._health = health
+
     async def connect_tcp(
         self,
         host: str,
@@ -158,12 +241,12 @@ class _Network(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    ) -> _SocketStream:
         with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
             stream = await trio.open_tcp_stream(host, port, local_address=local_address)
             for option in socket_options or ():
                 stream.setsockopt(*cast("tuple[int, int, int]", option))  # Connections passes only these
-            return _SocketStream(stream)
+            return _SocketStream(stream, health=self._health)
 
     async def sleep(self, seconds: float) -> None:
         await trio.sleep(seconds)
@@ -177,6 +260,7 @@ class Connections(httpx.AsyncHTTPTransport):
         context: The TLS settings; None for plain HTTP.
         socket_options: Options of every socket.
         idle_period: Seconds before an unused connection is closed.
+        health: Verifies the server when a connection is silent; None if it never is for long.
     """
 
     def __init__(
@@ -185,6 +269,7 @@ class Connections(httpx.AsyncHTTPTransport):
         *,
         socket_options: list[tuple[int, int, int]],
         idle_period: float,
+        health: ServerHealth | None = None,
     ) -> None:
         # httpx cannot be given a network backend, so its pool is replaced; a test fails if httpx changes this.
         super().__init__(verify=False, trust_env=False)
@@ -194,5 +279,5 @@ class Connections(httpx.AsyncHTTPTransport):
             max_keepalive_connections=None,
             keepalive_expiry=idle_period,
             socket_options=socket_options,
-            network_backend=_Network(),
+            network_backend=_Network(health),
         )

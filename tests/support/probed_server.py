@@ -1,0 +1,89 @@
+"""A server in memory for the probe connection, in virtual time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import trio
+
+from tests.support.scripted_http import complete
+from trioformer.transport._health import ServerHealth
+from trioformer.transport._probe_connection import HTTPProbeConnection
+
+
+@attrs.define(eq=False)
+class ProbedServer:
+    """Answers each request after a delay; what a test sets applies to the requests that follow."""
+
+    delay: float = 0.01
+    """Seconds until a response; infinite for a server that does not respond."""
+    connect_delay: float = 0.0
+    connect_error: Exception | None = None
+    reply: bytes = attrs.field(factory=lambda: complete(b"ok"))
+    streams: list[ProbedStream] = attrs.field(factory=list)
+    requests: list[tuple[float, str]] = attrs.field(factory=list)
+    heads: list[bytes] = attrs.field(factory=list)
+    unauthorized: list[float] = attrs.field(factory=list)
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for _, path in self.requests]
+
+    async def connect(self) -> ProbedStream:
+        await trio.sleep(self.connect_delay)
+        if self.connect_error is not None:
+            raise self.connect_error
+        stream = ProbedStream(self, trio.current_time())
+        self.streams.append(stream)
+        return stream
+
+    def headers(self) -> Mapping[str, str]:
+        return {"Authorization": "Bearer t"}
+
+    def health(self, *, silence: float = 30.0, patience: float = 15.0) -> ServerHealth:
+        """Make the health of a client of this server."""
+        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, self.headers, self.unauthorized.append)
+        return ServerHealth._create("http://api.test:1/prefix", probes, silence=silence, patience=patience)
+
+
+@attrs.define(eq=False)
+class ProbedStream:
+    """One connection."""
+
+    server: ProbedServer
+    opened_at: float
+    is_closed: bool = False
+    """Whether the client has closed it."""
+    is_readable: bool = False
+    error: Exception | None = None
+    """What reads of the client raise."""
+    _replies: list[tuple[float, bytes]] = attrs.field(factory=list)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
+        await trio.lowlevel.checkpoint()
+        if self.error is not None:
+            raise self.error
+        if not self._replies:
+            await trio.sleep_forever()
+        at, reply = self._replies[0]
+        if at == math.inf:
+            await trio.sleep_forever()
+        await trio.sleep_until(at)
+        del self._replies[0]
+        return reply
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        await trio.lowlevel.checkpoint()
+        self.server.heads.append(buffer)
+        self.server.requests.append((trio.current_time(), buffer.split(b" ")[1].decode()))
+        self._replies.append((trio.current_time() + self.server.delay, self.server.reply))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def get_extra_info(self, info: str) -> Any:
+        assert info == "is_readable"
+        return self.is_readable

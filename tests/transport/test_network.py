@@ -1,0 +1,191 @@
+"""Sockets and TLS under httpcore: silent connections over real sockets, with short times, and the handshake."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+
+import httpcore
+import pytest
+import trio
+import trio.testing
+import trustme
+
+from tests.support.scripted_http import (
+    CHUNKED,
+    ONE_CHUNK,
+    Loopback,
+    Step,
+    chunk,
+    complete,
+    suspended_generators,
+)
+from trioformer.errors import ConnectionFailedError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._network import _SocketStream
+
+SILENCE, PATIENCE = 0.05, 0.1
+CA = trustme.CA()
+CERTIFICATE = CA.issue_cert("127.0.0.1")
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "tls"])
+def tls(request: pytest.FixtureRequest) -> ssl.SSLContext | None:
+    if not request.param:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    CERTIFICATE.configure_cert(context)
+    return context
+
+
+class Script:
+    """A server of probes and watches; ``probes`` is how it responds to a probe, ``watch`` to a watch."""
+
+    def __init__(self, watch: list[Step]) -> None:
+        self.probe: Step = complete(b"ok")
+        self.watch = watch
+        self.sent = 0
+        self.is_ignored = trio.Event()
+        """Set when a probe has arrived that is not responded to."""
+
+    def __call__(self, head: bytes) -> Iterator[Step]:
+        if b"/livez" in head:
+            self.sent += 1
+            if self.probe is None:
+                self.is_ignored.set()
+            yield self.probe
+        else:
+            yield from self.watch
+
+
+@asynccontextmanager
+async def opened(script: Script, tls: ssl.SSLContext | None) -> AsyncGenerator[tuple[Loopback, Transport], None]:
+    server = Loopback(script, tls=tls, keep_alive=True, scripts_probes=True)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        config = ClusterConfig(server=server.url, ca_data=CA.cert_pem.bytes() if tls else None)
+        async with open_transport(config, silence=SILENCE, probe_patience=PATIENCE) as transport:
+            yield server, transport
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_silent_watch_goes_on_while_the_server_responds_to_probes(tls: ssl.SSLContext | None) -> None:
+    script = Script([ONE_CHUNK, SILENCE * 8, chunk(b"two"), None])
+    async with opened(script, tls) as (server, transport), transport.stream("/x", for_watch=True) as body:
+        assert await body.receive_some() == b"one"
+        assert await body.receive_some() == b"two"
+        assert script.sent >= 2
+        assert server.connections == 2
+    assert suspended_generators() == []
+
+
+async def test_a_server_that_stops_responding_ends_a_watch(tls: ssl.SSLContext | None) -> None:
+    script = Script([ONE_CHUNK, None])
+    async with opened(script, tls) as (server, transport), transport.stream("/x", for_watch=True) as body:
+        assert await body.receive_some() == b"one"
+        script.probe = None
+        for _ in range(2):
+            with pytest.raises(ConnectionFailedError) as caught:
+                await body.receive_some()
+        assert str(caught.value) == (
+            f"{server.url}: the server has sent nothing for 0.05 s and did not respond to a probe within 0.1 s; "
+            "the connection is presumed dead"
+        )
+    assert suspended_generators() == []
+
+
+async def test_a_watch_without_a_response_is_verified_too(tls: ssl.SSLContext | None) -> None:
+    script = Script([None])
+    async with opened(script, tls) as (_, transport):
+        await transport.health.prepare()
+        script.probe = None
+        with pytest.raises(ConnectionFailedError, match="presumed dead"):
+            async with transport.stream("/x", for_watch=True):
+                pass
+    assert suspended_generators() == []
+
+
+@pytest.mark.parametrize("resumable", [True, False])
+async def test_only_a_resumable_watch_ends_if_no_probe_can_vouch_for_it(
+    tls: ssl.SSLContext | None, resumable: bool
+) -> None:
+    script = Script([CHUNKED, SILENCE * 6, chunk(b"one"), None])
+    # Every probe has a connection of its own, so that a new one works whatever happens to the watch's.
+    script.probe = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    async with (
+        opened(script, tls) as (server, transport),
+        transport.stream("/x", for_watch=True, resumable=resumable) as body,
+    ):
+        if resumable:
+            with pytest.raises(ConnectionFailedError) as caught:
+                await body.receive_some()
+            assert str(caught.value) == (
+                f"{server.url}: silent for 0.05 s on a connection that cannot be verified; watch again"
+            )
+        else:
+            assert await body.receive_some() == b"one"
+        assert script.sent >= 2
+    assert suspended_generators() == []
+
+
+async def test_a_watch_cancelled_during_a_probe_closes_its_connection(tls: ssl.SSLContext | None) -> None:
+    script = Script([ONE_CHUNK, None])
+    async with opened(script, tls) as (_, transport):
+        with trio.CancelScope() as scope:
+            async with transport.stream("/x", for_watch=True) as body:
+                await body.receive_some()
+                script.probe = None
+                async with trio.open_nursery() as nursery:
+
+                    @nursery.start_soon
+                    async def _() -> None:
+                        await script.is_ignored.wait()
+                        scope.cancel()
+
+                    await body.receive_some()
+        assert scope.cancelled_caught
+        assert transport._watches._transport._pool.connections == []  # type: ignore[attr-defined]  # httpx's
+    assert suspended_generators() == []
+
+
+async def test_a_list_is_not_probed(tls: ssl.SSLContext | None) -> None:
+    script = Script([CHUNKED, SILENCE * 4, chunk(b"one"), b"0\r\n\r\n"])
+    async with opened(script, tls) as (_, transport), transport.stream("/x", for_watch=False) as body:
+        assert await body.receive_some() == b"one"
+        assert script.sent == 0
+
+
+async def test_watches_need_one_connection_for_probes(tls: ssl.SSLContext | None) -> None:
+    script = Script([ONE_CHUNK, None])
+    async with opened(script, tls) as (server, transport):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+
+                @nursery.start_soon
+                async def _() -> None:
+                    async with transport.stream("/x", for_watch=True) as body:
+                        await body.receive_some()
+
+        assert (server.connections, script.sent) == (6, 1)
+
+
+async def test_closing_the_client_closes_the_probe_connection(tls: ssl.SSLContext | None) -> None:
+    script = Script([ONE_CHUNK, None])
+    async with opened(script, tls) as (_, transport):
+        async with transport.stream("/x", for_watch=True):
+            pass
+        probes = transport.health._connection
+        assert probes is not None
+        assert probes.is_live
+    assert not probes.is_live
+
+
+async def test_a_tls_handshake_has_ten_seconds(autojump_clock: trio.testing.MockClock) -> None:
+    ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in socket.socketpair())
+    with pytest.raises(httpcore.ConnectTimeout):
+        await _SocketStream(ours).start_tls(ssl.create_default_context(), "127.0.0.1", 30)
+    assert trio.current_time() == 10
+    await theirs.aclose()

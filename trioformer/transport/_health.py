@@ -1,0 +1,281 @@
+"""What the requests of one client have shown about its server: whether it responds, and its version.
+
+The problem: a watch on a dead connection looks like a watch of objects that do not change.
+The kernel's keepalive probes show that the peer's kernel is there, or a load balancer that answers for it, and not that
+the API server still serves the connection; a proxy or a firewall that has lost it drops everything silently.
+HTTP/2 has pings for that, HTTP/1.1 does not.
+
+So one more connection carries probes, when a watch has been silent for half a minute.
+A probe is a request for ``/livez``, which every API server answers, with some status code, and which is exempt from API
+priority and fairness.
+No response means that the server is gone.
+A response on a probe connection that was opened before the watch's vouches for the watch: what drops the connections of
+one age drops both.
+A response on a younger connection shows only that a new connection would work; a watch that can be resumed then ends.
+
+No task is started: the task that reads a silent watch sends the probe, one for all watches of the client.
+Whoever holds ``_turn`` uses the probe connection.
+A task that leaves early, because its watch received data or it was cancelled, leaves its request on the connection, and
+the next one that has the turn waits for the response.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, final
+
+import attrs
+import httpx
+import trio
+
+from .._util import NoPublicConstructor
+from ._errors import CONNECTION_ERRORS, SilentConnectionError, connection_failed
+from ._response import Response
+from ._retry_line import RetryLine
+
+SILENCE: Final = 30.0
+"""Seconds without a byte after which the server of a watch is verified; also the least time between two probes."""
+PROBE_PATIENCE: Final = 15.0
+"""Seconds that the server may take to respond to a probe."""
+PREPARE_PATIENCE: Final = 1.0
+"""Seconds that a watch waits for the probe connection, which must be opened before that of the watch."""
+PROBE_PATH: Final = "/livez?exclude=etcd"
+"""What a probe requests: etcd may be slow without the connection being dead."""
+VERSION_PATH: Final = "/version"
+_LATE: Final = 1.0
+"""Seconds after a deadline at which it must be noticed; otherwise this process was stopped, not the server."""
+
+
+class ProbeConnection(Protocol):
+    """The connection for probes, which is opened when a request is sent; used by one task at a time."""
+
+    pending: str | None
+    """The path of the request that has no complete response yet."""
+    sent_at: float
+    """When the last request was sent."""
+    opened_at: float
+    """When the connection of the last request was opened."""
+    was_reused: bool
+    """Whether the last request was sent on a connection that an earlier one had opened."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is open, as far as this side knows."""
+        ...
+
+    async def send(self, path: str) -> None:
+        """Send a GET request; opens the connection if it is not live."""
+        ...
+
+    async def receive(self) -> Response:
+        """Receive the response to the last request; a cancelled call loses nothing, and another task may repeat it."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another one."""
+        ...
+
+    def shut_down(self) -> None:
+        """Close the connection, and open no other one."""
+        ...
+
+
+@final
+@attrs.frozen
+class _Exchange:
+    """A request on the probe connection, and what came of it."""
+
+    path: str
+    began_at: float
+    opened_at: float
+    response: Response | None
+    error: Exception | None
+    """Why there is no response; None if it took too long."""
+
+
+@final
+@attrs.define(eq=False)
+class ServerHealth(metaclass=NoPublicConstructor):
+    """What the requests of one client have shown about its server; each :class:`Transport` has one."""
+
+    _server: str
+    _connection: ProbeConnection | None
+    """None for a server in the same process, which has no connections that could die."""
+    silence: float = SILENCE
+    """Seconds without a byte after which a watch is verified."""
+    _patience: float = PROBE_PATIENCE
+    _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
+    _last: _Exchange | None = attrs.field(default=None, init=False)
+    _prepared_at: float = attrs.field(default=-math.inf, init=False)
+    _has_failed: bool = attrs.field(default=False, init=False)
+    """Whether a connection has failed since the last response."""
+    _is_preparing: bool = attrs.field(default=False, init=False)
+    _given_up_at: float = attrs.field(default=-math.inf, init=False)
+    _version: tuple[tuple[int, int] | None] | None = attrs.field(default=None, init=False)
+    _line: RetryLine = attrs.field(factory=RetryLine, init=False)
+
+    def record_response(self) -> None:
+        """Record that a request has a response, whatever its status code."""
+        if self._has_failed:
+            # All watches are about to be opened again, and the probe connection must be older than they are.
+            self._has_failed = False
+            self._prepared_at = -math.inf
+        self._line.record_response()
+
+    def record_failure(self) -> None:
+        """Record that a connection failed."""
+        self._has_failed = True
+        self._line.record_failure()
+
+    def close(self) -> None:
+        """Close the probe connection, with the client."""
+        if self._connection is not None:
+            self._connection.shut_down()
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait until a request may be sent again after a connection failure; see :meth:`Api.wait_to_retry`."""
+        await self._line.wait(until)
+
+    # --- the version ---
+
+    async def version(
+        self,
+        request: Callable[[], Awaitable[Response]],
+        parse: Callable[[Response], tuple[int, int] | None],
+    ) -> tuple[int, int] | None:
+        """Return the version of the server; requests it until a response has been parsed.
+
+        Callers wait for the one that requests it; when that one is cancelled, the next one does.
+
+        Args:
+            request: Requests the version, with :meth:`request` if there is a probe connection.
+            parse: Makes the version of a response, or raises the error of one that is not a success.
+
+        Raises:
+            ConnectionFailedError: There is no response.
+        """
+        await trio.lowlevel.checkpoint()
+        if self._version is None:
+            async with self._turn:
+                if self._version is None:
+                    self._version = (parse(await request()),)
+        return self._version[0]
+
+    @property
+    def has_probes(self) -> bool:
+        """Whether there is a probe connection."""
+        return self._connection is not None
+
+    async def request(self, path: str) -> Response:
+        """Send a request on the probe connection, with the patience of a probe; only inside :meth:`version`.
+
+        Raises:
+            ConnectionFailedError: There is no response.
+        """
+        while True:
+            self._last = exchange = await self._exchange(path)
+            if exchange.response is None:
+                raise connection_failed(exchange.error or httpx.ReadTimeout("no response"), self._server)
+            if exchange.path == path:
+                return exchange.response
+
+    # --- silent watches ---
+
+    async def prepare(self) -> None:
+        """Open the probe connection before a watch is opened, so that it can vouch for the watch.
+
+        It is attempted once in half a minute, and again when the server responds after a failure.
+        It delays a watch by a second at most; errors are ignored here, because the watch itself will have them.
+        """
+        connection = self._connection
+        if connection is None or not (self._must_prepare(connection) or self._is_preparing):
+            return
+        with trio.move_on_after(PREPARE_PATIENCE):
+            async with self._turn:
+                if self._must_prepare(connection):
+                    self._prepared_at = trio.current_time()
+                    self._is_preparing = True
+                    try:
+                        self._last = await self._exchange(PROBE_PATH)
+                    finally:
+                        self._is_preparing = False
+
+    def _must_prepare(self, connection: ProbeConnection) -> bool:
+        return not connection.is_live and trio.current_time() >= self._prepared_at + self.silence
+
+    async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
+        """Verify the server for a watch that is silent, by a probe that is shared with other watches.
+
+        Args:
+            opened_at: When the connection of the watch was opened.
+            resumable: Whether to give the watch up if nothing shows that its connection works.
+
+        Returns:
+            None if the watch may go on; otherwise the error that ends it.
+        """
+        async with self._turn:
+            exchange = self._last
+            if exchange is None or self._is_old(exchange):
+                exchange = await self._probe()
+        if exchange.response is None:
+            return SilentConnectionError(self._why_dead(exchange), server_failed=True)
+        if exchange.opened_at <= opened_at or not resumable:
+            return None
+        now = trio.current_time()
+        if now < self._given_up_at + self.silence:
+            return None
+        self._given_up_at = now
+        return SilentConnectionError(
+            f"silent for {self.silence:g} s on a connection that cannot be verified; watch again", server_failed=False
+        )
+
+    def _why_dead(self, exchange: _Exchange) -> str:
+        reason = f"did not respond to a probe within {self._patience:g} s"
+        if exchange.error is not None:
+            why = str(connection_failed(exchange.error, self._server)).removeprefix(f"{self._server}: ")
+            reason = f"a probe failed ({why})"
+        return f"the server has sent nothing for {self.silence:g} s and {reason}; the connection is presumed dead"
+
+    def _is_old(self, exchange: _Exchange) -> bool:
+        return trio.current_time() >= exchange.began_at + self.silence
+
+    async def _probe(self) -> _Exchange:
+        exchange = await self._exchange(PROBE_PATH)
+        if exchange.response is not None and self._is_old(exchange):
+            # An earlier task's request: its response may have arrived long ago, and shows nothing about now.
+            exchange = await self._exchange(PROBE_PATH)
+        self._last = exchange
+        return exchange
+
+    async def _exchange(self, path: str) -> _Exchange:
+        """Complete the pending request of an earlier task, or else send one; the caller has the turn."""
+        connection = self._connection
+        assert connection is not None
+        now = trio.current_time()
+        began_at = now if connection.pending is None else connection.sent_at
+        deadline = (began_at if now < began_at + self._patience else now) + self._patience
+        path = connection.pending or path
+        may_reconnect = may_extend = True
+        while True:
+            error: Exception | None = None
+            with trio.CancelScope(deadline=deadline):
+                try:
+                    if connection.pending is None:
+                        await connection.send(path)
+                    response = await connection.receive()
+                except CONNECTION_ERRORS as exc:
+                    error = exc
+                else:
+                    self.record_response()
+                    return _Exchange(path, began_at, connection.opened_at, response, None)
+            if error is None and may_extend and trio.current_time() > deadline + _LATE:
+                # This process was stopped, and the response may have arrived meanwhile.
+                may_extend, deadline = False, trio.current_time() + self._patience
+                continue
+            connection.close()
+            if error is not None and may_reconnect and connection.was_reused:
+                may_reconnect = False  # the server has closed an idle connection, as it may at any time
+                continue
+            self.record_failure()
+            return _Exchange(path, began_at, connection.opened_at, None, error)
