@@ -278,9 +278,7 @@ async def test_a_candidate_whose_first_write_failed_releases_what_may_be_written
 async def test_a_lease_that_may_be_held_is_released_although_the_next_write_is_rejected(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
-    rng = random.Random(
-        0
-    )  # the first try takes 5 s, the second follows within a second, the third after 6.5 s
+    rng = random.Random(0)  # the first try takes 5 s, the second follows within a second, the third after 6.5 s
     async with candidate(api_server, nursery, "us", rng=rng) as (elector, transport):
         transport.fault = inject_next(1, "lose response", method="POST")
         api_server.fail_next(1, verb="update", status=409)

@@ -417,6 +417,7 @@ async def resuming_watch(
         label_selector=LabelSelector.of(label_selector),
         field_selector=FieldSelector.of(field_selector),
         allow_bookmarks=True,
+        resumable=True,
         on_undecodable=on_undecodable,
     )
     events = ResumingWatch[T]._create(watch, name, resource_version, backoff, on_retry, api.wait_to_retry)

@@ -183,5 +183,6 @@ class ApiListWatch(Generic[T]):
             timeout_seconds=timeout_seconds,
             allow_bookmarks=True,
             send_initial_events=True if send_initial_events else None,
+            resumable=True,
             on_undecodable=on_undecodable,
         )
