@@ -139,7 +139,7 @@ def test_the_error_of_half_a_json_object_does_not_show_it(body: str) -> None:
 
 @pytest.mark.parametrize("body", ["", "404 page not found", NGINX.format("404", "404"), '{"error":"plain"}', "{"])
 def test_an_error_says_whether_the_response_was_a_status(body: str) -> None:
-    """client-go: errors.IsUnexpectedServerError"""
+    """As apimachinery's ``IsUnexpectedServerError`` does."""
     unexpected = error_of(404, body)
     expected = error_of(404, a_status(reason="NotFound", code=404))
     assert isinstance(unexpected, errors.NotFoundError)
