@@ -21,6 +21,7 @@ class ProbedServer:
     delay: float = 0.01
     """Seconds until a response; infinite for a server that does not respond."""
     connect_delay: float = 0.0
+    write_delay: float = 0.0
     connect_error: Exception | None = None
     reply: bytes = attrs.field(factory=lambda: complete(b"ok"))
     streams: list[ProbedStream] = attrs.field(factory=list)
@@ -76,7 +77,7 @@ class ProbedStream:
         return reply
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        await trio.lowlevel.checkpoint()
+        await trio.sleep(self.server.write_delay)
         self.server.heads.append(buffer)
         self.server.requests.append((trio.current_time(), buffer.split(b" ")[1].decode()))
         self._replies.append((trio.current_time() + self.server.delay, self.server.reply))

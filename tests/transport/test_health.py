@@ -248,6 +248,7 @@ async def test_an_old_response_shows_nothing_about_now(autojump_clock: trio.test
         await trio.sleep(4)
         server.delay = math.inf
     assert watch.ended is not None
+    assert watch.ended[0] == pytest.approx(31 + 30 + 15, abs=0.1)
     assert len(server.requests) == 3
 
 
@@ -394,6 +395,30 @@ async def test_watches_that_are_opened_after_an_outage_can_be_verified(autojump_
     assert len(server.streams) == 2
 
 
+async def test_a_request_is_written_completely_by_a_task_that_is_cancelled(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(write_delay=0.9)
+    health = server.health()
+    with trio.move_on_after(0.5) as scope:
+        await health.prepare()
+    assert scope.cancelled_caught
+    assert await health.verify(trio.current_time(), resumable=True) is None
+    assert server.paths == [PROBE]
+
+
+async def test_a_request_that_was_left_on_a_lost_connection_is_repeated(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(delay=3)
+    (watch,) = await open_watches(server.health(), 1)
+    server.streams[0].error = httpcore.ReadError("reset")
+    with trio.move_on_after(40):
+        await watch.run()
+    assert watch.ended is None
+    assert len(server.streams) == 2
+
+
 # --- the version ---
 
 
@@ -490,6 +515,14 @@ async def test_getting_the_version_is_a_checkpoint(autojump_clock: trio.testing.
 
 
 # --- retries ---
+
+
+async def test_a_probe_that_fails_slows_retries_down(autojump_clock: trio.testing.MockClock) -> None:
+    health = ProbedServer(connect_error=httpcore.ConnectError("no")).health()
+    await health.prepare()
+    for number in range(3):
+        await health.wait_to_retry(0)
+        assert trio.current_time() == pytest.approx(number / 5)
 
 
 async def test_probes_are_recorded_for_those_that_wait_to_retry(autojump_clock: trio.testing.MockClock) -> None:

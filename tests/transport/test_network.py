@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
+from typing import ClassVar
 
 import httpcore
 import pytest
@@ -20,6 +21,7 @@ from tests.support.scripted_http import (
     Step,
     chunk,
     complete,
+    serving,
     suspended_generators,
 )
 from trioformer.errors import ConnectionFailedError
@@ -27,7 +29,10 @@ from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._network import _SocketStream
 
-SILENCE, PATIENCE = 0.05, 0.1
+SILENCE = 0.05
+PATIENCE = 5.0
+"""Of a probe that is responded to, on a machine with other work."""
+SHORT_PATIENCE = 0.1
 CA = trustme.CA()
 CERTIFICATE = CA.issue_cert("127.0.0.1")
 
@@ -62,12 +67,14 @@ class Script:
 
 
 @asynccontextmanager
-async def opened(script: Script, tls: ssl.SSLContext | None) -> AsyncGenerator[tuple[Loopback, Transport], None]:
+async def opened(
+    script: Script, tls: ssl.SSLContext | None, *, patience: float = PATIENCE
+) -> AsyncGenerator[tuple[Loopback, Transport], None]:
     server = Loopback(script, tls=tls, keep_alive=True, scripts_probes=True)
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         config = ClusterConfig(server=server.url, ca_data=CA.cert_pem.bytes() if tls else None)
-        async with open_transport(config, silence=SILENCE, probe_patience=PATIENCE) as transport:
+        async with open_transport(config, silence=SILENCE, probe_patience=patience) as transport:
             yield server, transport
         nursery.cancel_scope.cancel()
 
@@ -84,7 +91,10 @@ async def test_a_silent_watch_goes_on_while_the_server_responds_to_probes(tls: s
 
 async def test_a_server_that_stops_responding_ends_a_watch(tls: ssl.SSLContext | None) -> None:
     script = Script([ONE_CHUNK, None])
-    async with opened(script, tls) as (server, transport), transport.stream("/x", for_watch=True) as body:
+    async with (
+        opened(script, tls, patience=SHORT_PATIENCE) as (server, transport),
+        transport.stream("/x", for_watch=True) as body,
+    ):
         assert await body.receive_some() == b"one"
         script.probe = None
         for _ in range(2):
@@ -99,7 +109,7 @@ async def test_a_server_that_stops_responding_ends_a_watch(tls: ssl.SSLContext |
 
 async def test_a_watch_without_a_response_is_verified_too(tls: ssl.SSLContext | None) -> None:
     script = Script([None])
-    async with opened(script, tls) as (_, transport):
+    async with opened(script, tls, patience=SHORT_PATIENCE) as (_, transport):
         await transport.health.prepare()
         script.probe = None
         with pytest.raises(ConnectionFailedError, match="presumed dead"):
@@ -181,6 +191,38 @@ async def test_closing_the_client_closes_the_probe_connection(tls: ssl.SSLContex
         assert probes is not None
         assert probes.is_live
     assert not probes.is_live
+
+
+async def test_the_probe_connection_has_the_tls_server_name() -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    CA.issue_cert("api.test").configure_cert(context)
+    server = Loopback(Script([None]), tls=context, keep_alive=True, scripts_probes=True)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        config = ClusterConfig(server=server.url, ca_data=CA.cert_pem.bytes(), tls_server_name="api.test")
+        async with open_transport(config) as transport:
+            await transport.health.prepare()
+            assert server.heads[0].startswith(b"GET /livez?exclude=etcd HTTP/1.1\r\nHost: 127.0.0.1:")
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_request_for_the_version_is_observed_and_a_probe_is_not() -> None:
+    class Observer:
+        seen: ClassVar[list[tuple[str, int | None, bool]]] = []
+
+        def ended(
+            self, *, method: str, host: str, code: int | None, duration: float, throttled: float | None, for_watch: bool
+        ) -> None:
+            self.seen.append((method, code, for_watch))
+
+    async with serving(keep_alive=True) as server:
+        async with open_transport(ClusterConfig(server=server.url), observer=Observer()) as transport:
+            assert await transport.server_version(lambda _: (1, 36)) == (1, 36)
+            await transport.health.prepare()
+        assert Observer.seen == [("GET", 200, False)]
+        assert server.heads[0].startswith(b"GET /version HTTP/1.1\r\n")
+        with pytest.raises(trio.ClosedResourceError):
+            await transport.server_version(lambda _: (1, 36))
 
 
 async def test_a_tls_handshake_has_ten_seconds(autojump_clock: trio.testing.MockClock) -> None:

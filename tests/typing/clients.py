@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, assert_type
 
 from trioformer import Client, open_client
-from trioformer.client import PatchType
+from trioformer.client import PatchType, WatchEvent
 from trioformer.models.apps_v1 import Deployment
 
 
@@ -28,6 +28,14 @@ async def patches(
     await deployments.patch("web", operations)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # a list is a JSON patch
     await deployments.patch("web", merge, patch_type="json")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # a mapping is not one
     await deployments.patch("web", merge, patch_type="apply")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # there is no such type
+
+
+async def servers(client: Client) -> None:
+    deployments = client.api(Deployment)
+    assert_type(await deployments.server_version(), tuple[int, int] | None)
+    await deployments.wait_to_retry(until=1.5)
+    async with deployments.watch(resumable=True) as events:
+        assert_type(await events.receive_batch(), list[WatchEvent[Deployment]])
 
 
 async def limits() -> None:

@@ -253,7 +253,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
         connection = self._connection
         assert connection is not None
         now = trio.current_time()
-        began_at = now if connection.pending is None else connection.sent_at
+        is_taken_over = connection.pending is not None
+        began_at = connection.sent_at if is_taken_over else now
         deadline = (began_at if now < began_at + self._patience else now) + self._patience
         path = connection.pending or path
         may_reconnect = may_extend = True
@@ -274,7 +275,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                 may_extend, deadline = False, trio.current_time() + self._patience
                 continue
             connection.close()
-            if error is not None and may_reconnect and connection.was_reused:
+            if error is not None and may_reconnect and (connection.was_reused or is_taken_over):
                 may_reconnect = False  # the server has closed an idle connection, as it may at any time
                 continue
             self.record_failure()
