@@ -6,6 +6,7 @@
     python tests/e2e/build.py etcd kube-apiserver      # only the named programs
 
 The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/go.mod`` beside this file.
+``recovery-client-go`` is no part of a control plane: a client, which ``test_recovery.py`` compares with.
 The programs land in ``.cache/control-plane/<version>/`` under the repository's root, and beside kwok the stages of its
 nodes and pods, ``kwok.yaml``; the environment variable ``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
 The directory is the last line printed, to be used as ``KUBEBUILDER_ASSETS``.
@@ -49,6 +50,11 @@ class Program(NamedTuple):
     def own_stages(self) -> list[Path]:
         return sorted(self.folder.glob("*.yaml"))
 
+    @property
+    def own_sources(self) -> list[Path]:
+        """Return the Go files of a program whose package is the folder itself."""
+        return sorted(self.folder.glob("*.go")) if self.package == "." else []
+
 
 PROGRAMS = {
     "etcd": Program("etcd", "go.etcd.io/etcd/server/v3"),
@@ -66,6 +72,7 @@ PROGRAMS = {
             "kustomize/stage/pod/chaos/pod-container-running-failed.yaml",
         ),
     ),
+    "recovery-client-go": Program("recovery_client_go", "."),
 }
 ALL = tuple(PROGRAMS)
 
@@ -126,7 +133,7 @@ def _go(program: Program, command: str, *arguments: str) -> str:
     )
     if done.returncode != 0:
         said = done.stdout.splitlines()[-ERROR_LINES:]
-        raise SystemExit("\n".join([f"error: go {command} {program.package} failed", *said]))
+        raise SystemExit("\n".join([f"error: go {command} {program.package} in {program.module} failed", *said]))
     return done.stdout
 
 
@@ -148,7 +155,7 @@ def main(names: tuple[str, ...]) -> None:
             raise SystemExit(
                 "error: go is not on PATH; install the Go toolchain (https://go.dev/dl) to build the control plane"
             )
-        print(f"{name}: building from {PROGRAMS[name].package} ... ", end="", flush=True)
+        print(f"{name}: building {PROGRAMS[name].package} of {PROGRAMS[name].module} ... ", end="", flush=True)
         began = time.monotonic()
         build(name, target)
         print(f"done ({time.monotonic() - began:.1f} s)", flush=True)
@@ -169,7 +176,7 @@ def _linker_flags() -> str:
 def _fingerprint(name: str) -> str:
     program = PROGRAMS[name]
     digest = hashlib.sha256(" ".join([program.package, _linker_flags(), *program.stages]).encode())
-    for file in (program.folder / "go.mod", program.folder / "go.sum", *program.own_stages):
+    for file in (program.folder / "go.mod", program.folder / "go.sum", *program.own_stages, *program.own_sources):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable
@@ -29,8 +30,14 @@ class TcpProxy:
     port: int = 0
     is_reachable: bool = True
     """Whether new connections get through; the others are reset at once."""
+    is_silent: bool = False
+    """Whether new connections stay open and nothing passes through them."""
     accepted: int = 0
     """How many connections have got through so far."""
+    attempts: list[float] = attrs.field(factory=list)
+    """When each connection was made, whether it got through or not, on trio's clock."""
+    given_up: list[float] = attrs.field(factory=list)
+    """When each connection ended that the client closed while the server had it open."""
     _connections: set[_Connection] = attrs.field(factory=set)
     _news: trio.Event = attrs.field(factory=trio.Event)
 
@@ -64,6 +71,11 @@ class TcpProxy:
         for each in self._connections:
             each.is_frozen = True
 
+    def noticed_after(self, moment: float) -> float:
+        """Return the seconds from a moment until the client closed a connection or made one; infinite if it did not."""
+        signs = (when - moment for when in (*self.attempts, *self.given_up) if when > moment)
+        return min(signs, default=math.inf)
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
@@ -73,25 +85,37 @@ class TcpProxy:
             task_status.started()
 
     async def _serve(self, client: trio.SocketStream) -> None:
-        connection = _Connection()
+        connection = _Connection(is_frozen=self.is_silent)
+        self.attempts.append(trio.current_time())
         with contextlib.suppress(OSError, trio.BrokenResourceError), connection.scope:
             if not self.is_reachable:
                 connection.scope.cancel()
                 await trio.lowlevel.checkpoint()
-            server = await trio.open_tcp_stream("127.0.0.1", self.target)
+            # A connection that is still being made is one of those that are cut.
             self._connections.add(connection)
-            self.accepted += 1
-            self._news.set()
             try:
+                server = await self._connect(connection)
+                self.accepted += 1
+                self._news.set()
                 async with server, trio.open_nursery() as nursery:
                     nursery.start_soon(self._pump, server, client, connection)
                     await self._pump(client, server, connection)
+                    self.given_up.append(trio.current_time())
                     nursery.cancel_scope.cancel()
             finally:
                 self._connections.remove(connection)
                 self._news.set()
         if connection.scope.cancelled_caught:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+
+    async def _connect(self, connection: _Connection) -> trio.SocketStream:
+        """Connect to the target; when nobody listens there, reset the client's connection, which is open already."""
+        try:
+            return await trio.open_tcp_stream("127.0.0.1", self.target)
+        except OSError:
+            connection.scope.cancel()
+            await trio.lowlevel.checkpoint()
+            raise
 
     @staticmethod
     async def _pump(source: trio.SocketStream, sink: trio.SocketStream, connection: _Connection) -> None:
