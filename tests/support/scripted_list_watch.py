@@ -76,6 +76,7 @@ class ScriptedListWatch:
 
     An exception in a script is raised.
     The last list is repeated, and a watch after the end of the script sends nothing.
+    Questions for the version are answered from ``versions``, where a number is seconds to sleep, and then ``version``.
     """
 
     lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
@@ -84,10 +85,13 @@ class ScriptedListWatch:
     kind: type[Pod] = Pod
     supports_watch_list: bool = False
     version: tuple[int, int] | None = None
+    versions: list[Exception | float] = attrs.field(factory=list)
     checks: list[Exception | None] = attrs.field(factory=list)
     checked: list[str] = attrs.field(factory=list)
     asked: list[tuple[str, ...]] = attrs.field(factory=list)
     times: list[float] = attrs.field(factory=list)
+    requests: list[tuple[float, str]] = attrs.field(factory=list)
+    """All requests, including checks and questions for the version: when, and what, such as ``watch 5``."""
     timeouts: list[int] = attrs.field(factory=list)
     open_watches: int = 0
     errors: list[Exception] = attrs.field(factory=list)
@@ -104,6 +108,12 @@ class ScriptedListWatch:
 
     async def server_version(self) -> tuple[int, int] | None:
         await trio.lowlevel.checkpoint()
+        self._record("version")
+        if self.versions:
+            response = self.versions.pop(0)
+            if isinstance(response, Exception):
+                raise response
+            await trio.sleep(response)
         return self.version
 
     async def wait_to_retry(self, until: float) -> None:
@@ -112,6 +122,7 @@ class ScriptedListWatch:
     async def check(self, *, resource_version: str) -> None:
         await trio.lowlevel.checkpoint()
         self.checked.append(resource_version)
+        self._record(f"check {resource_version}")
         if self.checks and isinstance(response := self.checks.pop(0), Exception):
             raise response
 
@@ -139,6 +150,10 @@ class ScriptedListWatch:
     def _note(self, *what: str) -> None:
         self.asked.append(what)
         self.times.append(trio.current_time())
+        self._record(" ".join(what[:2]))
+
+    def _record(self, request: str) -> None:
+        self.requests.append((trio.current_time(), request))
 
 
 @attrs.define(eq=False)

@@ -9,6 +9,7 @@
 - ``_responses.py``: responses to objects and errors
 - ``_undecodable.py``: :class:`Undecodable`, an object that cannot be decoded
 - ``_patch.py``: the types of patch
+- ``_paths.py``: URL paths, and the names of operations in errors
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, final, overload
-from urllib.parse import quote
 
 import attrs
 import trio
@@ -20,6 +19,7 @@ from ..transport._internal import ByteStream, Response, Scan, Transport
 from ._lists import PAGE_SIZE, ObjectList, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, patch_content, translate_patch_errors
+from ._paths import ResourcePaths
 from ._responses import check, drain, object_in, server_version_in, streamed_status_error
 from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
@@ -56,7 +56,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         namespace: The namespace; None for all namespaces.
     """
 
-    __slots__ = ("_transport", "_wire_format", "kind", "namespace", "resource")
+    __slots__ = ("_paths", "_transport", "_wire_format", "kind", "namespace", "resource")
 
     def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
         self._transport = transport
@@ -64,16 +64,10 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         self.resource: ResourceInfo = resource_of(kind)
         self._wire_format = WireFormat(kind, scan)
         self.namespace: str | None = namespace
-        if namespace is not None:
-            if not self.resource.namespaced:
-                raise ValueError(f"{self.resource} are not namespaced; omit the namespace {namespace!r}")
-            if namespace == "":
-                raise ValueError("a namespace must not be empty; pass None for all namespaces")
-            _quoted("namespace", namespace)
+        self._paths = ResourcePaths(self.resource, namespace)
 
     def __repr__(self) -> str:
-        what = _in_namespace(str(self.resource), self.namespace)
-        return f"<{type(self).__name__} of {what} at {self._transport.server}>"
+        return f"<{type(self).__name__} of {self._paths} at {self._transport.server}>"
 
     # --- reading ---
 
@@ -83,8 +77,8 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         Raises:
             NotFoundError: There is no object of this name.
         """
-        where = self._where("get", name=name)
-        return await self._request("GET", self._object(name), where)
+        where = self._paths.operation("get", name=name)
+        return await self._request("GET", self._paths.object(name), where)
 
     async def list(
         self,
@@ -148,7 +142,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
                 return attrs.evolve(whole, pages=pages)
             if page.continue_token == token:
                 raise UnexpectedResponseError(
-                    f"{self._where('list')}: the continue token of two pages is equal", code=200
+                    f"{self._paths.operation('list')}: the continue token of two pages is equal", code=200
                 )
             items += page.items
         return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
@@ -170,7 +164,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             ExpiredError: The resourceVersion or the continue token has expired.
         """
         async with self._open_list(options if options is not None else ListOptions()) as body:
-            return await read_list(body, self._wire_format, self._where("list"), on_undecodable)
+            return await read_list(body, self._wire_format, self._paths.operation("list"), on_undecodable)
 
     async def check_resource_version(
         self,
@@ -209,10 +203,12 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     async def _open_list(self, options: ListOptions) -> AsyncGenerator[ByteStream, None]:
         """Request one page, and yield the body of a success."""
         params, accept = list_params(options), self._wire_format.accept_list
-        async with self._transport.stream(self._collection(), params=params, accept=accept, for_watch=False) as body:
+        async with self._transport.stream(
+            self._paths.collection(), params=params, accept=accept, for_watch=False
+        ) as body:
             if body.code != 200:
                 with self._wire_format.translate_errors():
-                    raise await streamed_status_error(body, method="GET", where=self._where("list"))
+                    raise await streamed_status_error(body, method="GET", where=self._paths.operation("list"))
             yield body
 
     @asynccontextmanager
@@ -264,7 +260,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             allow_bookmarks=allow_bookmarks,
             send_initial_events=send_initial_events,
         )
-        where = self._where("watch")
+        where = self._paths.operation("watch")
         async with AsyncExitStack() as stack:
             patience = math.inf if timeout_seconds is None else timeout_seconds + RESPONSE_GRACE
             try:
@@ -272,7 +268,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
                     accept = self._wire_format.accept
                     body = await stack.enter_async_context(
                         self._transport.stream(
-                            self._collection(), params=params, accept=accept, for_watch=True, resumable=resumable
+                            self._paths.collection(), params=params, accept=accept, for_watch=True, resumable=resumable
                         )
                     )
             except trio.TooSlowError as exc:
@@ -294,8 +290,10 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             InvalidError: The object is not valid; the details name the fields.
         """
         namespace = self._namespace_for(obj)
-        where = self._where("create", name=obj.name, namespace=namespace)
-        return await self._request("POST", self._collection(namespace=namespace), where, content=encode_for_server(obj))
+        where = self._paths.operation("create", name=obj.name, namespace=namespace)
+        return await self._request(
+            "POST", self._paths.collection(namespace=namespace), where, content=encode_for_server(obj)
+        )
 
     async def replace(self, obj: T) -> T:
         """Replace the object of the same name, and return it as the server has stored it.
@@ -317,8 +315,8 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
 
     async def _replace(self, obj: T, subresource: str | None) -> T:
         namespace = self._namespace_for(obj)
-        where = self._where("replace", name=obj.name, namespace=namespace, subresource=subresource)
-        path = self._object(obj.name, namespace=namespace, subresource=subresource)
+        where = self._paths.operation("replace", name=obj.name, namespace=namespace, subresource=subresource)
+        path = self._paths.object(obj.name, namespace=namespace, subresource=subresource)
         return await self._request("PUT", path, where, content=encode_for_server(obj))
 
     @overload
@@ -377,8 +375,8 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             UnsupportedMediaTypeError: The kind does not support this type of patch.
             TypeError: The patch is not of its type.
         """
-        where = self._where("patch", name=name, subresource=subresource)
-        path = self._object(name, subresource=subresource)
+        where = self._paths.operation("patch", name=name, subresource=subresource)
+        path = self._paths.object(name, subresource=subresource)
         content, content_type = patch_content(patch, patch_type)
         params = patch_params(field_manager=field_manager)
         with translate_patch_errors(patch_type, where):
@@ -409,7 +407,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             NotFoundError: There is no object of this name.
             ConflictError: It has another ``uid`` or ``resource_version``.
         """
-        where = self._where("delete", name=name)
+        where = self._paths.operation("delete", name=name)
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         options = {
             "gracePeriodSeconds": grace_period_seconds,
@@ -418,7 +416,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         }
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        response = await self._send("DELETE", self._object(name), content, JSON)
+        response = await self._send("DELETE", self._paths.object(name), content, JSON)
         with self._wire_format.translate_errors():
             check(response, method="DELETE", where=where)
         try:
@@ -471,21 +469,6 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             method, path, params=params, content=content, content_type=given, accept=self._wire_format.accept
         )
 
-    def _collection(self, *, namespace: str | None = None) -> str:
-        """Return the URL path of the collection, in the given namespace or in that of this API."""
-        namespace = self.namespace if namespace is None else namespace
-        return self.resource.path(namespace=None if namespace is None else _quoted("namespace", namespace))
-
-    def _object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of one object; never that of the collection: a DELETE would delete all objects."""
-        namespace = self.namespace if namespace is None else namespace
-        if namespace is None and self.resource.namespaced:
-            raise ValueError(f"{self.resource} are namespaced, but this API has no namespace; pass one to Client.api()")
-        parts = [self._collection(namespace=namespace), _quoted("name", name)]
-        if subresource is not None:
-            parts.append(_quoted("subresource", subresource))
-        return "/".join(parts)
-
     def _namespace_for(self, obj: T) -> str | None:
         """Return the namespace to write an object to."""
         if not isinstance(obj, self.kind):
@@ -503,23 +486,3 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         if namespace != (self.namespace or namespace):
             raise ValueError(f"{obj!r} is not in namespace {self.namespace!r}, which is the namespace of this API")
         return namespace
-
-    def _where(self, verb: str, *, name: str = "", namespace: str | None = None, subresource: str | None = None) -> str:
-        """Describe an operation for errors, such as "list pods in namespace default"."""
-        what = "/".join(part for part in (str(self.resource), name, subresource) if part)
-        return f"{verb} {_in_namespace(what, self.namespace if namespace is None else namespace)}"
-
-
-def _in_namespace(what: str, namespace: str | None) -> str:
-    return what if namespace is None else f"{what} in namespace {namespace}"
-
-
-def _quoted(what: str, segment: str) -> str:
-    """Quote one segment of a URL path, after the checks of apimachinery's ``IsValidPathSegmentName``."""
-    if not isinstance(segment, str):
-        raise TypeError(f"a {what} must be a string, not {type(segment).__name__}")
-    if not segment:
-        raise ValueError(f"a {what} must not be empty")
-    if segment in (".", "..") or "/" in segment or "%" in segment:
-        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {segment!r}")
-    return quote(segment, safe="")

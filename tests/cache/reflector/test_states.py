@@ -1,0 +1,252 @@
+"""What follows each outcome in each state: every entry of the table, driven and observed in virtual time.
+
+A case brings a reflector into a state, produces an outcome there, and compares what the server sees next with the
+table: the requests, the wait before them, and what was reported.
+Waits are exact here, since the randomness always draws its least value; their ranges are in
+``tests/retry/test_pacing.py``.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from typing import Final
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from tests.cache.reflector.test_reflector import Sink
+from tests.cache.reflector.test_watch_list import end
+from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, listing, pod
+from trioformer._retry import Outcome, Wait
+from trioformer.cache import Reflector, ReflectorOptions
+from trioformer.cache.reflector._states import LISTS, TRANSITIONS, WATCH_LISTS, WATCHES, State
+from trioformer.client import ObjectList
+from trioformer.errors import (
+    BadRequestError,
+    ConnectionFailedError,
+    ExpiredError,
+    ForbiddenError,
+    IndexerError,
+    InternalServerError,
+    ServerTimeoutError,
+    TooManyRequestsError,
+)
+from trioformer.models.core_v1 import Pod
+
+LASTS: Final = 6.0
+"""Seconds for which a watch lasts before most outcomes."""
+WAITS: Final = {Wait.NONE: 0.0, Wait.PAUSE: LASTS / 10, Wait.RECONNECT: 0.5, Wait.BACK_OFF: 0.8}
+"""The least of each wait, after a watch of that duration."""
+EXPIRED = ExpiredError("too old", code=410, reason="Expired")
+BROKEN = ConnectionFailedError("reset by peer")
+RESPONSES: Final[dict[Outcome, Exception]] = {
+    Outcome.LOST: ConnectionFailedError("refused", refused=True),
+    Outcome.OVERLOADED: TooManyRequestsError("slow down", code=429),
+    Outcome.EXPIRED: EXPIRED,
+    Outcome.TOO_LARGE: ServerTimeoutError("Too large resource version: 9, current: 5", code=504, reason="Timeout"),
+    Outcome.REJECTED: BadRequestError("unknown parameter", code=400),
+    Outcome.DENIED: ForbiddenError("no", code=403, reason="Forbidden"),
+    Outcome.FAILED: InternalServerError("etcd", code=500),
+}
+"""The responses that are outcomes by themselves, whatever was requested."""
+
+
+@attrs.frozen
+class Way:
+    """How a reflector gets into a state."""
+
+    requests: list[str]
+    """The requests up to that of the state."""
+    lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
+    watches: list[list[Step] | Exception] = attrs.field(factory=list)
+    starts: float = 0.0
+    """When the request of the state is sent."""
+    failures: int = 0
+    """Failures that are reported before."""
+
+
+FIVE = listing(version=5)
+WAYS: Final = {
+    State.CHOOSE: Way(["version"]),
+    State.LIST: Way(["version", "list 0"]),
+    State.LIST_NEWEST: Way(["version", "list 0", "list "], lists=[EXPIRED]),
+    State.WATCH_LIST: Way(["version", "watch-list "]),
+    State.WATCH_LIST_AGAIN: Way(["version", "watch-list ", "watch-list "], watches=[[1.0]], starts=1.1),
+    State.WATCH_LIST_NEWEST: Way(["version", "watch-list ", "watch-list "], watches=[EXPIRED]),
+    State.WATCH: Way(["version", "list 0", "watch 5"], lists=[FIVE]),
+    State.RESUME: Way(
+        ["version", "list 0", "watch 5", "watch 5"], lists=[FIVE], watches=[[60.0, BROKEN]], starts=60.0, failures=1
+    ),
+}
+SEEN: Final = {
+    State.CHOOSE: ["version"],
+    State.LIST: ["list 0"],
+    State.LIST_NEWEST: ["list "],
+    # a second watch-list that is cut short shows which of the three it is
+    State.WATCH_LIST: ["watch-list ", "watch-list "],
+    State.WATCH_LIST_AGAIN: ["watch-list ", "list 0"],
+    State.WATCH_LIST_NEWEST: ["watch-list ", "list "],
+    # a check beside the watch shows which of the two it is
+    State.WATCH: ["watch 5"],
+    State.RESUME: ["watch 5"],
+}
+"""By which requests a state is known, if its first watch-list is cut short."""
+
+
+@attrs.frozen
+class Cause:
+    """How a request ends with an outcome."""
+
+    lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
+    watches: list[list[Step] | Exception] = attrs.field(factory=list)
+    versions: list[Exception | float] = attrs.field(factory=list)
+    version: tuple[int, int] | None = None
+    lasts: float = 0.0
+    """Seconds from the request to the outcome."""
+    has_error: bool = False
+    relists: bool = False
+    """Whether the sink cannot store an object, after that time."""
+    confirms: bool = False
+    """Whether the server has the version of a resumed watch; otherwise there is no response to the question."""
+
+
+def cause_of(state: State, outcome: Outcome) -> Cause:
+    """Return what makes a request of ``state`` end with ``outcome``."""
+    if outcome in RESPONSES:
+        response = RESPONSES[outcome]
+        if state is State.CHOOSE:
+            return Cause(versions=[response], has_error=True)
+        if state in LISTS:
+            return Cause(lists=[response], has_error=True)
+        return Cause(watches=[response], has_error=True)
+    bad = pod("bad", 5)
+    if outcome is Outcome.NOT_STORED and state is State.CHOOSE:
+        return Cause(versions=[math.inf], lasts=LASTS, has_error=True, relists=True)
+    if outcome is Outcome.NOT_STORED and state in LISTS:
+        return Cause(lists=[listing(bad, version=5)], has_error=True)
+    if outcome is Outcome.NOT_STORED and state in WATCHES:
+        return Cause(watches=[[added(bad)]], has_error=True)
+    if outcome is Outcome.RECEIVED and state in LISTS:
+        return Cause(lists=[FIVE])
+    causes = {
+        Outcome.LISTS: Cause(version=(1, 36)),
+        Outcome.WATCH_LISTS: Cause(),
+        Outcome.NOT_STORED: Cause(watches=[[None]], lasts=LASTS, has_error=True, relists=True),
+        # The same connection becomes a watch, and its end is followed by a pause.
+        Outcome.RECEIVED: Cause(watches=[[end(5), LASTS]], lasts=LASTS + WAITS[Wait.PAUSE]),
+        Outcome.CONFIRMED: Cause(watches=[[LASTS]], lasts=LASTS + WAITS[Wait.PAUSE], confirms=True),
+        Outcome.ENDED: Cause(watches=[[LASTS]], lasts=LASTS),
+        Outcome.ENDED_EARLY: Cause(watches=[[added(pod("a", 5))]]),
+        Outcome.ENDED_EMPTY: Cause(watches=[[]], has_error=True),
+        Outcome.CUT_SHORT: Cause(watches=[[LASTS, BROKEN]], lasts=LASTS, has_error=True),
+        Outcome.NO_END: Cause(watches=[[None]], lasts=30.0),
+        Outcome.SILENT: Cause(watches=[[None]], lasts=330.0),
+        Outcome.INTERNAL: Cause(watches=[[LASTS, InternalServerError("etcd", code=500)]], lasts=LASTS, has_error=True),
+    }
+    return causes[outcome]
+
+
+class Least(random.Random):
+    """Draws the least value."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+def reject_bad(obj: Pod) -> Pod:
+    if obj.name == "bad":
+        raise ValueError("bad")
+    return obj
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"), TRANSITIONS, ids=[f"{state.name}-{outcome.name}" for state, outcome in TRANSITIONS]
+)
+async def test_an_outcome_is_followed_by_what_the_table_says(
+    state: State, outcome: Outcome, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    way, cause, step = WAYS[state], cause_of(state, outcome), TRANSITIONS[state, outcome]
+    source = ScriptedListWatch(
+        lists=[*way.lists, *cause.lists, FIVE],
+        watches=[*way.watches, *cause.watches, *([[1.0]] if step.state in WATCH_LISTS else [])],
+        versions=[*cause.versions],
+        version=cause.version,
+        checks=[None] if cause.confirms else [BROKEN] * 50,
+        supports_watch_list=state in WATCH_LISTS or outcome in (Outcome.WATCH_LISTS, Outcome.LISTS),
+    )
+    errors: list[Exception] = []
+    options = ReflectorOptions(
+        watch_error_handler=errors.append,
+        retry_forever=True,
+        internal_error_retry=30.0,
+        watch_list=None if state is State.CHOOSE else source.supports_watch_list,
+    )
+    reflector = Reflector(source, Sink(), options, transform=reject_bad, rng=Least())
+    ends = way.starts + cause.lasts
+    with caplog.at_level(logging.INFO):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reflector.run)
+            if cause.relists:
+                await trio.sleep(ends)
+                reflector.relist([IndexerError("the index failed")])
+            await trio.sleep(ends + 5 - trio.current_time())
+            nursery.cancel_scope.cancel()
+
+    before, seen = len(way.requests), SEEN[step.state]
+    requests = [(time, what) for time, what in source.requests if not what.startswith("check")]
+    assert [what for _, what in requests[:before]] == way.requests
+    assert requests[before - 1][0] == pytest.approx(way.starts)
+    assert [what for _, what in requests[before : before + len(seen)]] == seen
+    following = requests[before][0]
+    assert following - ends == pytest.approx(WAITS[step.wait])
+    if step.state in WATCHES:
+        is_checked = any(time > following and what == "check 5" for time, what in source.requests)
+        assert is_checked == (step.state is State.RESUME)
+    assert len(errors) - way.failures == int(step.is_reported and cause.has_error)
+    # In WATCH_LIST_AGAIN, the watch-list that is cut short to show the state is the last one.
+    uses_lists = step.ends_watch_lists or step.state is State.WATCH_LIST_AGAIN
+    assert ("using lists from now on" in caplog.text) == uses_lists
+
+
+def test_every_state_has_an_entry_for_every_response_that_it_can_receive() -> None:
+    # The question for the server's version is answered with any response; only these are repeated.
+    wanted = {
+        state: {*RESPONSES, Outcome.NOT_STORED}
+        if state is not State.CHOOSE
+        else {Outcome.LOST, Outcome.OVERLOADED, Outcome.NOT_STORED}
+        for state in State
+    }
+    missing = [
+        (state, outcome)
+        for state, outcomes in wanted.items()
+        for outcome in outcomes
+        if (state, outcome) not in TRANSITIONS
+    ]
+    assert missing == []
+
+
+def test_no_state_is_a_dead_end() -> None:
+    """A watch can be reached from each of them, even after any one outcome."""
+    reaching = {State.WATCH}
+    while found := {state for (state, _), step in TRANSITIONS.items() if step.state in reaching} - reaching:
+        reaching |= found
+    assert reaching == set(State)
+
+
+def test_every_outcome_and_every_state_is_in_the_table() -> None:
+    assert {outcome for _, outcome in TRANSITIONS} == set(Outcome)
+    assert {step.state for step in TRANSITIONS.values()} == set(State)
+
+
+def test_no_failure_is_repeated_immediately_in_the_same_state() -> None:
+    repeated = {
+        (state, outcome)
+        for (state, outcome), step in TRANSITIONS.items()
+        if step.state is state and step.wait is Wait.NONE
+    }
+    # The next request is preceded by at least twenty seconds of silence.
+    assert repeated == {(State.RESUME, Outcome.SILENT)}
