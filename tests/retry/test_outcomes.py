@@ -1,0 +1,113 @@
+"""Which outcome each error is, and what a Retry-After asks for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from trioformer._retry import REQUEST_ERRORS, Outcome, is_permanent, outcome_of, retry_after
+from trioformer.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ConflictError,
+    ConnectionFailedError,
+    DecodeError,
+    ExpiredError,
+    ForbiddenError,
+    InternalServerError,
+    InvalidError,
+    MethodNotAllowedError,
+    NotAcceptableError,
+    NotFoundError,
+    RequestTooLargeError,
+    ServerError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    StatusCause,
+    StatusDetails,
+    StatusError,
+    TooManyRequestsError,
+    TransformError,
+    TrioformerError,
+    UnauthorizedError,
+    UnexpectedResponseError,
+    UnsupportedMediaTypeError,
+)
+
+TOO_LARGE = "Too large resource version: 9, current: 5"
+OUTCOMES: list[tuple[Exception, Outcome]] = [
+    (ConnectionFailedError("reset"), Outcome.LOST),
+    (ConnectionFailedError("refused", refused=True), Outcome.LOST),
+    (ConnectionFailedError("certificate", permanent=True), Outcome.DENIED),
+    (UnexpectedResponseError("a page of HTML", code=502), Outcome.FAILED),
+    (DecodeError("no JSON"), Outcome.FAILED),
+    (TransformError("the transform failed", "default/a"), Outcome.NOT_STORED),
+    (TooManyRequestsError("slow down", code=429), Outcome.OVERLOADED),
+    (ExpiredError("too old", code=410), Outcome.EXPIRED),
+    (ServerTimeoutError(TOO_LARGE, code=504, reason="Timeout"), Outcome.TOO_LARGE),
+    (
+        ServerTimeoutError(
+            "timeout",
+            code=504,
+            reason="Timeout",
+            details=StatusDetails(causes=(StatusCause(reason="ResourceVersionTooLarge"),)),
+        ),
+        Outcome.TOO_LARGE,
+    ),
+    (BadRequestError("unknown parameter", code=400), Outcome.REJECTED),
+    (InvalidError("forbidden parameter", code=422), Outcome.REJECTED),
+    (UnauthorizedError("who", code=401), Outcome.DENIED),
+    (ForbiddenError("no", code=403), Outcome.DENIED),
+    (NotFoundError("no such kind", code=404), Outcome.DENIED),
+    (MethodNotAllowedError("no watch", code=405), Outcome.DENIED),
+    (NotAcceptableError("no JSON", code=406), Outcome.FAILED),
+    (ConflictError("conflict", code=409), Outcome.FAILED),
+    (AlreadyExistsError("exists", code=409), Outcome.FAILED),
+    (RequestTooLargeError("too large", code=413), Outcome.FAILED),
+    (UnsupportedMediaTypeError("type", code=415), Outcome.FAILED),
+    (InternalServerError("etcd", code=500), Outcome.FAILED),
+    (ServiceUnavailableError("starting", code=503), Outcome.FAILED),
+    (ServerTimeoutError("slow", code=504), Outcome.FAILED),
+    (ServerError("other", code=599), Outcome.FAILED),
+    (StatusError("other", code=418), Outcome.FAILED),
+]
+
+
+@pytest.mark.parametrize(("error", "outcome"), OUTCOMES, ids=lambda value: type(value).__name__)
+def test_each_error_has_its_outcome(error: Exception, outcome: Outcome) -> None:
+    assert outcome_of(error) is outcome
+
+
+def classes_below(base: type[TrioformerError]) -> Iterator[type[TrioformerError]]:
+    yield base
+    for each in base.__subclasses__():
+        yield from classes_below(each)
+
+
+def test_the_cases_have_every_class_of_errors_of_a_request() -> None:
+    wanted = {each for base in REQUEST_ERRORS for each in classes_below(base) if each.__module__ == "trioformer.errors"}
+    assert wanted - {type(error) for error, _ in OUTCOMES} == set()
+
+
+@pytest.mark.parametrize("error", [error for error, _ in OUTCOMES], ids=lambda error: type(error).__name__)
+def test_permanent_errors_are_those_that_are_denied_and_bad_requests(error: Exception) -> None:
+    assert is_permanent(error) == (outcome_of(error) is Outcome.DENIED or isinstance(error, BadRequestError))
+
+
+def test_a_retry_after_is_lengthened_by_a_tenth_at_most() -> None:
+    error = TooManyRequestsError("slow down", code=429, details=StatusDetails(retry_after_seconds=10))
+    waits = [retry_after(error, random.Random(seed)) for seed in range(200)]
+    assert 10 <= min(waits) < 10.1
+    assert 10.9 < max(waits) < 11
+
+
+def test_a_retry_after_of_hours_is_shortened_to_five_minutes() -> None:
+    error = TooManyRequestsError("slow down", code=429, details=StatusDetails(retry_after_seconds=86_400))
+    assert 300 <= retry_after(error, random.Random(1)) < 330
+
+
+@pytest.mark.parametrize("error", [None, ConnectionFailedError("reset"), InternalServerError("etcd", code=500)])
+def test_without_a_retry_after_there_is_no_least_wait(error: Exception | None) -> None:
+    assert retry_after(error, random.Random(1)) == 0
