@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 sys.path.insert(0, str(ROOT))
 
+from docs import recovery  # noqa: E402  # beside this file
 from tests.parity import table as parity  # noqa: E402  # the tool of our tests, which no package holds
 
 project = PROJECT["name"]
@@ -172,6 +173,17 @@ def fill_in_parity(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace(place, text)
 
 
+def fill_in_recovery(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the tables of the reflector's states in their places."""
+    if docname != "design/recovery":
+        return
+    for tables in (recovery, *recovery.SOURCES):
+        app.env.note_dependency(Path(str(tables.__file__)))
+    for place, table in recovery.PLACES.items():
+        assert place in source[0], place
+        source[0] = source[0].replace(place, table())
+
+
 def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
     """Keep ``object`` and ``type`` from being linked to attributes of those names."""
     for node in list(doctree.findall(pending_xref)):
@@ -181,6 +193,7 @@ def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", fill_in_parity)
+    app.connect("source-read", fill_in_recovery)
     app.connect("doctree-read", unlink_builtins)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", describe, priority=300)

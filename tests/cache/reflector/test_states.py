@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import random
+import re
 from typing import Final
 
 import attrs
@@ -18,12 +19,15 @@ import pytest
 import trio
 import trio.testing
 
+from docs import recovery
 from tests.cache.reflector.test_reflector import Sink
 from tests.cache.reflector.test_watch_list import end
+from tests.support.processes import ROOT
 from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, listing, pod
 from trioformer._retry import Outcome, Wait
 from trioformer.cache import Reflector, ReflectorOptions
 from trioformer.cache.reflector._states import LISTS, TRANSITIONS, WATCH_LISTS, WATCHES, State
+from trioformer.cache.reflector._states import Step as Entry
 from trioformer.client import ObjectList
 from trioformer.errors import (
     BadRequestError,
@@ -250,3 +254,16 @@ def test_no_failure_is_repeated_immediately_in_the_same_state() -> None:
     }
     # The next request is preceded by at least twenty seconds of silence.
     assert repeated == {(State.RESUME, Outcome.SILENT)}
+
+
+def test_the_table_of_the_documentation_is_that_of_the_code() -> None:
+    described: dict[tuple[State, Outcome], Entry] = {}
+    for row in recovery.transitions().split("   * - ")[2:]:
+        state, outcomes, following, wait, reported = row.split("\n     - ")
+        names = [re.findall(r"``(\w+)``", cell) for cell in (state, outcomes, following, wait)]
+        (start,), found, (end_state,), (kind,) = names
+        step = Entry(State[end_state], Wait[kind], reported.strip() == "yes", recovery.LISTS_FROM_NOW_ON in following)
+        described |= {(State[start], Outcome[name]): step for name in found}
+    assert described == TRANSITIONS
+    page = (ROOT / "docs" / "design" / "recovery.rst").read_text()
+    assert [place for place in recovery.PLACES if f"\n{place}\n" not in page] == []
