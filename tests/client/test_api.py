@@ -37,7 +37,8 @@ SUCCESS = '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","
 
 @asynccontextmanager
 async def client_of(*replies: httpx.Response | str | Exception) -> AsyncIterator[tuple[Client, InMemory]]:
-    transport = InMemory([response(200, reply) if isinstance(reply, str) else reply for reply in replies])
+    scripted = [response(200, reply) if isinstance(reply, str) else reply for reply in replies]
+    transport = InMemory(scripted, scripts_version=True)
     async with open_client(CONFIG, http_transport=transport) as client:
         yield client, transport
 

@@ -334,6 +334,7 @@ async def test_a_broken_watch_of_pods_causes_no_extra_or_missing_pods(
     seen: set[int] = set()
     for before, replicas in ((2, 4), (4, 1)):
         operated.fail_next(3, verb="watch", resource="pods")
+        operated.fail_next(1, verb="list", resource="pods")
         operated.disconnect_watches(kind=Pod)
         operated.patch(Website, "hello", {"spec": {"replicas": replicas}})
         for number in range(20):

@@ -77,6 +77,7 @@ async def test_an_informer_has_metrics_of_its_objects_and_its_state(autojump_clo
         assert of("trioformer_informer_data_age_seconds") == math.inf
         assert (of("trioformer_informer_synced"), of("trioformer_informer_healthy")) == (0, 0)
         await nursery.start(factory.run)
+        await trio.testing.wait_all_tasks_blocked()
         assert [state for state, is_so in doing().items() if is_so] == ["watching"]
         assert len(doing()) == 9
         assert of("trioformer_informer_objects") == 2
@@ -101,6 +102,7 @@ async def test_an_informer_without_a_server_has_the_age_of_its_data(autojump_clo
         factory.informer(Pod)
         here.metrics.register_factory(factory)
         await nursery.start(factory.run)
+        await trio.testing.wait_all_tasks_blocked()
         of = partial(value, here.metrics, resource="pods")
         with here.server.unreachable():
             await trio.sleep(200)

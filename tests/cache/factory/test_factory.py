@@ -154,6 +154,7 @@ async def test_several_namespaces_are_one_informer(
     recorder = Recorder()
     informer.add_event_handler(recorder)
     async with run(factory):
+        await trio.testing.wait_all_tasks_blocked()
         assert api_server.statistics().open_watches == 2
         api_server.create(pod("second", namespace="a"))
         api_server.create(pod("third", namespace="c"))
@@ -318,6 +319,7 @@ async def test_a_metadata_informer_is_separate_and_holds_only_metadata(
         found = small.lister["default/a"]
         assert isinstance(found, PartialObjectMetadata)
         assert found.metadata.labels == {"app": "web"}
+        await trio.testing.wait_all_tasks_blocked()
         assert api_server.statistics().open_watches == 2
         async with factory.open_informer(metadata_kind(Node)) as nodes:
             await nodes.wait_until_synced()
@@ -353,6 +355,7 @@ async def test_the_end_of_the_last_block_stops_this_informer_only(
             async with factory.open_informer(Pod) as second:
                 assert second is first
                 await first.wait_until_synced()
+                await trio.testing.wait_all_tasks_blocked()
                 assert api_server.statistics().open_watches == 2
             assert first.has_synced
             assert len(task_names(nursery)) > len(before)

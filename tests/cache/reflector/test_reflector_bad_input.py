@@ -84,6 +84,8 @@ class BadServer(httpx.AsyncBaseTransport):
     asked: list[tuple[str, str]] = attrs.field(factory=list)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/version":
+            return httpx.Response(404, request=request)
         params = request.url.params
         is_watch = "watch" in params
         # Before the reflector resumes a watch over a new connection, it lists one object, at the version.

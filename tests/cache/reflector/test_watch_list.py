@@ -256,11 +256,11 @@ async def test_an_informer_uses_a_watch_list_of_the_embedded_server(
     """client-go: TestWatchListSemanticsSimple"""
     for number in range(1_200):
         api_server.create(Pod(metadata=ObjectMeta(name=f"web-{number}", namespace="default")))
-    factory = SharedInformerFactory(client)
+    factory = SharedInformerFactory(client, options=ReflectorOptions(watch_list=True))
     informer = factory.informer(Pod)
     await nursery.start(factory.run)
     assert len(informer.lister) == 1_200
-    assert [request.verb for request in api_server.requests] == ["watch"]
+    assert [request.verb for request in api_server.requests] == ["get", "watch"]
     assert informer.statistics().reflector.resource_version == (await client.api(Pod).list()).resource_version
 
 
