@@ -93,7 +93,7 @@ def test_the_cases_have_every_class_of_errors_of_a_request() -> None:
 
 @pytest.mark.parametrize("error", [error for error, _ in OUTCOMES], ids=lambda error: type(error).__name__)
 def test_permanent_errors_are_those_that_are_denied_and_bad_requests(error: Exception) -> None:
-    assert is_permanent(error) == (outcome_of(error) is Outcome.DENIED or isinstance(error, BadRequestError))
+    assert is_permanent(error) == (outcome_of(error) in (Outcome.DENIED, Outcome.REJECTED))
 
 
 def test_a_retry_after_is_lengthened_by_a_tenth_at_most() -> None:

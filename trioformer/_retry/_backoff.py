@@ -24,7 +24,8 @@ class BackoffPolicy:
     quick_tries: int = attrs.field(default=10, validator=attrs.validators.ge(0))
     """The number of attempts in a row that follow after 0.5 to 1 s when the connection fails, before the delays above.
 
-    client-go's requests have as many (``rest/with_retry.go``).  Watches, lists before them, and waits have them.
+    For lists and watches.  client-go's requests repeat a watch as often when its connection ends or times out
+    (``rest/with_retry.go``).
     """
 
 

@@ -38,7 +38,14 @@ MAX_RETRY_AFTER: Final = 300.0
 RETRY_JITTER: Final = 0.1
 """The largest share by which a wait is lengthened at random, so that not all clients retry at the same time."""
 
-_PERMANENT: Final = (BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError)
+_PERMANENT: Final = (
+    BadRequestError,
+    UnauthorizedError,
+    ForbiddenError,
+    NotFoundError,
+    MethodNotAllowedError,
+    InvalidError,
+)
 
 
 WatchErrorHandler: TypeAlias = Callable[[Exception], None]

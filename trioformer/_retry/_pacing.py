@@ -14,8 +14,8 @@ list, since some servers list and never watch.
 A failure sets the time before which nothing is sent, instead of sleeping.
 A reader that is cancelled during a wait waits for the rest of it when it reads again.
 
-Source: client-go's ``rest/with_retry.go``, which repeats a watch ten times after about a second, and
-``tools/cache/reflector.go``, whose delays grow.
+Source: client-go's ``rest/with_retry.go``, which repeats a watch ten times after about a second when its connection
+ends or times out, and ``tools/cache/reflector.go``, whose delays grow, also when the connection is refused.
 """
 
 from __future__ import annotations

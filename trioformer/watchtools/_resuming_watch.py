@@ -188,7 +188,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         Raises:
             ExpiredError: The server no longer has the events after the last one; list again.
                 A note contains the last event's resourceVersion, and so does :attr:`resource_version`.
-            StatusError: A response for which waiting does not help: 400, 401, 403, 404 or 405.
+            StatusError: A response for which waiting does not help: 400, 401, 403, 404, 405 or 422.
             ConnectionFailedError: The server's certificate does not verify.
             DecodeError: The server keeps sending an undecodable frame, or sent an object without a resourceVersion.
             trio.ClosedResourceError: The watch is closed.

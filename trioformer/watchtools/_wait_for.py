@@ -91,8 +91,8 @@ async def wait_for(
     Raises:
         NotFoundError: The object does not exist, it was deleted or replaced during the wait, or the server does not
             know the kind.
-        StatusError: Another response for which waiting does not help: 400, 401, 403 or 405.  A note names the object
-            and the condition.
+        StatusError: Another response for which waiting does not help: 400, 401, 403, 405 or 422.  A note names the
+            object and the condition.
         ConnectionFailedError: The server's certificate does not verify.
         DecodeError: The server keeps sending an undecodable frame.
         ValueError: The name is empty, or the kind is namespaced and ``api`` has no namespace.

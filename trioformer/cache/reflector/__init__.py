@@ -1,6 +1,8 @@
 """The reflector: lists and watches the API server, and writes what it receives to a sink.
 
-- ``_reflector.py``: :class:`Reflector`, the loop, and a table of what it does after which failure
+- ``_reflector.py``: :class:`Reflector`, the loop that sends the request of each state
+- ``_states.py``: the states, and the table of what follows each outcome
+- ``_watch_reader.py``: reads an open watch, and checks the version of a resumed one
 - ``_options.py``: :class:`ReflectorOptions`
 - ``_status.py``: :class:`ReflectorStatistics`, the phases, and which errors end a reflector
 - ``_list_watch.py``: :class:`ListWatch`, the source that a reflector reads from, and :class:`ApiListWatch`
