@@ -89,8 +89,9 @@ WORKLOADS: dict[str, Workload] = {
         "real",
         (OURS, GO, GO_JSON, LIMIT, *OTHERS),
         (
-            Target("wall", "trioformer", "client-go", at_most=1.0),
-            Target("cpu", "trioformer", "client-go", at_most=0.8),
+            Target("wall", "trioformer", "client-go", at_most=0.65),
+            Target("cpu", "trioformer", "client-go", at_most=0.75),
+            Target("rss", "trioformer", "client-go", at_most=0.42),
             Target("wall", "kubernetes", "trioformer", at_least=10),
             Target("wall", "lightkube", "trioformer", at_least=2.5),
         ),
