@@ -4,6 +4,7 @@
 - ``_byte_stream.py``: the body of a streamed response
 - ``_response.py``: a complete response
 - ``_network.py``: sockets and TLS under httpcore
+- ``_chunks.py``: merges the chunks of a response that have arrived together
 - ``_health.py``: what the requests have shown about the server, and probes when a watch is silent
 - ``_probe_connection.py``: the connection for probes
 - ``_retry_line.py``: the order and the rate of retries

@@ -23,6 +23,7 @@ import httpcore
 import httpx
 import trio
 
+from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
 
@@ -61,11 +62,19 @@ class _SocketStream(httpcore.AsyncNetworkStream):
     ) -> None:
         self._stream = stream
         self._health = health
+        self._merger = ChunkMerger()
         self.opened_at: float = trio.current_time() if opened_at is None else opened_at
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
-        with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
-            return bytes(await self._receive_some(max_bytes, resumable=timeout == RESUMABLE))
+        while True:
+            with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
+                data = await self._read(max_bytes, resumable=timeout == RESUMABLE)
+            merged = self._merger.feed(data)
+            if merged or not data:
+                return merged
+
+    async def _read(self, max_bytes: int, *, resumable: bool) -> bytes:
+        return bytes(await self._receive_some(max_bytes, resumable=resumable))
 
     async def _receive_some(self, max_bytes: int, *, resumable: bool) -> bytes | bytearray:
         """Receive from the socket; on a watch's connection, verify the server whenever it has been silent."""
@@ -119,8 +128,12 @@ class _SocketStream(httpcore.AsyncNetworkStream):
         return None
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        self._merger.start()
         with _bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
-            await self._stream.send_all(buffer)
+            await self._write(buffer)
+
+    async def _write(self, data: bytes) -> None:
+        await self._stream.send_all(data)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -191,16 +204,15 @@ class _TLSStream(_SocketStream):
         if self._to_send.pending:
             await self._stream.send_all(self._to_send.read())
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
-            while True:
-                if pieces := self._decrypt(max_bytes):
-                    await self._flush()  # a response to the peer's TLS messages, such as a key update
-                    return b"".join(pieces)
-                if self._received.eof:
-                    return b""
-                await self._flush()
-                await self._receive(resumable=timeout == RESUMABLE)
+    async def _read(self, max_bytes: int, *, resumable: bool) -> bytes:
+        while True:
+            if pieces := self._decrypt(max_bytes):
+                await self._flush()  # a response to the peer's TLS messages, such as a key update
+                return b"".join(pieces)
+            if self._received.eof:
+                return b""
+            await self._flush()
+            await self._receive(resumable=resumable)
 
     def _decrypt(self, max_bytes: int) -> list[bytes]:
         """Decrypt everything that has arrived, up to ``max_bytes``."""
@@ -218,12 +230,11 @@ class _TLSStream(_SocketStream):
             max_bytes -= len(piece)
         return pieces
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        with _bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
-            rest = memoryview(buffer)
-            while rest:
-                rest = rest[self._tls.write(rest) :]
-                await self._flush()
+    async def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._tls.write(rest) :]
+            await self._flush()
 
     def get_extra_info(self, info: str) -> Any:
         return self._tls if info == "ssl_object" else super().get_extra_info(info)

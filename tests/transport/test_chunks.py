@@ -1,0 +1,165 @@
+"""Chunks that arrive together are merged, and mean the same to h11."""
+
+from __future__ import annotations
+
+import itertools
+
+import h11
+import httpcore
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trioformer.transport._chunks import MAX_HEAD, ChunkMerger
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunked(*pieces: bytes, trailer: bytes = b"") -> bytes:
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n" + trailer + b"\r\n"
+
+
+def merged(merger: ChunkMerger, *reads: bytes) -> bytes:
+    return b"".join(merger.feed(read) for read in reads)
+
+
+def events(*reads: bytes) -> tuple[bytes, int, str]:
+    """What h11 makes of some reads: the body, the number of Data events, and the last event or error."""
+    connection = h11.Connection(h11.CLIENT)
+    connection.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
+    connection.send(h11.EndOfMessage())
+    body, count, last = b"", 0, ""
+    for read in (*reads, b""):
+        try:
+            connection.receive_data(read)
+            while True:
+                event = connection.next_event()
+                last = "" if event in (h11.NEED_DATA, h11.PAUSED) else type(event).__name__
+                if isinstance(event, h11.Data):
+                    body += event.data
+                    count += 1
+                elif event in (h11.NEED_DATA, h11.PAUSED) or isinstance(event, h11.EndOfMessage):
+                    break
+        except h11.RemoteProtocolError:
+            return body, count, "error"
+        if last == "EndOfMessage":
+            break
+    return body, count, last
+
+
+def split(data: bytes, cuts: list[int]) -> list[bytes]:
+    places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
+    return [data[begin:end] for begin, end in itertools.pairwise(places) if end > begin]
+
+
+@given(
+    pieces=st.lists(st.binary(min_size=1, max_size=50), max_size=12),
+    cuts=st.lists(st.integers(0, 2_000), max_size=12),
+    trailer=st.sampled_from([b"", b"X-Checksum: 7\r\n"]),
+    head=st.sampled_from(
+        [
+            HEAD,
+            HEAD.replace(b"Transfer-Encoding: chunked", b"transfer-encoding:chunked"),
+            b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD,
+        ]
+    ),
+)
+def test_h11_reads_the_same_body_however_the_bytes_are_divided(
+    pieces: list[bytes], cuts: list[int], trailer: bytes, head: bytes
+) -> None:
+    data = head + chunked(*pieces, trailer=trailer)
+    merger = ChunkMerger()
+    merger.start()
+    fed = [out for read in split(data, cuts) if (out := merger.feed(read))]
+    body, _, last = events(*fed)
+    assert (body, last) == (b"".join(pieces), "EndOfMessage")
+
+
+@given(
+    noise=st.binary(max_size=40),
+    at=st.integers(0, 500),
+    cuts=st.lists(st.integers(0, 2_000), max_size=6),
+)
+def test_whatever_is_not_ordinary_framing_means_the_same_to_h11(noise: bytes, at: int, cuts: list[int]) -> None:
+    data = HEAD + chunked(b"first", b"second" * 9, b"third")
+    at %= len(data)
+    data = data[:at] + noise + data[at:]
+    reads = split(data, cuts)
+    merger = ChunkMerger()
+    merger.start()
+    try:
+        fed = [out for read in (*reads, b"") if (out := merger.feed(read))]
+    except httpcore.RemoteProtocolError:
+        assert events(*reads)[2] == "error"
+    else:
+        body, _, last = events(*fed)
+        wanted = events(*reads)
+        # An error may be noticed before or after the chunk that it follows; what is read is the same up to there.
+        assert last == wanted[2]
+        assert body.startswith(wanted[0]) or wanted[0].startswith(body)
+
+
+def test_chunks_of_one_read_become_one() -> None:
+    merger = ChunkMerger()
+    merger.start()
+    fed = merger.feed(HEAD + chunked(*[b"an event\n"] * 100)[: -len(b"0\r\n\r\n")])
+    assert fed == HEAD + b"%x\r\n" % 900 + b"an event\n" * 100 + b"\r\n"
+
+
+def test_a_part_of_a_chunk_is_passed_on_at_once() -> None:
+    merger = ChunkMerger()
+    merger.start()
+    assert merged(merger, HEAD + b"a\r\n01234") == HEAD + b"5\r\n01234\r\n"
+    assert merged(merger, b"56789") == b"5\r\n56789\r\n"
+    assert merged(merger, b"\r") == b""
+    assert merged(merger, b"\n3") == b""
+    assert merged(merger, b"\r\nabc\r\n") == b"3\r\nabc\r\n"
+    assert merged(merger, b"0\r\n\r\n") == b"0\r\n\r\n"
+
+
+def test_the_next_response_of_the_connection_is_merged_too() -> None:
+    merger = ChunkMerger()
+    for _ in range(3):
+        merger.start()
+        assert merged(merger, HEAD + chunked(b"a", b"b")) == HEAD + b"2\r\nab\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1\r\na\r\n0\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n",
+        HEAD + b"1;extension=1\r\na\r\n1\r\nb\r\n",
+        HEAD + b"-1\r\na\r\n",
+        HEAD + b" 1\r\na\r\n",
+        HEAD + b"1\na\n",
+        HEAD + b"1" * 40 + b"\r\na\r\n",
+        b"no HTTP\r\n\r\n1\r\na\r\n1\r\nb\r\n",
+        b"x" * (MAX_HEAD + 1),
+    ],
+)
+def test_anything_else_is_passed_on_as_it_is(data: bytes) -> None:
+    merger = ChunkMerger()
+    merger.start()
+    assert merged(merger, data) == data
+    assert merged(merger, b"1\r\nc\r\n1\r\nd\r\n") == b"1\r\nc\r\n1\r\nd\r\n"
+
+
+def test_a_chunk_that_is_longer_than_its_size_is_an_error() -> None:
+    merger = ChunkMerger()
+    merger.start()
+    with pytest.raises(httpcore.RemoteProtocolError, match="longer than its size"):
+        merger.feed(HEAD + b"1\r\nabc\r\n")
+
+
+def test_what_is_held_at_the_end_of_the_connection_is_passed_on() -> None:
+    merger = ChunkMerger()
+    merger.start()
+    assert merged(merger, HEAD + b"1\r\na\r\n1") == HEAD + b"1\r\na\r\n"
+    assert merger.feed(b"") == b"1"
+    assert merger.feed(b"") == b""
+
+
+def test_bytes_without_a_request_are_passed_on() -> None:
+    assert ChunkMerger().feed(HEAD + chunked(b"a", b"b")) == HEAD + chunked(b"a", b"b")
