@@ -92,7 +92,7 @@ async def test_a_response_speeds_up_the_line_at_once(autojump_clock: trio.testin
         await trio.sleep(0.25)
         assert passed == pytest.approx([0, 0.2])
         line.record_response()
-    assert passed == pytest.approx([0, 0.2, 0.25, 0.25 + 1 / 48])
+    assert passed == pytest.approx([0, 0.2, 0.25, 0.25 + 1 / 46])
 
 
 async def test_a_failure_slows_the_line_down_at_once(autojump_clock: trio.testing.MockClock) -> None:

@@ -438,7 +438,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         """Wait until a request may be sent again after a :class:`~trioformer.errors.ConnectionFailedError`.
 
         First until the given time, or until a request of this client has a response, and then for a turn: all users of
-        the client go one after another, five a second while connections fail and 48 a second otherwise.
+        the client go one after another, five a second while connections fail and 46 a second otherwise.
 
         Args:
             until: A time of trio's clock.

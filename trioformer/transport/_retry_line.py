@@ -16,7 +16,7 @@ import trio
 
 FAILING_INTERVAL: Final = 1 / 5
 """Seconds between two retries while requests fail."""
-ANSWERING_INTERVAL: Final = 1 / 48
+ANSWERING_INTERVAL: Final = 1 / 46
 """Seconds between two retries while requests have responses; 50 a second is the limit for one client."""
 WAKE_PERIOD: Final = 15.0
 """Seconds between two wake-ups: a server that fails again and again must not be asked by everybody each time."""

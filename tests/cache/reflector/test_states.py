@@ -41,7 +41,7 @@ from trioformer.errors import (
 )
 from trioformer.models.core_v1 import Pod
 
-LASTS: Final = 6.0
+LASTS: Final = 7.0
 """Seconds for which a watch lasts before most outcomes."""
 WAITS: Final = {Wait.NONE: 0.0, Wait.PAUSE: LASTS / 10, Wait.RECONNECT: 0.5, Wait.BACK_OFF: 0.8}
 """The least of each wait, after a watch of that duration."""
@@ -197,7 +197,7 @@ async def test_an_outcome_is_followed_by_what_the_table_says(
             if cause.relists:
                 await trio.sleep(ends)
                 reflector.relist([IndexerError("the index failed")])
-            await trio.sleep(ends + 5 - trio.current_time())
+            await trio.sleep(ends + 9 - trio.current_time())
             nursery.cancel_scope.cancel()
 
     before, seen = len(way.requests), SEEN[step.state]

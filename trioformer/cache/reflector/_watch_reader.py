@@ -25,7 +25,7 @@ T = TypeVar("T", bound=KubernetesObject)
 
 DEADLINE_STEP = 1.0
 """Seconds that a deadline may lag behind, since moving it for every event of a burst costs more than the event."""
-CHECK_DELAY = 1.0
+CHECK_DELAY = 5.0
 """Seconds without an event, up to their double, after which a resumed watch asks whether the server has its version."""
 CHECK_AGAIN_AFTER = 30.0
 """Seconds after which it asks again, if there was no response to the question."""
