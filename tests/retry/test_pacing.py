@@ -106,23 +106,26 @@ async def test_a_request_that_was_not_accepted_is_no_success_however_long_it_too
 ) -> None:
     pacing = pacing_of()
     await lose(pacing, 10)
-    await request(pacing, lasts=60, delivers=True)
+    await request(pacing, lasts=9.9, delivers=True)
     assert wait_of(pacing, Wait.RECONNECT) == pytest.approx(0.8)
+    await request(pacing, lasts=60, delivers=True)
+    assert wait_of(pacing, Wait.RECONNECT) == pytest.approx(0.5), "attempts that take so long need no longer delay"
+    assert await lose(pacing) == pytest.approx([1.6])
 
 
-async def test_sixty_quick_tries_a_minute_are_left_when_each_follows_a_success(
+async def test_eighty_quick_tries_a_minute_are_left_when_each_follows_a_success(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     pacing = pacing_of()
     waits = []
-    for _ in range(150):
+    for _ in range(300):
         await request(pacing, is_accepted=True, delivers=True)
         waits.append(wait_of(pacing, Wait.RECONNECT))
         await trio.sleep(waits[-1])
     quick = [wait for wait in waits if wait == pytest.approx(0.5)]
-    assert waits[:60] == pytest.approx([0.5] * 60)
-    assert 60 <= len(quick) < len(waits)
-    assert len(quick) <= 60 + sum(waits) + 1, "sixty, and one more each second"
+    assert waits[:80] == pytest.approx([0.5] * 80)
+    assert 80 <= len(quick) < len(waits)
+    assert len(quick) <= 80 + sum(waits) * 80 / 60 + 1, "eighty, and four more each three seconds"
 
 
 # --- a watch that ended ---
@@ -175,10 +178,19 @@ async def test_delays_grow_from_the_first_response_up_to_thirty_seconds(autojump
 
 
 @pytest.mark.parametrize(
-    ("lasts", "delivers", "wait"), [(HEALTHY_AFTER, False, 0.8), (HEALTHY_AFTER - 0.1, False, 3.2), (0.1, True, 3.2)]
+    ("kind", "lasts", "delivers", "wait"),
+    [
+        (Wait.BACK_OFF, 30, False, 0.8),
+        (Wait.BACK_OFF, 29.9, True, 3.2),
+        (Wait.BACK_OFF, 0.1, True, 3.2),
+        (Wait.PAUSE, HEALTHY_AFTER, False, 0.8),
+        (Wait.PAUSE, HEALTHY_AFTER - 0.1, False, 3.2),
+        (Wait.RECONNECT, HEALTHY_AFTER, False, 0.8),
+        (Wait.RECONNECT, 0.1, True, 0.8),
+    ],
 )
-async def test_delays_begin_again_after_a_watch_of_five_seconds(
-    lasts: float, delivers: bool, wait: float, autojump_clock: trio.testing.MockClock
+async def test_delays_begin_again_after_a_watch_of_some_seconds(
+    kind: Wait, lasts: float, delivers: bool, wait: float, autojump_clock: trio.testing.MockClock
 ) -> None:
     """Not after one that has delivered events and was then answered with an error: servers do that for ever."""
     pacing = pacing_of()
@@ -186,6 +198,9 @@ async def test_delays_begin_again_after_a_watch_of_five_seconds(
         await request(pacing)
         pacing.set_wait(Wait.BACK_OFF)
     await request(pacing, lasts=lasts, is_accepted=True, delivers=delivers)
+    if kind is not Wait.BACK_OFF:
+        pacing.set_wait(kind)
+        await request(pacing)
     assert wait_of(pacing, Wait.BACK_OFF) == pytest.approx(wait)
 
 

@@ -38,14 +38,10 @@ MAX_RETRY_AFTER: Final = 300.0
 RETRY_JITTER: Final = 0.1
 """The largest share by which a wait is lengthened at random, so that not all clients retry at the same time."""
 
-_PERMANENT: Final = (
-    BadRequestError,
-    UnauthorizedError,
-    ForbiddenError,
-    NotFoundError,
-    MethodNotAllowedError,
-    InvalidError,
-)
+_REJECTIONS: Final = (BadRequestError, InvalidError)
+_DENIALS: Final = (UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError)
+_OF_AUTHENTICATORS: Final = (UnauthorizedError, ForbiddenError)
+"""What the authenticating proxies before an API server respond in HTML or plain text, and mean."""
 
 
 WatchErrorHandler: TypeAlias = Callable[[Exception], None]
@@ -72,7 +68,7 @@ class Outcome(enum.Enum):
     REJECTED = "400 or 422"
     DENIED = "401, 403, 404 or 405, or a certificate that does not verify"
     INTERNAL = "500 as an event, within internal_error_retry"
-    FAILED = "any other response or ERROR event, or something undecodable"
+    FAILED = "any other response or ERROR event, a proxy's error page, or something undecodable"
     NOT_STORED = "an object could not be transformed or stored"
 
 
@@ -86,16 +82,24 @@ def outcome_of(error: Exception) -> Outcome:
         return Outcome.EXPIRED
     if isinstance(error, StatusError) and error.is_too_large_resource_version:
         return Outcome.TOO_LARGE
-    if isinstance(error, BadRequestError | InvalidError):
+    if _is_of_a_proxy(error):
+        return Outcome.FAILED
+    if isinstance(error, _REJECTIONS):
         return Outcome.REJECTED
-    if isinstance(error, _PERMANENT):
+    if isinstance(error, _DENIALS):
         return Outcome.DENIED
     return Outcome.NOT_STORED if isinstance(error, TransformError) else Outcome.FAILED
 
 
 def is_permanent(error: Exception) -> bool:
     """Whether a request fails again until a permission, a certificate or the server changes."""
-    return isinstance(error, _PERMANENT) or (isinstance(error, ConnectionFailedError) and error.permanent)
+    return outcome_of(error) in (Outcome.REJECTED, Outcome.DENIED)
+
+
+def _is_of_a_proxy(error: Exception) -> bool:
+    """Whether an error page, such as the 404 of a proxy that has lost its server, says nothing about the request."""
+    is_page = isinstance(error, StatusError) and error.is_unexpected_server_error
+    return is_page and not isinstance(error, _OF_AUTHENTICATORS)
 
 
 def retry_after(error: Exception | None, rng: random.Random) -> float:

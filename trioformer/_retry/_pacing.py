@@ -2,14 +2,15 @@
 
 Failures are of two kinds:
 
-- The connection failed.  It is tried again after 0.5 to 1 s, ten times in a row and sixty times a minute, before the
+- The connection failed.  It is tried again after 0.5 to 1 s, ten times in a row and eighty times a minute, before the
   delays grow: most outages are short, and an attempt that is refused costs the server nothing.
 - The server responded: with an error, or by ending a watch immediately.  The delays grow from the first one.
 
 A watch is a success if it has delivered an event or lasted for some seconds.
 Ten further attempts follow a success, or a list.
-The growing delays begin again after a watch of some seconds, or one that delivered events and then broke; not after a
-list, since some servers list and never watch.
+The growing delays begin again after a watch of some seconds that ended or broke, or a shorter one that delivered events
+and broke; before an error that the server sent, the watch must have lasted for half a minute.
+They do not begin again after a list, since some servers list and never watch.
 
 A failure sets the time before which nothing is sent, instead of sleeping.
 A reader that is cancelled during a wait waits for the rest of it when it reads again.
@@ -44,10 +45,12 @@ VERY_SHORT: Final = 1.0
 PAUSE_FACTOR: Final = 0.1
 """The share of a watch's duration to wait before the next watch."""
 NO_PAUSE_AFTER: Final = 30.0
-"""Seconds that a watch must last for the next one to start immediately."""
+"""Seconds that a watch must last for the next one to start immediately, and for the delays after errors to be reset."""
+SLOW_FAILURE: Final = 10.0
+"""Seconds after which a request that had no response is repeated soon, since each attempt takes so long."""
 QUICK_DELAY: Final = 0.5
 """Seconds.  After the connection failed, the next attempt follows after this to its double."""
-QUICK_TRIES_A_MINUTE: Final = 60
+QUICK_TRIES_A_MINUTE: Final = 80
 """The number of quick attempts a minute, if each of them is followed by a short success."""
 
 
@@ -153,9 +156,11 @@ class Pacing:
         is_success = self.is_accepted and (self._has_delivered or duration >= HEALTHY_AFTER)
         if is_success:
             self._quick_tries = 0
-        if is_success and (duration >= HEALTHY_AFTER or (wait is Wait.RECONNECT and not self._budget.delay())):
+        healthy_after = NO_PAUSE_AFTER if wait is Wait.BACK_OFF else HEALTHY_AFTER
+        if is_success and (duration >= healthy_after or (wait is Wait.RECONNECT and not self._budget.delay())):
             self._backoff.reset()
         is_short = duration < VERY_SHORT
+        is_slow = not self.is_accepted and duration >= SLOW_FAILURE
         if wait is Wait.RECONNECT and self.is_accepted and not is_short:
             wait = Wait.PAUSE
         elif wait is Wait.PAUSE and is_short:
@@ -166,7 +171,7 @@ class Pacing:
         elif wait is Wait.PAUSE:
             delay = min(self._backoff.policy.initial, duration * PAUSE_FACTOR) if duration < NO_PAUSE_AFTER else 0.0
         elif wait is Wait.RECONNECT:
-            delay = self._next_reconnect_delay()
+            delay = quick_delay(self.rng) if is_slow else self._next_reconnect_delay()
         self.is_accepted = self._has_delivered = False
         self.resume_at = trio.current_time() + delay
         return wait

@@ -115,8 +115,7 @@ class Reflector(Generic[T]):
         self._pacing = Pacing(options.backoff, rng, options.internal_error_retry)
         self._facts = ServerFacts()
         if options.watch_list is not None:
-            uses_watch_lists = options.watch_list and list_watch.supports_watch_list
-            self._facts.list_method = ListMethod.WATCH_LIST if uses_watch_lists else ListMethod.LIST
+            self._facts.list_method = ListMethod.WATCH_LIST if options.watch_list else ListMethod.LIST
         self._position = Position()
         self._state = State.CHOOSE
         self._attempt = trio.CancelScope()
@@ -196,8 +195,12 @@ class Reflector(Generic[T]):
             self._status.record_failure(result.error)
         if step.ends_watch_lists:
             self._end_watch_lists(result)
+        at_least = retry_after(result.error, self._pacing.rng)
+        if result.outcome is Outcome.NOT_STORED and self._pacing.wait is Wait.BACK_OFF:
+            # relist() must not cut short a wait that the server asked for.
+            at_least = max(at_least, self._pacing.resume_at - trio.current_time())
         self._state = step.state
-        await self._wait(step.wait, result.error)
+        await self._wait(step.wait, at_least)
 
     def _end_watch_lists(self, result: Result) -> None:
         self._facts.list_method = ListMethod.LIST
@@ -208,9 +211,9 @@ class Reflector(Generic[T]):
             duration = self._pacing.duration
             logger.warning("%s: a watch-list was incomplete after %.0f s; using lists from now on", name, duration)
 
-    async def _wait(self, wait: Wait, error: TrioformerError | None) -> None:
+    async def _wait(self, wait: Wait, at_least: float) -> None:
         status, pacing = self._status, self._pacing
-        is_pause = pacing.set_wait(wait, retry_after(error, pacing.rng)) is Wait.PAUSE
+        is_pause = pacing.set_wait(wait, at_least) is Wait.PAUSE
         if not pacing.is_waiting:
             return
         status.record_phase(InformerPhase.CONNECTING if is_pause else InformerPhase.BACKING_OFF)
@@ -228,16 +231,15 @@ class Reflector(Generic[T]):
     async def _choose(self) -> Result:
         self._status.record_phase(InformerPhase.CONNECTING)
         facts = self._facts
-        if facts.list_method is ListMethod.UNKNOWN or facts.bookmarks is Bookmarks.UNKNOWN:
-            version = None
+        if facts.needs_version:
             try:
-                version = await self._source.server_version()
+                facts.record_version(await self._source.server_version())
             except REQUEST_ERRORS as error:
-                if outcome_of(error) in (Outcome.LOST, Outcome.OVERLOADED):
+                # It is asked for again before the next list.
+                if outcome_of(error) in (Outcome.LOST, Outcome.OVERLOADED) and not facts.is_given_up():
                     raise
                 logger.debug("%s: the server's version is not known: %s", self._source.name, error)
-            facts.record_version(version, has_watch_lists=self._source.supports_watch_list)
-        uses_lists = facts.list_method is ListMethod.LIST
+        uses_lists = facts.list_method is ListMethod.LIST or not self._source.supports_watch_list
         return Result(Outcome.LISTS if uses_lists else Outcome.WATCH_LISTS)
 
     async def _list(self) -> Result:
@@ -265,39 +267,44 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> Result:
         """Open a watch, which is a watch-list if there is no list yet, and read it to its end."""
-        is_initial, status, pacing = self._state in WATCH_LISTS, self._status, self._pacing
+        status, pacing = self._status, self._pacing
         events = status.events
-        timeout, allowed = self._limits(is_initial=is_initial)
-        version = "" if self._state in NEWEST else self._position.version
-        # A proxy may hold back the headers of a watch until its first event; those of a watch-list follow at once.
-        patience = MAX_SILENCE if is_initial else timeout + END_GRACE
-        status.record_watch_requested(is_resumed=not is_initial)
         try:
-            with trio.CancelScope(deadline=trio.current_time() + patience) as opening:
-                async with self._source.watch(
-                    resource_version=version,
-                    timeout_seconds=timeout,
-                    send_initial_events=is_initial,
-                    on_undecodable=self._on_undecodable,
-                ) as source:
-                    opening.deadline = math.inf
-                    pacing.record_accepted()
-                    status.watches += 1
-                    self._position.is_in_order = version not in ("", "0")
-                    outcome = await self._read(source, allowed)
-                    is_empty = status.events == events
-                    if outcome is Outcome.ENDED and pacing.is_very_short:
-                        outcome = Outcome.ENDED_EMPTY if is_empty else Outcome.ENDED_EARLY
-            if opening.cancelled_caught:
-                raise ConnectionFailedError(f"no response to a watch of {self._source.name} for {patience:g} s")
+            if self._state is State.RESUME:
+                outcome = await self._version_check().run_beside(self._open_and_read, self._confirm)
+            else:
+                outcome = await self._open_and_read()
         finally:
             status.record_watch_closed()
             if status.events != events:
                 pacing.record_delivery()
-        if outcome is not Outcome.ENDED_EMPTY:
+        if outcome is not Outcome.ENDED or not pacing.is_very_short:
             return Result(outcome)
+        if status.events != events:
+            return Result(Outcome.ENDED_EARLY)
         error = ConnectionFailedError(f"the server ended a watch of {self._source.name} at once, without an event")
-        return Result(outcome, error)
+        return Result(Outcome.ENDED_EMPTY, error)
+
+    async def _open_and_read(self) -> Outcome:
+        is_initial = self._state in WATCH_LISTS
+        timeout, allowed = self._limits(is_initial=is_initial)
+        version = "" if self._state in NEWEST else self._position.version
+        # A proxy may hold back the headers of a watch until its first event; those of a watch-list follow at once.
+        patience = MAX_SILENCE if is_initial else timeout + END_GRACE
+        self._status.record_watch_requested(counts_as_open=self._state is State.WATCH)
+        with trio.CancelScope(deadline=trio.current_time() + patience) as opening:
+            async with self._source.watch(
+                resource_version=version,
+                timeout_seconds=timeout,
+                send_initial_events=is_initial,
+                on_undecodable=self._on_undecodable,
+            ) as source:
+                opening.deadline = math.inf
+                self._pacing.record_accepted()
+                self._status.watches += 1
+                self._position.is_in_order = version not in ("", "0")
+                return await self._read(source, allowed)
+        raise ConnectionFailedError(f"no response to a watch of {self._source.name} for {patience:g} s")
 
     async def _read(self, source: EventSource[T], allowed: float) -> Outcome:
         reader = WatchReader(
@@ -312,13 +319,14 @@ class Reflector(Generic[T]):
             outcome = await self._read_watch_list(source, reader)
             if outcome is not Outcome.RECEIVED:
                 return outcome
-        if self._state is not State.RESUME:
-            return await reader.read(source, allowed=allowed)
-        check = VersionCheck(self._source, self._status, self._pacing, self._position.version)
-        return await reader.read_resumed(source, check, self._confirm, allowed=allowed)
+        return await reader.read(source, allowed=allowed)
+
+    def _version_check(self) -> VersionCheck[T]:
+        return VersionCheck(self._source, self._status, self._pacing, self._facts, self._position.version)
 
     def _confirm(self) -> None:
         self._state = TRANSITIONS[self._state, Outcome.CONFIRMED].state
+        self._status.record_watch_confirmed()
 
     async def _read_watch_list(self, source: EventSource[T], reader: WatchReader[T]) -> Outcome:
         """Read a watch-list up to its end bookmark."""

@@ -17,6 +17,7 @@ Source: client-go ``tools/cache/reflector.go``; the shape is that of kube-rs's w
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -63,6 +64,7 @@ _REPORT, _QUIET, _USE_LISTS = True, False, True
 _SAME: Final = None
 _ANY: Final = tuple(State)
 _NOT_LISTED: Final = (State.CHOOSE, *LISTS, *WATCH_LISTS)
+_REPEATED: Final = (State.CHOOSE, *LISTS, State.WATCH_LIST_AGAIN, State.WATCH_LIST_NEWEST)
 _FIRST_WATCH_LISTS: Final = (State.WATCH_LIST, State.WATCH_LIST_AGAIN)
 _UNAVAILABLE: Final = (Outcome.EXPIRED, Outcome.TOO_LARGE)
 _ERRORS: Final = (Outcome.REJECTED, Outcome.DENIED, Outcome.FAILED)
@@ -84,8 +86,9 @@ _ROWS: Final[Sequence[_Row]] = (
     _Row((State.CHOOSE,), (Outcome.LISTS,), State.LIST, _NOW, _QUIET),
     _Row((State.CHOOSE,), (Outcome.WATCH_LISTS,), State.WATCH_LIST, _NOW, _QUIET),
     # whatever is requested
-    _Row(_NOT_LISTED, (Outcome.LOST,), _SAME, _RECONNECT, _REPORT),
-    _Row(_ANY, (Outcome.OVERLOADED,), _SAME, _BACK_OFF, _REPORT),
+    _Row((State.WATCH_LIST,), (Outcome.LOST,), State.CHOOSE, _RECONNECT, _REPORT),  # the version may not be known
+    _Row(_REPEATED, (Outcome.LOST,), _SAME, _RECONNECT, _REPORT),
+    _Row(_NOT_LISTED, (Outcome.OVERLOADED,), _SAME, _BACK_OFF, _REPORT),
     _Row(_ANY, (Outcome.NOT_STORED,), State.CHOOSE, _BACK_OFF, _REPORT),
     # lists
     _Row(LISTS, (Outcome.RECEIVED,), State.WATCH, _NOW, _QUIET),
@@ -104,7 +107,9 @@ _ROWS: Final[Sequence[_Row]] = (
     _Row(WATCH_LISTS, (Outcome.FAILED,), State.LIST, _BACK_OFF, _REPORT),
     # watches
     _Row(WATCHES, (Outcome.ENDED,), _SAME, _PAUSE, _QUIET),
-    _Row(WATCHES, (Outcome.ENDED_EARLY,), _SAME, _BACK_OFF, _QUIET),
+    # The server may be another one after a delay.
+    _Row(WATCHES, (Outcome.ENDED_EARLY,), State.RESUME, _BACK_OFF, _QUIET),
+    _Row(WATCHES, (Outcome.OVERLOADED,), State.RESUME, _BACK_OFF, _REPORT),
     _Row(WATCHES, (Outcome.ENDED_EMPTY,), State.CHOOSE, _BACK_OFF, _REPORT),
     _Row(WATCHES, (Outcome.LOST,), State.RESUME, _RECONNECT, _REPORT),
     _Row(WATCHES, (Outcome.SILENT,), State.RESUME, _NOW, _QUIET),
@@ -155,6 +160,8 @@ LIST_STREAMING_SINCE: Final = (1, 33)
 """The Kubernetes version since which lists are encoded item by item (StreamingCollectionEncodingToJSON)."""
 BOOKMARKS_SINCE: Final = (1, 17)
 """The Kubernetes version since which every server sends bookmarks."""
+MAX_UNANSWERED: Final = 2
+"""Questions for the version without a response after which a list is requested without it."""
 
 
 @attrs.define(eq=False)
@@ -165,11 +172,26 @@ class ServerFacts:
     bookmarks: Bookmarks = Bookmarks.UNKNOWN
     is_paginated: bool = False
     """Whether the server honors limits at version ``"0"``: it has no watch cache."""
+    check_at: float = math.inf
+    """When to ask whether the server has the version of a resumed watch; infinity if that is known."""
+    unanswered: int = 0
+    """How often the question for the version had no response, since it last was put or given up."""
 
-    def record_version(self, version: tuple[int, int] | None, *, has_watch_lists: bool) -> None:
+    @property
+    def needs_version(self) -> bool:
+        """Whether the server's version would decide anything."""
+        return self.list_method is ListMethod.UNKNOWN or self.bookmarks is Bookmarks.UNKNOWN
+
+    def is_given_up(self) -> bool:
+        """Record that there was no response to the question for the version; return whether to list without it."""
+        self.unanswered = (self.unanswered + 1) % MAX_UNANSWERED
+        return self.unanswered == 0 or self.list_method is not ListMethod.UNKNOWN
+
+    def record_version(self, version: tuple[int, int] | None) -> None:
         """Record the server's version, unless what it decides is known already."""
+        self.unanswered = 0
         if self.list_method is ListMethod.UNKNOWN:
             streams_lists = version is not None and version >= LIST_STREAMING_SINCE
-            self.list_method = ListMethod.WATCH_LIST if has_watch_lists and not streams_lists else ListMethod.LIST
+            self.list_method = ListMethod.LIST if streams_lists else ListMethod.WATCH_LIST
         if self.bookmarks is Bookmarks.UNKNOWN and version is not None and version >= BOOKMARKS_SINCE:
             self.bookmarks = Bookmarks.EXPECTED

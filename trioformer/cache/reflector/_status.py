@@ -132,10 +132,16 @@ class ReflectorStatus:
         """Record what the reflector does now."""
         self._phase, self.watching_since = phase, math.inf
 
-    def record_watch_requested(self, *, is_resumed: bool) -> None:
-        """Record that a watch is requested, which counts as open after a while, unless it begins with a list."""
-        self._phase = InformerPhase.CONNECTING
-        self.watching_since = trio.current_time() + HELD_BACK_AFTER if is_resumed else math.inf
+    def record_watch_requested(self, *, counts_as_open: bool) -> None:
+        """Record that a watch is requested, and whether it counts as open after a while without a response."""
+        self.record_phase(InformerPhase.CONNECTING)
+        if counts_as_open:
+            self.watching_since = trio.current_time() + HELD_BACK_AFTER
+
+    def record_watch_confirmed(self) -> None:
+        """Record that the server has the version of the watch, which may have no response yet."""
+        if self._phase is InformerPhase.CONNECTING:
+            self.record_watch_requested(counts_as_open=True)
 
     def statistics(self, resource_version: str) -> ReflectorStatistics:
         """Return a snapshot of the status."""

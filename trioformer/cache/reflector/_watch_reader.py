@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar, final
 
 import attrs
@@ -29,6 +29,8 @@ CHECK_DELAY = 5.0
 """Seconds without an event, up to their double, after which a resumed watch asks whether the server has its version."""
 CHECK_AGAIN_AFTER = 30.0
 """Seconds after which it asks again, if there was no response to the question."""
+LAST_WORD = 5.0
+"""Seconds that the question may still take when the watch has ended."""
 
 
 @final
@@ -109,40 +111,6 @@ class WatchReader(Generic[T]):
         logger.log(level, "watch of %s received nothing for %g s; watching again", status.name, allowed)
         return Outcome.SILENT
 
-    async def read_resumed(
-        self, source: EventSource[T], check: VersionCheck[T], confirm: Callable[[], None], *, allowed: float
-    ) -> Outcome:
-        """Read a watch that resumed after a lost connection, and check beside it whether the server has its version.
-
-        Args:
-            source: The watch.
-            check: Runs beside the reading.
-            confirm: Called when the server has the version.
-            allowed: Seconds without data.
-
-        Raises:
-            StatusError: The server does not have the version.
-            TrioformerError: The watch broke, or sent an error.
-        """
-        outcome, failure = Outcome.ENDED, None
-
-        async def run_check() -> None:
-            if await check.run(nursery.cancel_scope):
-                confirm()
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(run_check, name=f"{self._status.name}: version check")
-            try:
-                outcome = await self.read(source, allowed=allowed)
-            except Exception as exc:  # noqa: BLE001  # raised below, where the nursery does not wrap it in a group
-                failure = exc
-            nursery.cancel_scope.cancel()
-        if failure is None:
-            failure = check.failure
-        if failure is not None:
-            raise failure
-        return outcome
-
     def write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         """Write events to the sink, and return whether there was a bookmark among them."""
         process, writers, position = self._transformer.process, self._writers, self._position
@@ -168,7 +136,7 @@ class WatchReader(Generic[T]):
 @final
 @attrs.define(eq=False)
 class VersionCheck(Generic[T]):
-    """Checks, beside the reading of a resumed watch, whether the server has the version that it resumed from.
+    """Checks, beside a resumed watch, whether the server has the version that the watch resumes from.
 
     Events show it too: a server that was restored from a backup sends none until it has reached the version.
     """
@@ -176,26 +144,70 @@ class VersionCheck(Generic[T]):
     _source: ListWatch[T]
     _status: ReflectorStatus
     _pacing: Pacing
+    _facts: ServerFacts
     _version: str
-    failure: TrioformerError | None = attrs.field(default=None, init=False)
+    _is_requesting: bool = attrs.field(default=False, init=False)
+    _failure: TrioformerError | None = attrs.field(default=None, init=False)
     """Why the version is not valid; None if that is not known."""
 
-    async def run(self, reading: trio.CancelScope) -> bool:
-        """Check until there is a result; cancel ``reading`` if the version is not valid, or return True if it is."""
-        events, delay = self._status.events, CHECK_DELAY
+    async def run_beside(self, read: Callable[[], Awaitable[Outcome]], confirm: Callable[[], None]) -> Outcome:
+        """Run the watch, and the check beside it.
+
+        Args:
+            read: Opens the watch, and reads it to its end.
+            confirm: Called when the server has the version.
+
+        Raises:
+            StatusError: The server does not have the version.
+            TrioformerError: The watch broke, or sent an error.
+        """
+        outcome: Outcome | None = None
+        failure: BaseException | None = None
+
+        async def run() -> None:
+            if await self._check(nursery.cancel_scope):
+                confirm()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run, name=f"{self._status.name}: version check")
+            try:
+                outcome = await read()
+            except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001  # raised where no group is around it
+                failure = exc
+            # A watch that is always shorter than the check must not keep it from its result.
+            extra = LAST_WORD if self._is_requesting and failure is None else 0.0
+            nursery.cancel_scope.deadline = min(nursery.cancel_scope.deadline, trio.current_time() + extra)
+        if failure is None:
+            failure = self._failure
+        if failure is not None:
+            raise failure
+        assert outcome is not None  # only the check cancels the watch, and then there is a failure
+        return outcome
+
+    async def _check(self, watch: trio.CancelScope) -> bool:
+        """Check until there is a result; cancel ``watch`` if the version is not valid, or return True if it is."""
+        events = self._status.events
+        if self._facts.check_at == math.inf:
+            self._facts.check_at = trio.current_time() + CHECK_DELAY * (1 + self._pacing.rng.random())
         while True:
-            await trio.sleep(delay * (1 + self._pacing.rng.random()))
+            await trio.sleep_until(self._facts.check_at)
             if self._status.events != events:
-                return True
+                break
             await self._source.wait_to_retry(trio.current_time())
+            self._is_requesting = True
             try:
                 await self._source.check(resource_version=self._version)
             except REQUEST_ERRORS as error:
                 if outcome_of(error) in (Outcome.EXPIRED, Outcome.TOO_LARGE):
-                    self.failure = error
-                    reading.cancel()
+                    self._failure, self._facts.check_at = error, math.inf
+                    watch.cancel()
                     return False
                 logger.debug("%s: the version of a resumed watch could not be checked: %s", self._status.name, error)
                 delay = max(CHECK_AGAIN_AFTER, retry_after(error, self._pacing.rng))
+                self._facts.check_at = trio.current_time() + delay * (1 + self._pacing.rng.random())
             else:
-                return True
+                break
+            finally:
+                self._is_requesting = False
+        self._facts.check_at = math.inf
+        return True
