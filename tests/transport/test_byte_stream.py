@@ -90,7 +90,8 @@ def for_watch(request: pytest.FixtureRequest) -> bool:
 
 
 async def test_a_body_is_received_chunk_by_chunk_to_its_end(opened, for_watch) -> None:
-    async with opened(b"one", b"two", for_watch=for_watch) as it:
+    """Chunks that arrive together over a socket are one."""
+    async with opened(b"one", 0.05, b"two", for_watch=for_watch) as it:
         async with it.stream() as body:
             assert body.code == 200
             assert "code 200" not in repr(body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import partial
 from typing import cast
 
 import httpcore
@@ -323,7 +324,65 @@ async def test_a_response_that_closes_the_connection_is_a_response(autojump_cloc
     assert watch.ended[1] == UNVERIFIED
 
 
-@pytest.mark.parametrize("reply", [b"SSH-2.0\r\n\r\n", b"", complete(b"x" * 70_000)])
+async def test_a_proxy_that_closes_idle_connections_does_not_end_quiet_watches_for_ever(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer(reply=b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    health = server.health()
+    ends = []
+    for _ in range(4):
+        (watch,) = await open_watches(health, 1, resumable=True)
+        with trio.move_on_after(3_600):
+            await watch.run()
+        ends.append(watch.ended)
+    assert [end is not None for end in ends] == [True, True, False, False]
+
+
+async def test_a_probe_that_fails_while_other_requests_have_responses_does_not_end_a_watch(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = ProbedServer()
+    health = server.health()
+    resumable, other = await open_watches(health, 1, resumable=True) + await open_watches(health, 1)
+    server.delay = math.inf
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resumable.run)
+        nursery.start_soon(other.run)
+        for _ in range(100):
+            await trio.sleep(1)
+            health.record_response()
+        nursery.cancel_scope.cancel()
+    assert resumable.ended is not None
+    assert resumable.ended[1] == UNVERIFIED
+    assert other.ended is None
+
+
+async def test_a_long_error_page_is_a_response(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(reply=complete(b"x" * 70_000))
+    (watch,) = await open_watches(server.health(), 1)
+    with trio.move_on_after(100):
+        await watch.run()
+    assert watch.ended is None
+
+
+async def test_callers_that_wait_for_the_version_share_its_failure(autojump_clock: trio.testing.MockClock) -> None:
+    server = ProbedServer(delay=math.inf)
+    health = server.health()
+    failed: list[float] = []
+
+    async def ask() -> None:
+        with pytest.raises(ConnectionFailedError):
+            await health.version(partial(health.request, "/version"), lambda response: None)
+        failed.append(trio.current_time())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(200):
+            nursery.start_soon(ask)
+    assert failed == pytest.approx([15.0] * 200)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("reply", [b"SSH-2.0\r\n\r\n", b""])
 async def test_what_is_no_response_closes_the_connection(autojump_clock: trio.testing.MockClock, reply: bytes) -> None:
     server = ProbedServer()
     (watch,) = await open_watches(server.health(), 1)

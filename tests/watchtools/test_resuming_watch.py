@@ -83,8 +83,15 @@ class Script(InMemory):
     """Records the time of each request; a watch after the end of the script sends nothing."""
 
     times: list[float] = attrs.field(factory=list)
+    checks: list[Reply] = attrs.field(factory=list)
+    """The replies to the question whether the server has a version; otherwise it has."""
+    checked: list[str] = attrs.field(factory=list)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.params.get("resourceVersionMatch") == "NotOlderThan":
+            self.checked.append(request.url.params["resourceVersion"])
+            replies = [self.checks.pop(0)] if self.checks else [response(200, "{}")]
+            return await InMemory(replies).handle_async_request(request)
         self.times.append(trio.current_time())
         if not self.replies:
             self.replies.append(stream(None))
@@ -403,6 +410,46 @@ async def test_an_expired_version_is_the_same_error_as_response_and_as_event(
         assert play.events.statistics().phase == "failed"
     assert len(play.server.requests) == 2
     assert play.retries == []
+
+
+async def test_after_a_lost_connection_the_version_is_checked_before_the_next_watch(autojump_clock: MockClock) -> None:
+    lost = httpx.ReadError("reset")
+    async with playing(stream(event(6), 10.0, lost), stream(event(7), 10.0), stream(event(8), None)) as play:
+        assert await play.versions() == ["6", "7", "8"]
+    assert play.server.checked == ["6"], "after the failure, and not after a clean end"
+    assert play.server.versions == ["5", "6", "7"]
+
+
+async def test_a_server_that_was_restored_from_a_backup_is_noticed(autojump_clock: MockClock) -> None:
+    """It accepts a watch from a version that it has not reached, and sends nothing."""
+    too_large = rejection(504, "Timeout", details={"causes": [{"reason": "ResourceVersionTooLarge"}]})
+    async with playing(stream(event(6), 10.0, httpx.ReadError("reset")), stream(None)) as play:
+        play.server.checks.append(too_large)
+        await anext(play.events)
+        with pytest.raises(ExpiredError) as caught:
+            await anext(play.events)
+        assert caught.value.__notes__ == ["the watch had reached resourceVersion 6; list again"]
+    assert play.server.versions == ["5"]
+
+
+@pytest.mark.parametrize(
+    "reply", [rejection(403, "Forbidden"), rejection(500, "InternalError"), response(502, "<html>")]
+)
+async def test_a_check_without_a_result_does_not_keep_from_watching(
+    reply: httpx.Response, autojump_clock: MockClock
+) -> None:
+    async with playing(stream(event(6), 10.0, httpx.ReadError("reset")), stream(event(7), None)) as play:
+        play.server.checks.append(reply)
+        assert await play.versions() == ["6", "7"]
+
+
+async def test_a_check_that_cannot_connect_is_a_failure_of_the_watch(autojump_clock: MockClock) -> None:
+    refused = httpx.ConnectError("refused")
+    async with playing(stream(event(6), 10.0, httpx.ReadError("reset")), stream(event(7), None)) as play:
+        play.server.checks += [refused, refused]
+        assert await play.versions() == ["6", "7"]
+    assert play.server.checked == ["6"] * 3
+    assert kinds(play.retries) == [ConnectionFailedError] * 3
 
 
 async def test_events_before_an_expired_version_are_returned(autojump_clock: MockClock) -> None:

@@ -30,6 +30,7 @@ import httpx
 import trio
 
 from .._util import NoPublicConstructor
+from ..errors import ConnectionFailedError
 from ._errors import CONNECTION_ERRORS, SilentConnectionError, connection_failed
 from ._response import Response
 from ._retry_line import RetryLine
@@ -43,6 +44,8 @@ PREPARE_PATIENCE: Final = 1.0
 PROBE_PATH: Final = "/livez?exclude=etcd"
 """What a probe requests: etcd may be slow without the connection being dead."""
 VERSION_PATH: Final = "/version"
+MAX_IDLE_CLOSES: Final = 2
+"""Times in a row that a probe connection may be closed while it is idle before that is taken for what a proxy does."""
 _LATE: Final = 1.0
 """Seconds after a deadline at which it must be noticed; otherwise this process was stopped, not the server."""
 
@@ -112,11 +115,16 @@ class ServerHealth(metaclass=NoPublicConstructor):
     """Whether a connection has failed since the last response."""
     _is_preparing: bool = attrs.field(default=False, init=False)
     _given_up_at: float = attrs.field(default=-math.inf, init=False)
+    _idle_closes: int = attrs.field(default=0, init=False)
+    """How often in a row the probe connection was closed between two probes, so that it did not vouch for a watch."""
+    _responded_at: float = attrs.field(default=-math.inf, init=False)
     _version: tuple[tuple[int, int] | None] | None = attrs.field(default=None, init=False)
+    _version_failed_at: float = attrs.field(default=-math.inf, init=False)
     _line: RetryLine = attrs.field(factory=RetryLine, init=False)
 
     def record_response(self) -> None:
         """Record that a request has a response, whatever its status code."""
+        self._responded_at = trio.current_time()
         if self._has_failed:
             # All watches are about to be opened again, and the probe connection must be older than they are.
             self._has_failed = False
@@ -146,7 +154,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
     ) -> tuple[int, int] | None:
         """Return the version of the server; requests it until a response has been parsed.
 
-        Callers wait for the one that requests it; when that one is cancelled, the next one does.
+        Callers wait for the one that requests it, and share its failure; if it is cancelled, the next one takes over.
 
         Args:
             request: Requests the version, with :meth:`request` if there is a probe connection.
@@ -156,10 +164,17 @@ class ServerHealth(metaclass=NoPublicConstructor):
             ConnectionFailedError: There is no response.
         """
         await trio.lowlevel.checkpoint()
+        called_at = trio.current_time()
         if self._version is None:
             async with self._turn:
                 if self._version is None:
-                    self._version = (parse(await request()),)
+                    if self._version_failed_at > called_at:
+                        raise ConnectionFailedError(f"{self._server}: no response to the question for its version")
+                    try:
+                        self._version = (parse(await request()),)
+                    except ConnectionFailedError:
+                        self._version_failed_at = trio.current_time()
+                        raise
         return self._version[0]
 
     @property
@@ -218,9 +233,12 @@ class ServerHealth(metaclass=NoPublicConstructor):
             exchange = self._last
             if exchange is None or self._is_old(exchange):
                 exchange = await self._probe()
-        if exchange.response is None:
+        has_failed = exchange.response is None
+        if has_failed and self._responded_at <= exchange.began_at:
             return SilentConnectionError(self._why_dead(exchange), server_failed=True)
-        if exchange.opened_at <= opened_at or not resumable:
+        # If other requests had responses, the server may be slow with probes alone, and the watch cannot be verified.
+        # A proxy that closes idle connections sooner would otherwise end a quiet watch again and again.
+        if not resumable or self._idle_closes > MAX_IDLE_CLOSES or (not has_failed and exchange.opened_at <= opened_at):
             return None
         now = trio.current_time()
         if now < self._given_up_at + self.silence:
@@ -241,6 +259,10 @@ class ServerHealth(metaclass=NoPublicConstructor):
         return trio.current_time() >= exchange.began_at + self.silence
 
     async def _probe(self) -> _Exchange:
+        connection, last = self._connection, self._last
+        assert connection is not None
+        if last is not None and last.response is not None and trio.current_time() < last.began_at + 2 * self.silence:
+            self._idle_closes = 0 if connection.is_live else self._idle_closes + 1
         exchange = await self._exchange(PROBE_PATH)
         if exchange.response is not None and self._is_old(exchange):
             # An earlier task's request: its response may have arrived long ago, and shows nothing about now.

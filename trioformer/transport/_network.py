@@ -115,8 +115,11 @@ class _SocketStream(httpcore.AsyncNetworkStream):
                 except Exception as exc:  # noqa: BLE001  # raised below
                     errors.append(exc)
                 nursery.cancel_scope.cancel()
-        except BaseExceptionGroup:
-            # The Cancelled of both tasks: everything else is kept in the variables.
+        except BaseExceptionGroup as group:
+            # The Cancelled of both tasks, or a KeyboardInterrupt; everything else is kept in the variables.
+            _, other = group.split(trio.Cancelled)
+            if other is not None:
+                raise other.exceptions[0] from None
             await trio.lowlevel.checkpoint_if_cancelled()
             raise
         if received is not None:

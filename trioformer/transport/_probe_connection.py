@@ -117,7 +117,7 @@ class HTTPProbeConnection:
                 elif isinstance(event, h11.Data):
                     self._body += event.data
                     if len(self._body) > _MAX_BODY:
-                        raise httpx.RemoteProtocolError(f"a response of more than {_MAX_BODY} bytes")
+                        return self._complete()  # a long error page is a response, too; its rest is not read
                 elif isinstance(event, h11.EndOfMessage):
                     return self._complete()
                 elif event is h11.NEED_DATA:

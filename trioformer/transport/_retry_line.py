@@ -18,6 +18,8 @@ FAILING_INTERVAL: Final = 1 / 5
 """Seconds between two retries while requests fail."""
 ANSWERING_INTERVAL: Final = 1 / 46
 """Seconds between two retries while requests have responses; 50 a second is the limit for one client."""
+RECENT: Final = 1.0
+"""Seconds after a response for which failures do not slow down the line: they may be those of one path only."""
 WAKE_PERIOD: Final = 15.0
 """Seconds between two wake-ups: a server that fails again and again must not be asked by everybody each time."""
 MIN_SLEEP: Final = 0.5
@@ -30,7 +32,8 @@ class RetryLine:
     """Lets the callers of one client send again: when their time comes or the server answers, and in a line."""
 
     _is_failing: bool = attrs.field(default=False, init=False)
-    """Whether the last request of the client failed."""
+    """Whether requests of the client fail, and none has had a response lately."""
+    _responded_at: float = attrs.field(default=-math.inf, init=False)
     _must_wake: bool = attrs.field(default=False, init=False)
     """Whether a request has failed since the last wake-up."""
     _woken_at: float = attrs.field(default=-math.inf, init=False)
@@ -70,6 +73,7 @@ class RetryLine:
 
     def record_response(self) -> None:
         """Record that a request has a response."""
+        self._responded_at = trio.current_time()
         if self._is_failing:
             self._is_failing = False
             self._set_first()
@@ -79,7 +83,7 @@ class RetryLine:
     def record_failure(self) -> None:
         """Record that a connection failed."""
         self._must_wake = True
-        if not self._is_failing:
+        if not self._is_failing and trio.current_time() >= self._responded_at + RECENT:
             self._is_failing = True
             self._set_first()
 

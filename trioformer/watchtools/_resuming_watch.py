@@ -8,7 +8,8 @@ After an outcome that :data:`RETRIES` names, it waits and watches again; every o
 - three watches in a row that end at an undecodable frame: DecodeError, since the server keeps sending it
 
 The reflector has the same rules but for one: where it lists again because it cannot know whether the version is still
-valid, this watches again, and the server rejects the version if it is not.
+valid, this watches again, and the server rejects a version that it does not have any more.
+After a lost connection it asks before it watches whether the server has reached the version.
 
 All of this happens in the reader's own task, inside its read.
 """
@@ -111,7 +112,8 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     """The resourceVersion of the last event that was received."""
     _backoff: BackoffPolicy | None
     _on_retry: WatchErrorHandler | None
-    _wait_to_retry: Callable[[float], Awaitable[None]]
+    _api: Api[T]
+    _check: Callable[[str], Awaitable[None]]
     _random: random.Random = attrs.field(factory=random.Random, init=False)
     _pacing: Pacing = attrs.field(init=False)
     _slices: Slices = attrs.field(factory=Slices, init=False)
@@ -255,11 +257,13 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         if self._pacing.is_waiting:
             self._phase = "backing off"
         if self._pacing.wait is Wait.RECONNECT:
-            await self._wait_to_retry(self._pacing.resume_at)
+            await self._api.wait_to_retry(self._pacing.resume_at)
         else:
             await trio.sleep_until(self._pacing.resume_at)
         self._phase = "connecting"
         self._pacing.record_request()
+        if self._pacing.wait is Wait.RECONNECT:
+            await self._check_version()
         timeout = watch_timeout(self._random)
         connection = AsyncExitStack()
         self._source = await connection.enter_async_context(
@@ -276,6 +280,14 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         self._max_silence = timeout + END_GRACE
         self._resumed_version = self._version
         return self._source
+
+    async def _check_version(self) -> None:
+        """Check whether the server has reached the version: one that was restored from a backup just sends nothing."""
+        try:
+            await self._check(self._version)
+        except REQUEST_ERRORS as error:
+            if outcome_of(error) in (Outcome.TOO_LARGE, Outcome.EXPIRED, Outcome.LOST):
+                raise
 
     async def _disconnect(self) -> None:
         connection, self._connection, self._source = self._connection, None, None
@@ -412,15 +424,17 @@ async def resuming_watch(
             f"a watch of {name} cannot be resumed from resourceVersion {resource_version!r}, which names no specific"
             " state; list first and pass the list's resourceVersion"
         )
+    labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
     watch = partial(
         api.watch,
-        label_selector=LabelSelector.of(label_selector),
-        field_selector=FieldSelector.of(field_selector),
+        label_selector=labels,
+        field_selector=fields,
         allow_bookmarks=True,
         resumable=True,
         on_undecodable=on_undecodable,
     )
-    events = ResumingWatch[T]._create(watch, name, resource_version, backoff, on_retry, api.wait_to_retry)
+    check = partial(api.check_resource_version, label_selector=labels, field_selector=fields)
+    events = ResumingWatch[T]._create(watch, name, resource_version, backoff, on_retry, api, check)
     try:
         yield events
     finally:

@@ -216,14 +216,18 @@ class Reflector(Generic[T]):
         is_pause = pacing.set_wait(wait, at_least) is Wait.PAUSE
         if not pacing.is_waiting:
             return
-        status.record_phase(InformerPhase.CONNECTING if is_pause else InformerPhase.BACKING_OFF)
-        status.retry_at = pacing.resume_at
+        until = pacing.resume_at
         if status.final_since is not None:
-            status.retry_at = min(status.retry_at, status.final_since + self._options.grace_period)
-        if wait is Wait.RECONNECT:
-            await self._source.wait_to_retry(status.retry_at)
+            until = min(until, status.final_since + self._options.grace_period)
+        if is_pause:
+            status.record_phase(InformerPhase.CONNECTING)
         else:
-            await trio.sleep_until(status.retry_at)
+            status.record_phase(InformerPhase.BACKING_OFF)
+            status.retry_at = until
+        if wait is Wait.RECONNECT:
+            await self._source.wait_to_retry(until)
+        else:
+            await trio.sleep_until(until)
         status.retry_at = math.inf
 
     # --- listing ---
@@ -231,13 +235,15 @@ class Reflector(Generic[T]):
     async def _choose(self) -> Result:
         self._status.record_phase(InformerPhase.CONNECTING)
         facts = self._facts
-        if facts.needs_version:
+        if facts.must_request_version():
             try:
                 facts.record_version(await self._source.server_version())
             except REQUEST_ERRORS as error:
-                # It is asked for again before the next list.
-                if outcome_of(error) in (Outcome.LOST, Outcome.OVERLOADED) and not facts.is_given_up():
+                if outcome_of(error) is Outcome.LOST:
                     raise
+                if outcome_of(error) is Outcome.OVERLOADED or retry_after(error, self._pacing.rng):
+                    return Result(Outcome.OVERLOADED, error)
+                # It is requested again before the next list.
                 logger.debug("%s: the server's version is not known: %s", self._source.name, error)
         uses_lists = facts.list_method is ListMethod.LIST or not self._source.supports_watch_list
         return Result(Outcome.LISTS if uses_lists else Outcome.WATCH_LISTS)

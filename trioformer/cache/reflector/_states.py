@@ -160,8 +160,8 @@ LIST_STREAMING_SINCE: Final = (1, 33)
 """The Kubernetes version since which lists are encoded item by item (StreamingCollectionEncodingToJSON)."""
 BOOKMARKS_SINCE: Final = (1, 17)
 """The Kubernetes version since which every server sends bookmarks."""
-MAX_UNANSWERED: Final = 2
-"""Questions for the version without a response after which a list is requested without it."""
+MAX_VERSION_REQUESTS: Final = 2
+"""Requests for the version without a response, after which a list is requested without it."""
 
 
 @attrs.define(eq=False)
@@ -174,22 +174,23 @@ class ServerFacts:
     """Whether the server honors limits at version ``"0"``: it has no watch cache."""
     check_at: float = math.inf
     """When to ask whether the server has the version of a resumed watch; infinity if that is known."""
-    unanswered: int = 0
-    """How often the question for the version had no response, since it last was put or given up."""
+    version_requests: int = 0
+    """Requests for the version since the last list, or since it is known."""
 
-    @property
-    def needs_version(self) -> bool:
-        """Whether the server's version would decide anything."""
-        return self.list_method is ListMethod.UNKNOWN or self.bookmarks is Bookmarks.UNKNOWN
-
-    def is_given_up(self) -> bool:
-        """Record that there was no response to the question for the version; return whether to list without it."""
-        self.unanswered = (self.unanswered + 1) % MAX_UNANSWERED
-        return self.unanswered == 0 or self.list_method is not ListMethod.UNKNOWN
+    def must_request_version(self) -> bool:
+        """Count a request for the server's version; False if it would decide nothing, or too many were in vain."""
+        is_method_known = self.list_method is not ListMethod.UNKNOWN
+        if is_method_known and self.bookmarks is not Bookmarks.UNKNOWN:
+            return False
+        if self.version_requests >= (1 if is_method_known else MAX_VERSION_REQUESTS):
+            self.version_requests = 0
+            return False
+        self.version_requests += 1
+        return True
 
     def record_version(self, version: tuple[int, int] | None) -> None:
         """Record the server's version, unless what it decides is known already."""
-        self.unanswered = 0
+        self.version_requests = 0
         if self.list_method is ListMethod.UNKNOWN:
             streams_lists = version is not None and version >= LIST_STREAMING_SINCE
             self.list_method = ListMethod.LIST if streams_lists else ListMethod.WATCH_LIST

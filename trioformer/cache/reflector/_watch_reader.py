@@ -106,8 +106,10 @@ class WatchReader(Generic[T]):
                 if scope.deadline > now + allowed or scope.deadline < now + allowed - DEADLINE_STEP:
                     scope.deadline = now + allowed
         self._facts.bookmarks = self._facts.bookmarks.after_silence()
-        # A watch without changes sends nothing for longer than a smaller max_silence.
-        level = logging.WARNING if self._max_silence == MAX_SILENCE else logging.DEBUG
+        # A watch without changes sends nothing for longer than a smaller max_silence, and the first bookmark of an idle
+        # server may be late.
+        is_unusual = self._max_silence == MAX_SILENCE and self._facts.bookmarks is Bookmarks.SEEN
+        level = logging.WARNING if is_unusual else logging.DEBUG
         logger.log(level, "watch of %s received nothing for %g s; watching again", status.name, allowed)
         return Outcome.SILENT
 
@@ -165,8 +167,13 @@ class VersionCheck(Generic[T]):
         failure: BaseException | None = None
 
         async def run() -> None:
-            if await self._check(nursery.cancel_scope):
-                confirm()
+            nonlocal failure
+            try:
+                if await self._check(nursery.cancel_scope):
+                    confirm()
+            except Exception as exc:  # noqa: BLE001  # of a program's own ListWatch; raised where no group is around it
+                failure = exc
+                nursery.cancel_scope.cancel()
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run, name=f"{self._status.name}: version check")
