@@ -166,6 +166,7 @@ class Route(NamedTuple):
 # An arrow for each pair of states; a pair that is missing here, or that the table does not have, is an error.
 ROUTES: dict[tuple[State, State], Route] = {
     (State.CHOOSE, State.WATCH_LIST): Route("M365 100 V160", (373, 134)),
+    (State.WATCH_LIST, State.CHOOSE): Route("M280 160 V100", (272, 134), 30, "end"),
     (State.CHOOSE, State.LIST): Route("M480 60 H805 V160", (500, 52)),
     (State.LIST, State.WATCH): Route("M920 210 H950 V650", (956, 340), 12),
     (State.LIST, State.LIST_NEWEST): Route("M830 258 V480", (838, 350), 12),
@@ -180,7 +181,7 @@ ROUTES: dict[tuple[State, State], Route] = {
     (State.WATCH_LIST, State.WATCH_LIST_NEWEST): Route("M250 225 H230 V500 H250", (224, 270), 12, "end"),
     (State.WATCH_LIST_AGAIN, State.WATCH_LIST_NEWEST): Route("M365 404 V480", (373, 446)),
     (State.WATCH_LIST_NEWEST, State.LIST_NEWEST): Route("M480 540 H690", (492, 560)),
-    (State.WATCH, State.RESUME): Route("M400 734 V800", (408, 762)),
+    (State.WATCH, State.RESUME): Route("M400 734 V800", (408, 756), 44),
     (State.WATCH, State.CHOOSE): Route("M110 690 H30 V60 H250", (38, 90), 16),
     (State.WATCH, State.LIST_NEWEST): Route("M720 650 V564", (712, 632), 30, "end"),
     (State.RESUME, State.WATCH): Route("M700 800 V734", (708, 770)),
@@ -260,7 +261,7 @@ def reflector() -> str:
     everywhere = "; ".join(f"{outcome.name} → {text}" for outcome, text in in_every_state().items())
     notes = [
         f"in every state: {everywhere}",
-        "green: a watch is open; ↻: the same state again; after each colon: the wait",
+        "green: requests a watch; ↻: the same state again; after each colon: the wait",
     ]
     return drawing("The states of the reflector", 1050, 950, [*body, *lines("small", 20, 926, notes, "start")])
 

@@ -191,8 +191,9 @@ async def test_an_exception_of_the_block_of_a_stream_is_not_wrapped(opened, for_
 
 
 async def test_a_receive_can_be_cancelled_even_if_chunks_are_ready(opened) -> None:
-    async with opened(b"one", b"two", None) as it, it.stream() as body:
+    async with opened(b"one", 0.05, b"two", None) as it, it.stream() as body:
         await body.receive_some()
+        await trio.sleep(0.1)
         with trio.CancelScope() as scope:
             scope.cancel()
             await body.receive_some()
@@ -236,7 +237,7 @@ async def test_a_closed_stream_raises(opened) -> None:
 
 
 async def test_a_body_that_ends_early_is_a_failed_connection_each_time() -> None:
-    server = Loopback(lambda _: [CHUNKED, chunk(b"one"), b"5\r\nhal"])
+    server = Loopback(lambda _: [CHUNKED, chunk(b"one"), 0.05, b"5\r\nhal"])
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         async with open_transport(ClusterConfig(server=server.url)) as transport:

@@ -36,7 +36,7 @@ class State(enum.Enum):
     WATCH_LIST_AGAIN = "read a watch-list, after one that was cut short"
     WATCH_LIST_NEWEST = "read a watch-list of the newest state"
     WATCH = "watch from the last version"
-    RESUME = "watch from the last version, which the server may not have any more"
+    RESUME = "watch from the last version, which the server may not have reached"
 
 
 LISTS: Final = (State.LIST, State.LIST_NEWEST)
