@@ -11,7 +11,7 @@ import attrs
 
 @attrs.frozen
 class BackoffPolicy:
-    """How delays grow; the defaults are those of client-go's reflector (``tools/cache/reflector.go``)."""
+    """How delays grow; the default delays are those of client-go's reflector (``tools/cache/reflector.go``)."""
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
     """The first delay, seconds, before jitter."""
@@ -22,10 +22,10 @@ class BackoffPolicy:
     jitter: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
     """A delay ``d`` is drawn from ``[d, d · (1 + jitter))``."""
     quick_tries: int = attrs.field(default=10, validator=attrs.validators.ge(0))
-    """The number of attempts in a row that follow after 0.5 to 1 s when the connection fails, before the delays above.
+    """The number of attempts in a row, each 0.5 to 1 s after the last, when the connection fails; 0 for none.
 
-    For lists and watches.  client-go's requests repeat a watch as often when its connection ends or times out
-    (``rest/with_retry.go``).
+    Informers, resuming watches and ``wait_for`` have them before the delays above.  client-go's requests repeat a watch
+    as often when its connection ends or times out (``rest/with_retry.go``).
     """
 
 

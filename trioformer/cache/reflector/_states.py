@@ -4,8 +4,8 @@ A state says which request the reflector sends next.
 :data:`TRANSITIONS` is the whole behaviour after successes and failures; ``docs/images/reflector.svg`` is drawn from it.
 
 Why there are two kinds of list: a watch-list (KEP-3157) is a watch that begins with all objects, marks their end with a
-bookmark, and then continues with the changes, which spares a server before 1.33 the memory of a whole list.
-Since 1.33 a server streams its lists, and a list costs it half the CPU of a watch-list.
+bookmark, and then continues with the changes, which spares a server the memory of a whole list.
+Since 1.33 a server streams its lists, and a list costs it much less CPU than a watch-list.
 
 Why a watch after a lost connection has a state of its own: the server may have been restored from a backup.
 It then accepts a watch from a version that it has not reached yet, and sends nothing until it has, with other objects.
