@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from trioformer._retry import REQUEST_ERRORS, Outcome, is_permanent, outcome_of, retry_after
+from trioformer.client._responses import status_error
 from trioformer.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -35,6 +36,7 @@ from trioformer.errors import (
     UnexpectedResponseError,
     UnsupportedMediaTypeError,
 )
+from trioformer.transport._internal import Response
 
 TOO_LARGE = "Too large resource version: 9, current: 5"
 OUTCOMES: list[tuple[Exception, Outcome]] = [
@@ -111,3 +113,25 @@ def test_a_retry_after_of_hours_is_shortened_to_five_minutes() -> None:
 @pytest.mark.parametrize("error", [None, ConnectionFailedError("reset"), InternalServerError("etcd", code=500)])
 def test_without_a_retry_after_there_is_no_least_wait(error: Exception | None) -> None:
     assert retry_after(error, random.Random(1)) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (400, Outcome.FAILED),
+        (401, Outcome.DENIED),
+        (403, Outcome.DENIED),
+        (404, Outcome.FAILED),
+        (405, Outcome.FAILED),
+        (410, Outcome.EXPIRED),
+        (422, Outcome.FAILED),
+        (429, Outcome.OVERLOADED),
+        (502, Outcome.FAILED),
+    ],
+)
+def test_an_error_page_of_a_proxy_is_retried_unless_it_is_of_an_authenticator(code: int, outcome: Outcome) -> None:
+    """A proxy that has lost its server responds with 404, which says nothing about the object."""
+    page = Response(code, {}, b"<html><title>error</title></html>")
+    error = status_error(page, method="GET", where="list pods")
+    assert outcome_of(error) is outcome
+    assert is_permanent(error) == (outcome is Outcome.DENIED)

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
+import attrs
 import httpcore
 import pytest
 import trio
@@ -231,3 +232,30 @@ async def test_a_tls_handshake_has_ten_seconds(autojump_clock: trio.testing.Mock
         await _SocketStream(ours).start_tls(ssl.create_default_context(), "127.0.0.1", 30)
     assert trio.current_time() == 10
     await theirs.aclose()
+
+
+@attrs.define(eq=False)
+class _Interrupted:
+    """A health whose verification is interrupted by Ctrl-C."""
+
+    silence: float = 1.0
+    scope: trio.CancelScope | None = None
+
+    async def verify(self, opened_at: float, *, resumable: bool) -> None:
+        if self.scope is not None:
+            self.scope.cancel()
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_keyboard_interrupt_during_a_verification_is_neither_wrapped_nor_lost(
+    is_cancelled: bool, autojump_clock: trio.testing.MockClock
+) -> None:
+    mine, _peer = trio.socket.socketpair()
+    with trio.CancelScope() as scope:
+        health = _Interrupted(scope=scope if is_cancelled else None)
+        stream = _SocketStream(trio.SocketStream(mine), health=health)  # type: ignore[arg-type]  # of the same shape
+        with pytest.raises(KeyboardInterrupt):
+            await stream.read(10)
+    _peer.close()
+    mine.close()

@@ -174,3 +174,29 @@ async def test_a_wake_up_of_nobody_does_not_delay_the_next(autojump_clock: trio.
         line.record_failure()
         line.record_response()
     assert passed == [1]
+
+
+async def test_failures_of_one_path_do_not_slow_down_the_others(autojump_clock: trio.testing.MockClock) -> None:
+    """While other requests have responses, the line keeps its rate."""
+    line = RetryLine()
+    passed: list[float] = []
+
+    async def fail() -> None:
+        while True:
+            await line.wait(trio.current_time() + 0.5)
+            line.record_failure()
+
+    async def succeed() -> None:
+        while True:
+            await trio.sleep(0.5)
+            line.record_response()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(succeed)
+        for _ in range(200):
+            nursery.start_soon(fail)
+        await trio.sleep(30)
+        began = trio.current_time()
+        await pass_line(line, began, passed)
+        nursery.cancel_scope.cancel()
+    assert passed[0] - began <= 5

@@ -24,19 +24,23 @@ from tests.support.scripted_list_watch import (
     pod,
 )
 from trioformer.cache import BackoffPolicy, Reflector, ReflectorOptions
+from trioformer.client import WatchEvent
 from trioformer.errors import (
     ConnectionFailedError,
     DecodeError,
     ExpiredError,
     ForbiddenError,
+    IndexerError,
     InternalServerError,
     ServerTimeoutError,
+    ServiceUnavailableError,
     StatusCause,
     StatusDetails,
     StatusError,
     TooManyRequestsError,
     UnauthorizedError,
 )
+from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
 
@@ -575,6 +579,12 @@ async def test_after_a_silent_watch_the_version_is_checked(autojump_clock: trio.
 # --- how often a server is asked ---
 
 
+def bookmark_end(version: int) -> list[WatchEvent[Pod]]:
+    """The bookmark at the end of a watch-list."""
+    metadata = f'{{"resourceVersion":"{version}","annotations":{{"k8s.io/initial-events-end":"true"}}}}'
+    return [WatchEvent("BOOKMARK", make_object(Pod, f'{{"metadata":{metadata}}}'.encode()))]
+
+
 def attempts(source: ScriptedListWatch, seconds: float) -> int:
     """The number of requests in the first seconds after the first watch."""
     began = next(time for time, (what, *_) in zip(source.times, source.asked, strict=True) if what == "watch")
@@ -619,3 +629,113 @@ async def test_outages_in_a_row_do_not_make_the_next_recovery_slower(autojump_cl
     source = ScriptedListWatch([listing(version=5)], [*rounds])
     await play(source, Sink(), 1_500)
     assert max(gaps(source)[: len(rounds)]) <= 1.7
+
+
+@pytest.mark.parametrize("error", [EXPIRED, BROKEN_SERVER, DecodeError("not an event"), TOO_MANY])
+async def test_a_server_whose_watches_end_in_errors_is_asked_sixty_times_at_most(
+    error: Exception, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A watch of some seconds that ends in an error does not reset the delays, or each would cost a list."""
+    source = ScriptedListWatch([listing(version=5)], [[5.1, error] for _ in range(1_000)])
+    with trio.move_on_after(600):
+        await Reflector(source, Sink(), QUIET, rng=random.Random(1)).run()
+    assert attempts(source, 600) <= 60
+
+
+# --- the server's version ---
+
+
+@pytest.mark.parametrize(
+    ("error", "least"), [(BROKEN, 1.0), (TOO_MANY, 14.0), (REFUSED, 1.0)], ids=["reset", "429", "refused"]
+)
+@pytest.mark.parametrize("watch_list", [None, False])
+async def test_a_server_whose_version_cannot_be_requested_is_listed_without_it(
+    error: Exception, least: float, watch_list: bool | None, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], versions=[error] * 10)
+    await play(source, Sink(), 60, watch_list=watch_list)
+    assert [what for what, *_ in source.asked] == ["list", "watch"]
+    assert source.times[0] >= (least if watch_list is None else least / 2)
+    assert set(source.errors) == {error}
+
+
+async def test_a_version_that_was_not_known_is_requested_again_before_the_next_list(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch(
+        [listing(version=5)],
+        [[bookmark_end(5), 10.0, EXPIRED]],
+        supports_watch_list=True,
+        versions=[ForbiddenError("no", code=403, reason="Forbidden")],
+        version=(1, 36),
+    )
+    await play(source, Sink(), 60)
+    assert [what for what, *_ in source.asked] == ["watch-list", "list", "watch"]
+    assert source.errors == [EXPIRED]
+
+
+async def test_a_retry_after_of_the_version_request_is_respected(autojump_clock: trio.testing.MockClock) -> None:
+    unavailable = ServiceUnavailableError("later", code=503, details=StatusDetails(retry_after_seconds=7))
+    source = ScriptedListWatch([listing(version=5)], versions=[unavailable], version=(1, 36))
+    await play(source, Sink(), 60)
+    assert source.times[0] >= 7
+
+
+async def test_relist_does_not_cut_short_a_retry_after(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    overload = TooManyRequestsError("slow down", code=429, details=StatusDetails(retry_after_seconds=120))
+    source = ScriptedListWatch([listing(version=5)], [overload])
+    reflector = Reflector(source, Sink(), QUIET, rng=random.Random(1))
+    nursery.start_soon(reflector.run)
+    await trio.sleep(5)
+    reflector.relist([IndexerError("the index failed")])
+    await trio.sleep(200)
+    assert [what for what, *_ in source.asked] == ["list", "watch", "list", "watch"]
+    assert source.times[2] >= 120
+    nursery.cancel_scope.cancel()
+
+
+# --- the check of a resumed watch ---
+
+
+async def test_a_restored_server_behind_a_proxy_that_holds_back_headers_is_noticed(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    class HeldBack(ScriptedListWatch):
+        @asynccontextmanager
+        async def watch(self, **asked: object) -> AsyncIterator[ScriptedWatch]:
+            async with super().watch(**asked) as source:  # type: ignore[arg-type]  # passed on unchanged
+                if len(self.timeouts) == 2:
+                    await trio.sleep_forever()
+                yield source
+
+    too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
+    source = HeldBack([listing(version=50), listing(pod("a"), version=9)], [[60.0, BROKEN]], checks=[too_large])
+    sink = Sink()
+    await play(source, sink, 100)
+    assert sink.seen == ["=@50", "=a@9"]
+
+
+async def test_a_check_that_is_slower_than_the_watches_has_a_result(autojump_clock: trio.testing.MockClock) -> None:
+    class Slow(ScriptedListWatch):
+        async def check(self, *, resource_version: str) -> None:
+            await trio.sleep(3)
+            await super().check(resource_version=resource_version)
+
+    too_large = ServerTimeoutError("Too large resource version: 50, current: 9", code=504, reason="Timeout")
+    source = Slow(
+        [listing(version=50), listing(pod("a"), version=9)],
+        [[60.0, BROKEN], *[[4.0] for _ in range(100)]],
+        checks=[too_large],
+    )
+    await play(source, Sink(), 100)
+    assert ("list", "", "500") in source.asked
+
+
+async def test_an_error_of_the_program_in_a_check_is_not_wrapped_in_a_group(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch([listing(version=5)], [[60.0, BROKEN], [None]], checks=[ZeroDivisionError()])
+    with pytest.raises(ZeroDivisionError):
+        await play(source, Sink(), 100)
