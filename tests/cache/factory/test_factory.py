@@ -134,6 +134,7 @@ async def test_each_selection_is_listed_and_watched_once(
     far = factory.informer(Pod, namespace="far")
     named = factory.informer(Pod, field_selector={"metadata.name": "db"})
     async with run(factory):
+        await trio.testing.wait_all_tasks_blocked()
         assert api_server.statistics().open_watches == 4
         assert [sorted(each.name for each in one.lister) for one in (everything, web, far, named)] == [
             ["db", "far", "web"],
@@ -644,6 +645,7 @@ async def test_a_cancelled_factory_leaves_no_task_and_no_watch(
         factory.informer(kind).add_event_handler(ResourceEventHandler())
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)
+        await trio.testing.wait_all_tasks_blocked()
         assert api_server.statistics().open_watches == 3
         async with factory.open_informer(Secret, namespace=["a", "b"]):
             nursery.cancel_scope.cancel()
