@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ import httpx
 import pytest
 import trio
 
+from tests.e2e.parallel import in_parallel
 from tests.e2e.tcp_proxy import TcpProxy, proxy_before
 from trioformer import ConnectionFailedError, ExpiredError, SharedInformerFactory, StatusError, load_config, open_client
 from trioformer.cache import (
@@ -128,18 +129,6 @@ def config_map(name: str) -> ConfigMap:
 
 async def change(api: Api[ConfigMap], name: str) -> ConfigMap:
     return await api.patch(name, {"data": {"changed": str(next(numbers))}})
-
-
-async def in_parallel(calls: Iterable[Callable[[], Any]], *, at_once: int = 20) -> None:
-    waiting = iter(list(calls))
-
-    async def work() -> None:
-        for call in waiting:
-            await call()
-
-    async with trio.open_nursery() as nursery:
-        for _ in range(at_once):
-            nursery.start_soon(work)
 
 
 def versions(objects: Iterable[KubernetesObject]) -> Versions:

@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ import attrs
 import pytest
 import trio
 
+from tests.e2e.parallel import in_parallel
 from tests.e2e.recovery.faults import KINDS, FaultKind, random_outage, strike, suspended
 from tests.e2e.recovery.figures import Round, medians_and_maxima, peak, report
 from tests.e2e.recovery.subjects import OURS, THEIRS, Comparison, comparison, programs_of
@@ -222,18 +223,6 @@ class RequestTimes:
         self, *, method: str, host: str, code: int | None, duration: float, throttled: float | None, for_watch: bool
     ) -> None:
         self.times.append(trio.current_time())
-
-
-async def in_parallel(calls: Sequence[Callable[[], Awaitable[object]]], at_once: int = 20) -> None:
-    waiting = iter(calls)
-
-    async def work() -> None:
-        for call in waiting:
-            await call()
-
-    async with trio.open_nursery() as nursery:
-        for _ in range(at_once):
-            nursery.start_soon(work)
 
 
 async def create_places(client: Client) -> list[Place]:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from ._backoff import QUICK_TRIES as QUICK_TRIES
 from ._backoff import Backoff as Backoff
 from ._backoff import BackoffPolicy as BackoffPolicy
 from ._backoff import RetryWindow as RetryWindow
@@ -22,8 +23,8 @@ from ._pacing import HEALTHY_AFTER as HEALTHY_AFTER
 from ._pacing import MAX_SILENCE as MAX_SILENCE
 from ._pacing import VERY_SHORT as VERY_SHORT
 from ._pacing import Pacing as Pacing
+from ._pacing import QuickTries as QuickTries
 from ._pacing import Wait as Wait
-from ._pacing import quick_delay as quick_delay
 from ._pacing import watch_timeout as watch_timeout
 from ._token_bucket import TokenBucket as TokenBucket
 
@@ -31,19 +32,20 @@ __all__ = [
     "END_GRACE",
     "HEALTHY_AFTER",
     "MAX_SILENCE",
+    "QUICK_TRIES",
     "REQUEST_ERRORS",
     "VERY_SHORT",
     "Backoff",
     "BackoffPolicy",
     "Outcome",
     "Pacing",
+    "QuickTries",
     "RetryWindow",
     "TokenBucket",
     "Wait",
     "WatchErrorHandler",
     "is_permanent",
     "outcome_of",
-    "quick_delay",
     "retry_after",
     "watch_timeout",
 ]

@@ -8,6 +8,9 @@ from typing import Final, final
 
 import attrs
 
+QUICK_TRIES: Final = 10
+"""The default number of attempts in a row that follow soon after the connection failed."""
+
 
 @attrs.frozen
 class BackoffPolicy:
@@ -21,7 +24,7 @@ class BackoffPolicy:
     """The longest delay, seconds, before jitter."""
     jitter: float = attrs.field(default=1.0, validator=attrs.validators.ge(0))
     """A delay ``d`` is drawn from ``[d, d · (1 + jitter))``."""
-    quick_tries: int = attrs.field(default=10, validator=attrs.validators.ge(0))
+    quick_tries: int = attrs.field(default=QUICK_TRIES, validator=attrs.validators.ge(0))
     """The number of attempts in a row, each 0.5 to 1 s after the last, when the connection fails; 0 for none.
 
     Informers, resuming watches and ``wait_for`` have them before the delays above.  client-go's requests repeat a watch

@@ -24,6 +24,7 @@ from __future__ import annotations
 import enum
 import math
 import random
+from collections.abc import Awaitable, Callable
 from typing import Final, final
 
 import attrs
@@ -63,14 +64,34 @@ class Wait(enum.Enum):
     BACK_OFF = "a growing delay, at least Retry-After"
 
 
-def quick_delay(rng: random.Random) -> float:
-    """Draw the seconds to wait before a quick attempt, after the connection failed."""
-    return QUICK_DELAY * (1 + rng.random())
-
-
 def watch_timeout(rng: random.Random) -> int:
     """Draw the ``timeoutSeconds`` of a watch, as client-go's reflector does."""
     return MIN_WATCH_TIMEOUT + int(rng.random() * MIN_WATCH_TIMEOUT)
+
+
+@final
+@attrs.define(eq=False)
+class QuickTries:
+    """The attempts that follow soon after the connection failed, up to a number in a row."""
+
+    _limit: int
+    _rng: random.Random
+    _used: int = attrs.field(default=0, init=False)
+
+    def draw(self) -> float:
+        """Draw the seconds before a quick attempt, which is not counted."""
+        return QUICK_DELAY * (1 + self._rng.random())
+
+    def next_delay(self) -> float | None:
+        """Return the seconds before the next quick attempt; None if there have been enough since the last success."""
+        if self._used >= self._limit:
+            return None
+        self._used += 1
+        return self.draw()
+
+    def reset(self) -> None:
+        """Record a success."""
+        self._used = 0
 
 
 @final
@@ -96,12 +117,14 @@ class Pacing:
     _backoff: Backoff = attrs.field(init=False)
     _internal_errors: RetryWindow = attrs.field(init=False)
     _budget: TokenBucket = attrs.field(init=False)
-    _quick_tries: int = attrs.field(default=0, init=False)
+    _quick_tries: QuickTries = attrs.field(init=False)
     _requested_at: float = attrs.field(default=-math.inf, init=False)
     _has_delivered: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._backoff = Backoff(self._policy or BackoffPolicy(), rng=self.rng)
+        policy = self._policy or BackoffPolicy()
+        self._backoff = Backoff(policy, rng=self.rng)
+        self._quick_tries = QuickTries(policy.quick_tries, self.rng)
         self._internal_errors = RetryWindow(self.internal_error_retry)
         self._budget = TokenBucket(QUICK_TRIES_A_MINUTE / 60, QUICK_TRIES_A_MINUTE)
 
@@ -135,7 +158,7 @@ class Pacing:
 
     def record_list(self) -> None:
         """Record that a list is complete: the server can be reached."""
-        self._quick_tries = 0
+        self._quick_tries.reset()
 
     def allows_internal_error(self) -> bool:
         """Record an internal error of an open watch, and return whether to watch again instead of listing."""
@@ -155,7 +178,7 @@ class Pacing:
         self.wait, duration = wait, self.duration
         is_success = self.is_accepted and (self._has_delivered or duration >= HEALTHY_AFTER)
         if is_success:
-            self._quick_tries = 0
+            self._quick_tries.reset()
         healthy_after = NO_PAUSE_AFTER if wait is Wait.BACK_OFF else HEALTHY_AFTER
         if is_success and (duration >= healthy_after or (wait is Wait.RECONNECT and not self._budget.delay())):
             self._backoff.reset()
@@ -171,17 +194,26 @@ class Pacing:
         elif wait is Wait.PAUSE:
             delay = min(self._backoff.policy.initial, duration * PAUSE_FACTOR) if duration < NO_PAUSE_AFTER else 0.0
         elif wait is Wait.RECONNECT:
-            delay = quick_delay(self.rng) if is_slow else self._next_reconnect_delay()
+            delay = self._quick_tries.draw() if is_slow else self._next_reconnect_delay()
         self.is_accepted = self._has_delivered = False
         self.resume_at = trio.current_time() + delay
         return wait
 
     def _next_reconnect_delay(self) -> float:
-        if self._quick_tries >= self._backoff.policy.quick_tries or self._budget.delay() > 0:
+        if self._budget.delay() > 0 or (delay := self._quick_tries.next_delay()) is None:
             return self._backoff.next_delay()
-        self._quick_tries += 1
         self._budget.take()
-        return quick_delay(self.rng)
+        return delay
+
+    async def sleep(self, wait_to_retry: Callable[[float], Awaitable[None]], until: float = math.inf) -> None:
+        """Sleep until the next request may be sent.
+
+        Args:
+            wait_to_retry: Waits until a time, and for a turn; called after the connection failed.
+            until: Sleep no longer than until this time.
+        """
+        until = min(until, self.resume_at)
+        await (wait_to_retry(until) if self.wait is Wait.RECONNECT else trio.sleep_until(until))
 
     def limit_rate(self) -> None:
         """Allow one request a second at most, however often a reader is cancelled and reads again."""

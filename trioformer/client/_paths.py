@@ -25,24 +25,24 @@ class ResourcePaths:
                 raise ValueError(f"{self.resource} are not namespaced; omit the namespace {self.namespace!r}")
             if self.namespace == "":
                 raise ValueError("a namespace must not be empty; pass None for all namespaces")
-            quoted("namespace", self.namespace)
+            _quoted("namespace", self.namespace)
 
     def __str__(self) -> str:
-        return in_namespace(str(self.resource), self.namespace)
+        return _in_namespace(str(self.resource), self.namespace)
 
     def collection(self, *, namespace: str | None = None) -> str:
         """Return the URL path of the collection, in the given namespace or in that of these paths."""
         namespace = self.namespace if namespace is None else namespace
-        return self.resource.path(namespace=None if namespace is None else quoted("namespace", namespace))
+        return self.resource.path(namespace=None if namespace is None else _quoted("namespace", namespace))
 
     def object(self, name: str, *, namespace: str | None = None, subresource: str | None = None) -> str:
         """Return the URL path of one object; never that of the collection: a DELETE would delete all objects."""
         namespace = self.namespace if namespace is None else namespace
         if namespace is None and self.resource.namespaced:
             raise ValueError(f"{self.resource} are namespaced, but this API has no namespace; pass one to Client.api()")
-        parts = [self.collection(namespace=namespace), quoted("name", name)]
+        parts = [self.collection(namespace=namespace), _quoted("name", name)]
         if subresource is not None:
-            parts.append(quoted("subresource", subresource))
+            parts.append(_quoted("subresource", subresource))
         return "/".join(parts)
 
     def operation(
@@ -50,14 +50,14 @@ class ResourcePaths:
     ) -> str:
         """Describe an operation for errors, such as "list pods in namespace default"."""
         what = "/".join(part for part in (str(self.resource), name, subresource) if part)
-        return f"{verb} {in_namespace(what, self.namespace if namespace is None else namespace)}"
+        return f"{verb} {_in_namespace(what, self.namespace if namespace is None else namespace)}"
 
 
-def in_namespace(what: str, namespace: str | None) -> str:
+def _in_namespace(what: str, namespace: str | None) -> str:
     return what if namespace is None else f"{what} in namespace {namespace}"
 
 
-def quoted(what: str, segment: str) -> str:
+def _quoted(what: str, segment: str) -> str:
     """Quote one segment of a URL path, after the checks of apimachinery's ``IsValidPathSegmentName``."""
     if not isinstance(segment, str):
         raise TypeError(f"a {what} must be a string, not {type(segment).__name__}")

@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import REQUEST_ERRORS, BackoffPolicy, Outcome, outcome_of, quick_delay, retry_after
+from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, outcome_of, retry_after
 from ..errors import (
     AlreadyExistsError,
     ConflictError,
@@ -44,10 +44,6 @@ def is_transient(error: Exception) -> bool:
     return isinstance(error, UnexpectedResponseError | TooManyRequestsError | ServerError)
 
 
-QUICK_TRIES: Final = BackoffPolicy().quick_tries
-"""Attempts in a row that follow soon after the connection failed."""
-
-
 @final
 @attrs.define(eq=False)
 class EventWriter:
@@ -56,7 +52,10 @@ class EventWriter:
     _options: EventRecorderOptions
     _on_retry: Callable[[Series, Exception], None]
     _new_stamp: Callable[[], int]
-    _quick_tries: int = attrs.field(default=QUICK_TRIES, init=False)
+    _quick_tries: QuickTries = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._quick_tries = QuickTries(QUICK_TRIES, self._options.rng)
 
     async def write(self, series: Series, *, tries: int) -> Exception | None:
         """Write the current count of a series, and retry transient errors.
@@ -76,9 +75,9 @@ class EventWriter:
             try:
                 await self._store(series, count, end)
             except FAILURES as error:
-                if tries > 1 and self._quick_tries and outcome_of(error) is Outcome.LOST:
-                    self._quick_tries -= 1
-                    next_try = trio.current_time() + quick_delay(self._options.rng)
+                is_lost = tries > 1 and outcome_of(error) is Outcome.LOST
+                if is_lost and (quick := self._quick_tries.next_delay()) is not None:
+                    next_try = trio.current_time() + quick
                 else:
                     tries -= 1
                     if not tries or not is_transient(error):
@@ -91,7 +90,7 @@ class EventWriter:
                 self._on_retry(series, error)
             else:
                 series.written, series.written_at = count, trio.current_time()
-                self._quick_tries = QUICK_TRIES
+                self._quick_tries.reset()
                 return None
             await trio.sleep_until(next_try)
 

@@ -15,7 +15,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import REQUEST_ERRORS, Backoff, BackoffPolicy, Outcome, outcome_of, quick_delay
+from .._retry import QUICK_TRIES, REQUEST_ERRORS, Backoff, BackoffPolicy, Outcome, QuickTries, outcome_of
 from ..errors import ConflictError, ConnectionFailedError, NotFoundError, ServerError, StatusError
 from ._leadership import Clocks, LeaderElectionOptions, Stamp, Term
 from ._lease_lock import LeaseLock, LeaseRecord
@@ -52,11 +52,12 @@ class LeaseClaim:
     _observed_at: float = attrs.field(default=-math.inf, init=False)
     _is_missing: bool = attrs.field(default=False, init=False)  # deleted before the observed holder's lease expired
     _reported: str = attrs.field(default="", init=False)  # the holder that on_new_leader was last called with
-    _quick_tries: int = attrs.field(default=0, init=False)  # in a row, after the connection failed
+    _quick_tries: QuickTries = attrs.field(init=False)
     _last_logged: dict[str, str] = attrs.field(factory=dict, init=False)  # by what failed
 
     def __attrs_post_init__(self) -> None:
         self._clocks = Clocks(self._options.boot_clock)
+        self._quick_tries = QuickTries(QUICK_TRIES, self._options.rng)
 
     def __str__(self) -> str:
         return str(self._lock)
@@ -85,14 +86,13 @@ class LeaseClaim:
         """Record a success, so that the next failure is logged even if it is the same as the last one."""
         self.failure = None
         self._last_logged.clear()
-        self._quick_tries = 0
+        self._quick_tries.reset()
 
     def delay_after(self, error: Exception, delay: float) -> float:
         """Return the seconds to wait after a failure: fewer than ``delay``, ten times, if the connection failed."""
-        if outcome_of(error) is not Outcome.LOST or self._quick_tries >= BackoffPolicy().quick_tries:
+        if outcome_of(error) is not Outcome.LOST or (quick := self._quick_tries.next_delay()) is None:
             return delay
-        self._quick_tries += 1
-        return min(delay, quick_delay(self._options.rng))
+        return min(delay, quick)
 
     # --- attempts -----------------------------------------------------------------------------------------------------
 

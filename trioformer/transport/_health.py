@@ -117,14 +117,12 @@ class ServerHealth(metaclass=NoPublicConstructor):
     _given_up_at: float = attrs.field(default=-math.inf, init=False)
     _idle_closes: int = attrs.field(default=0, init=False)
     """How often in a row the probe connection was closed between two probes, so that it did not vouch for a watch."""
-    _responded_at: float = attrs.field(default=-math.inf, init=False)
     _version: tuple[tuple[int, int] | None] | None = attrs.field(default=None, init=False)
     _version_failed_at: float = attrs.field(default=-math.inf, init=False)
     _line: RetryLine = attrs.field(factory=RetryLine, init=False)
 
     def record_response(self) -> None:
         """Record that a request has a response, whatever its status code."""
-        self._responded_at = trio.current_time()
         if self._has_failed:
             # All watches are about to be opened again, and the probe connection must be older than they are.
             self._has_failed = False
@@ -234,7 +232,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
             if exchange is None or self._is_old(exchange):
                 exchange = await self._probe()
         has_failed = exchange.response is None
-        if has_failed and self._responded_at <= exchange.began_at:
+        if has_failed and self._line.responded_at <= exchange.began_at:
             return SilentConnectionError(self._why_dead(exchange), server_failed=True)
         # If other requests had responses, the server may be slow with probes alone, and the watch cannot be verified.
         # A proxy that closes idle connections sooner would otherwise end a quiet watch again and again.

@@ -33,7 +33,8 @@ class RetryLine:
 
     _is_failing: bool = attrs.field(default=False, init=False)
     """Whether requests of the client fail, and none has had a response lately."""
-    _responded_at: float = attrs.field(default=-math.inf, init=False)
+    responded_at: float = attrs.field(default=-math.inf, init=False)
+    """When a request of the client last had a response."""
     _must_wake: bool = attrs.field(default=False, init=False)
     """Whether a request has failed since the last wake-up."""
     _woken_at: float = attrs.field(default=-math.inf, init=False)
@@ -73,7 +74,7 @@ class RetryLine:
 
     def record_response(self) -> None:
         """Record that a request has a response."""
-        self._responded_at = trio.current_time()
+        self.responded_at = trio.current_time()
         if self._is_failing:
             self._is_failing = False
             self._set_first()
@@ -83,7 +84,7 @@ class RetryLine:
     def record_failure(self) -> None:
         """Record that a connection failed."""
         self._must_wake = True
-        if not self._is_failing and trio.current_time() >= self._responded_at + RECENT:
+        if not self._is_failing and trio.current_time() >= self.responded_at + RECENT:
             self._is_failing = True
             self._set_first()
 

@@ -256,10 +256,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     async def _connect(self) -> WatchStream[T]:
         if self._pacing.is_waiting:
             self._phase = "backing off"
-        if self._pacing.wait is Wait.RECONNECT:
-            await self._api.wait_to_retry(self._pacing.resume_at)
-        else:
-            await trio.sleep_until(self._pacing.resume_at)
+        await self._pacing.sleep(self._api.wait_to_retry)
         self._phase = "connecting"
         self._pacing.record_request()
         if self._pacing.wait is Wait.RECONNECT:

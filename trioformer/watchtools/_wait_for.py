@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, final, overload
 
 import attrs
-import trio
 
 from .._retry import (
     REQUEST_ERRORS,
@@ -163,7 +162,7 @@ class _Wait(Generic[T]):
                         return self._result(found)
             # Without a delay, a server whose lists are too old for its own watches would get requests in a tight loop.
             self._pacing.set_wait(Wait.BACK_OFF)
-            await trio.sleep_until(self._pacing.resume_at)
+            await self._pacing.sleep(self._api.wait_to_retry)
 
     async def _list(self, selector: FieldSelector) -> ObjectList[T]:
         pacing = self._pacing
@@ -177,10 +176,7 @@ class _Wait(Generic[T]):
                 wait = Wait.RECONNECT if outcome_of(error) is Outcome.LOST else Wait.BACK_OFF
                 pacing.set_wait(wait, retry_after(error, pacing.rng))
                 self._report(error)
-            if pacing.wait is Wait.RECONNECT:
-                await self._api.wait_to_retry(pacing.resume_at)
-            else:
-                await trio.sleep_until(pacing.resume_at)
+            await pacing.sleep(self._api.wait_to_retry)
 
     def _is_met_by(self, obj: T | None) -> bool:
         """Return whether a state of the object meets the condition; None if it does not exist."""

@@ -224,10 +224,7 @@ class Reflector(Generic[T]):
         else:
             status.record_phase(InformerPhase.BACKING_OFF)
             status.retry_at = until
-        if wait is Wait.RECONNECT:
-            await self._source.wait_to_retry(until)
-        else:
-            await trio.sleep_until(until)
+        await pacing.sleep(self._source.wait_to_retry, until)
         status.retry_at = math.inf
 
     # --- listing ---

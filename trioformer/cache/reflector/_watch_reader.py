@@ -12,7 +12,6 @@ import trio
 
 from ..._retry import MAX_SILENCE, REQUEST_ERRORS, Outcome, Pacing, outcome_of, retry_after
 from ...client import WatchEvent
-from ...errors import TrioformerError
 from ...models import KubernetesObject
 from ._list_watch import EventSource, ListWatch
 from ._options import logger
@@ -149,8 +148,6 @@ class VersionCheck(Generic[T]):
     _facts: ServerFacts
     _version: str
     _is_requesting: bool = attrs.field(default=False, init=False)
-    _failure: TrioformerError | None = attrs.field(default=None, init=False)
-    """Why the version is not valid; None if that is not known."""
 
     async def run_beside(self, read: Callable[[], Awaitable[Outcome]], confirm: Callable[[], None]) -> Outcome:
         """Run the watch, and the check beside it.
@@ -169,10 +166,10 @@ class VersionCheck(Generic[T]):
         async def run() -> None:
             nonlocal failure
             try:
-                if await self._check(nursery.cancel_scope):
-                    confirm()
-            except Exception as exc:  # noqa: BLE001  # of a program's own ListWatch; raised where no group is around it
-                failure = exc
+                await self._check()
+                confirm()
+            except Exception as exc:  # noqa: BLE001  # raised where no group is around it
+                failure = failure or exc
                 nursery.cancel_scope.cancel()
 
         async with trio.open_nursery() as nursery:
@@ -184,15 +181,17 @@ class VersionCheck(Generic[T]):
             # A watch that is always shorter than the check must not keep it from its result.
             extra = LAST_WORD if self._is_requesting and failure is None else 0.0
             nursery.cancel_scope.deadline = min(nursery.cancel_scope.deadline, trio.current_time() + extra)
-        if failure is None:
-            failure = self._failure
         if failure is not None:
             raise failure
         assert outcome is not None  # only the check cancels the watch, and then there is a failure
         return outcome
 
-    async def _check(self, watch: trio.CancelScope) -> bool:
-        """Check until there is a result; cancel ``watch`` if the version is not valid, or return True if it is."""
+    async def _check(self) -> None:
+        """Check until the server is known to have the version.
+
+        Raises:
+            StatusError: It does not have it.
+        """
         events = self._status.events
         if self._facts.check_at == math.inf:
             self._facts.check_at = trio.current_time() + CHECK_DELAY * (1 + self._pacing.rng.random())
@@ -206,9 +205,8 @@ class VersionCheck(Generic[T]):
                 await self._source.check(resource_version=self._version)
             except REQUEST_ERRORS as error:
                 if outcome_of(error) in (Outcome.EXPIRED, Outcome.TOO_LARGE):
-                    self._failure, self._facts.check_at = error, math.inf
-                    watch.cancel()
-                    return False
+                    self._facts.check_at = math.inf
+                    raise
                 logger.debug("%s: the version of a resumed watch could not be checked: %s", self._status.name, error)
                 delay = max(CHECK_AGAIN_AFTER, retry_after(error, self._pacing.rng))
                 self._facts.check_at = trio.current_time() + delay * (1 + self._pacing.rng.random())
@@ -217,4 +215,3 @@ class VersionCheck(Generic[T]):
             finally:
                 self._is_requesting = False
         self._facts.check_at = math.inf
-        return True
