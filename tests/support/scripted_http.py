@@ -114,7 +114,9 @@ class Loopback:
     probes: int = 0
     probe_connections: int = 0
     closed_by_peer: int = 0
+    open_connections: int = 0
     port: int = 0
+    _changed: trio.Event = attrs.field(factory=trio.Event)
 
     @property
     def url(self) -> str:
@@ -126,7 +128,24 @@ class Loopback:
             self.port = listeners[0].socket.getsockname()[1]
             task_status.started(self)
 
+    async def wait_until_open(self, number: int) -> None:
+        """Wait until so many connections are open at this end."""
+        while self.open_connections != number:
+            await self._changed.wait()
+
+    def _count_open(self, by: int) -> None:
+        self.open_connections += by
+        self._changed.set()
+        self._changed = trio.Event()
+
     async def _serve(self, connection: trio.SocketStream) -> None:
+        self._count_open(+1)
+        try:
+            await self._serve_counted(connection)
+        finally:
+            self._count_open(-1)
+
+    async def _serve_counted(self, connection: trio.SocketStream) -> None:
         self.connections += 1
         stream: trio.abc.Stream = connection
         if self.tls is not None:
@@ -203,9 +222,17 @@ async def serving(*steps: Step, tls: ssl.SSLContext | None = None, keep_alive: b
 
 
 @attrs.define(eq=False)
-class _AtStep(trio.abc.Instrument):
+class AtStep(trio.abc.Instrument):
+    """Call a function after so many steps of tasks of the block."""
+
     left: int
     then: Callable[[], object]
+
+    def __enter__(self) -> None:
+        trio.lowlevel.add_instrument(self)
+
+    def __exit__(self, *_: object) -> None:
+        trio.lowlevel.remove_instrument(self)
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
         self.left -= 1
@@ -222,14 +249,10 @@ async def cancelled_at_step(number: int) -> AsyncIterator[trio.Nursery]:
         nursery.cancel_scope.cancel()
 
     async with trio.open_nursery() as nursery:
-        instrument = _AtStep(number, nursery.cancel_scope.cancel)
-        trio.lowlevel.add_instrument(instrument)
-        try:
+        with AtStep(number, nursery.cancel_scope.cancel):
             nursery.start_soon(cancel_when_idle)
             yield nursery
             await trio.sleep_forever()
-        finally:
-            trio.lowlevel.remove_instrument(instrument)
 
 
 def suspended_generators() -> list[str]:

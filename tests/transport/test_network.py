@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import ClassVar
 
 import attrs
@@ -259,3 +260,145 @@ async def test_a_keyboard_interrupt_during_a_verification_is_neither_wrapped_nor
             await stream.read(10)
     _peer.close()
     mine.close()
+
+
+class _Line(trio.abc.Stream):
+    """A connection that TLS does not close, and that can send two messages of TLS in one piece."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self.held: bytearray | None = None
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        if self.held is None:
+            await self.stream.send_all(data)
+        else:
+            self.held += data
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self.stream.wait_send_all_might_not_block()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        return bytes(await self.stream.receive_some(max_bytes))
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def release(self) -> None:
+        assert self.held is not None
+        data, self.held = self.held, None
+        await self.stream.send_all(data)
+
+
+@attrs.define(eq=False)
+class _ClosingServer:
+    """A TLS server that sends close_notify after its last response on a connection, and leaves the socket open.
+
+    The first connection has the responses, the others always "ok"; one for probes is not counted.
+    """
+
+    responses: list[bytes]
+    closes_probes: bool = False
+    in_one_piece: bool = True
+    connections: int = 0
+    has_closed: trio.Event = attrs.field(factory=trio.Event)
+
+    async def serve(self, connection: trio.SocketStream) -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        CERTIFICATE.configure_cert(context)
+        line = _Line(connection)
+        stream = trio.SSLStream(line, context, server_side=True)
+        head = await self._receive(stream)
+        is_probed = b"/livez" in head and not self.closes_probes
+        self.connections += not is_probed
+        responses = self.responses if self.connections == 1 and not is_probed else [complete(b"ok")] * 9
+        with suppress(trio.BrokenResourceError):  # the client has not read close_notify
+            for number, response in enumerate(responses, 1):
+                if number > 1 and not await self._receive(stream):
+                    return
+                if self.in_one_piece and number == len(responses):
+                    line.held = bytearray()
+                if response:
+                    await stream.send_all(response)
+            await stream.aclose()
+            if line.held:
+                await line.release()
+            self.has_closed.set()
+            while await connection.receive_some():
+                pass
+
+    @staticmethod
+    async def _receive(stream: trio.SSLStream[_Line]) -> bytes:
+        """Receive a request with its body: OpenSSL sends no close_notify while there is something to read."""
+        request = await Loopback._receive_head(stream)
+        while request.startswith(b"POST") and not request.endswith(b"{}"):
+            request += await stream.receive_some()
+        return request
+
+
+@asynccontextmanager
+async def closing(server: _ClosingServer) -> AsyncGenerator[Transport, None]:
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, server.serve, 0, host="127.0.0.1"))
+        url = f"https://127.0.0.1:{listener.socket.getsockname()[1]}"
+        async with open_transport(ClusterConfig(server=url, ca_data=CA.cert_pem.bytes())) as transport:
+            with trio.fail_after(30):  # not 90 s, which is the timeout of a request
+                yield transport
+        nursery.cancel_scope.cancel()
+
+
+def pool_of(transport: Transport) -> list[object]:
+    return list(transport._requests._transport._pool.connections)  # type: ignore[attr-defined]  # httpx's
+
+
+@pytest.mark.parametrize("in_one_piece", [False, True])
+@pytest.mark.parametrize(
+    "response",
+    [
+        complete(b"done"),
+        CHUNKED + chunk(b"do") + chunk(b"ne") + b"0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\ndone",
+    ],
+    ids=["length", "chunked", "until the end"],
+)
+async def test_close_notify_is_the_end_of_a_complete_body(response: bytes, in_one_piece: bool) -> None:
+    server = _ClosingServer([response], in_one_piece=in_one_piece)
+    async with closing(server) as transport:
+        assert (await transport.request("GET", "/x")).body == b"done"
+        await server.has_closed.wait()
+        assert (await transport.request("POST", "/x", content=b"{}")).body == b"ok"
+        assert server.connections == 2
+        assert len(pool_of(transport)) == 1
+
+
+@pytest.mark.parametrize("in_one_piece", [False, True])
+@pytest.mark.parametrize(
+    "response",
+    [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ndone", CHUNKED + chunk(b"done"), CHUNKED + b"9\r\ndone", b""],
+    ids=["length", "between chunks", "inside a chunk", "no response"],
+)
+async def test_close_notify_inside_a_response_is_an_error_at_once(response: bytes, in_one_piece: bool) -> None:
+    server = _ClosingServer([complete(b"ok"), response], in_one_piece=in_one_piece)
+    async with closing(server) as transport:
+        await transport.request("GET", "/x")
+        with pytest.raises(ConnectionFailedError, match="incomplete or invalid HTTP/1"):
+            await transport.request("POST", "/x", content=b"{}")
+        assert pool_of(transport) == []
+
+
+async def test_close_notify_ends_a_watch() -> None:
+    server = _ClosingServer([ONE_CHUNK])
+    async with closing(server) as transport, transport.stream("/x", for_watch=True) as body:
+        assert await body.receive_some() == b"one"
+        with pytest.raises(ConnectionFailedError):
+            await body.receive_some()
+
+
+async def test_a_probe_is_not_sent_on_a_connection_with_close_notify() -> None:
+    server = _ClosingServer([complete(b"ok")], closes_probes=True)
+    async with closing(server) as transport:
+        await transport.health.prepare()
+        await server.has_closed.wait()
+        connection = transport.health._connection
+        assert connection is not None
+        assert not connection.is_live

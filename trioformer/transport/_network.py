@@ -5,7 +5,14 @@ The problem: kube-apiserver sends a list item by item, and a watch event by even
 For 10,000 pods that is 1 s of CPU, more than the rest of the work on them.
 So :class:`_TLSStream` decrypts everything that one read of the socket returns, up to the size that httpcore requests.
 
-It also closes its socket when a handshake is cancelled; httpcore's own backend does so only after an error.
+TLS has an end of its own: after the peer's close_notify nothing follows, even if the socket stays open for seconds.
+So close_notify is the end of the stream, and a connection that has received it is not used for another request.
+
+Sockets are also closed when a request is cancelled: while its handshake runs (httpcore's own backend closes them only
+after an error), and between the end of the handshake and the first byte of the request.  There httpcore waits for a
+lock, outside of the block that would close the connection.  A cancellation that comes with the last bytes of the
+handshake is raised at that lock, and the pool would keep the connection for ever: it is not idle, so no request gets
+it, and not closed, so nothing removes it.  :class:`_Connection` closes it.
 
 A connection of a watch has the :class:`~._health.ServerHealth` of its client, and asks it about the server when nothing
 has arrived for half a minute; only then, and while it reads on in a task of its own.
@@ -17,6 +24,7 @@ import math
 import ssl
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, Final, cast, final
 
 import httpcore
@@ -141,6 +149,10 @@ class _SocketStream(httpcore.AsyncNetworkStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
 
+    def set_option(self, level: int, option: int, value: int) -> None:
+        """Set an option of the socket."""
+        self._stream.setsockopt(level, option, value)
+
     def close(self) -> None:
         """Close the socket; not a checkpoint, so it also works after a cancellation."""
         self._stream.socket.close()
@@ -151,9 +163,9 @@ class _SocketStream(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> _TLSStream:
-        tls = _TLSStream(self._stream, ssl_context, server_hostname, opened_at=self.opened_at)
         patience = HANDSHAKE_PATIENCE if timeout is None else min(timeout, HANDSHAKE_PATIENCE)
         try:
+            tls = _TLSStream(self._stream, ssl_context, server_hostname, opened_at=self.opened_at)
             with _bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
                 await tls.handshake()
         except BaseException:
@@ -183,6 +195,8 @@ class _TLSStream(_SocketStream):
         super().__init__(stream, opened_at=opened_at)
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=server_hostname)
+        self._is_ended = False
+        """Whether the peer has sent close_notify."""
 
     async def handshake(self) -> None:
         """Do the TLS handshake, which verifies the server's certificate."""
@@ -212,7 +226,7 @@ class _TLSStream(_SocketStream):
             if pieces := self._decrypt(max_bytes):
                 await self._flush()  # a response to the peer's TLS messages, such as a key update
                 return b"".join(pieces)
-            if self._received.eof:
+            if self._is_ended or self._received.eof:
                 return b""
             await self._flush()
             await self._receive(resumable=resumable)
@@ -223,11 +237,12 @@ class _TLSStream(_SocketStream):
         while max_bytes > 0:
             try:
                 piece = self._tls.read(max_bytes)
-            except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
-                break
-            except ssl.SSLEOFError:
+            except ssl.SSLZeroReturnError:
+                piece = b""
+            except (ssl.SSLWantReadError, ssl.SSLEOFError):
                 break  # HTTP itself shows whether a response is complete
             if not piece:
+                self._is_ended = True
                 break
             pieces.append(piece)
             max_bytes -= len(piece)
@@ -240,6 +255,8 @@ class _TLSStream(_SocketStream):
             await self._flush()
 
     def get_extra_info(self, info: str) -> Any:
+        if info == "is_readable" and (self._is_ended or self._received.pending or self._tls.pending()):
+            return True  # between two requests there is only one thing to read, the end
         return self._tls if info == "ssl_object" else super().get_extra_info(info)
 
 
@@ -257,13 +274,62 @@ class _Network(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> _SocketStream:
         with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
-            stream = await trio.open_tcp_stream(host, port, local_address=local_address)
-            for option in socket_options or ():
-                stream.setsockopt(*cast("tuple[int, int, int]", option))  # Connections passes only these
-            return _SocketStream(stream, health=self._health)
+            stream = _SocketStream(
+                await trio.open_tcp_stream(host, port, local_address=local_address), health=self._health
+            )
+            try:
+                for option in socket_options or ():
+                    stream.set_option(*cast("tuple[int, int, int]", option))  # Connections passes only these
+            except BaseException:
+                stream.close()
+                raise
+            return stream
 
     async def sleep(self, seconds: float) -> None:
         await trio.sleep(seconds)
+
+
+@final
+class _Connection(httpcore.AsyncHTTPConnection):
+    """A connection of the pool, which does not outlive a first request that was not sent."""
+
+    _is_new = True
+
+    async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response:
+        is_first, self._is_new = self._is_new, False
+        try:
+            return await super().handle_async_request(request)
+        except BaseException:
+            # A later request may be cancelled while another one has the connection, which then must stay open.
+            if is_first and not self.is_closed():
+                with trio.CancelScope(shield=True):
+                    await self.aclose()  # never waits for the peer
+            raise
+
+
+@final
+class _Pool(httpcore.AsyncConnectionPool):
+    """A pool of such connections, without limit."""
+
+    def __init__(
+        self,
+        context: ssl.SSLContext | None,
+        *,
+        socket_options: list[tuple[int, int, int]],
+        idle_period: float,
+        network: _Network,
+    ) -> None:
+        super().__init__(max_connections=None, max_keepalive_connections=None)
+        self._open = partial(
+            _Connection,
+            ssl_context=context,
+            keepalive_expiry=idle_period,
+            socket_options=socket_options,
+            network_backend=network,
+        )
+
+    def create_connection(self, origin: httpcore.Origin) -> httpcore.AsyncConnectionInterface:
+        return self._open(origin)
 
 
 @final
@@ -287,11 +353,4 @@ class Connections(httpx.AsyncHTTPTransport):
     ) -> None:
         # httpx cannot be given a network backend, so its pool is replaced; a test fails if httpx changes this.
         super().__init__(verify=False, trust_env=False)
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=context,
-            max_connections=None,
-            max_keepalive_connections=None,
-            keepalive_expiry=idle_period,
-            socket_options=socket_options,
-            network_backend=_Network(health),
-        )
+        self._pool = _Pool(context, socket_options=socket_options, idle_period=idle_period, network=_Network(health))
