@@ -20,9 +20,10 @@ from ._values import JSON, FrozenMap, MicroTime, Time, camel_case, freeze
 
 
 def _utc(value: datetime) -> datetime:
+    """Convert a time to UTC, without its time zone."""
     if value.tzinfo is None:
         raise ValueError("a time needs a time zone, such as datetime.now(UTC)")
-    return value.astimezone(UTC)
+    return value.astimezone(UTC).replace(tzinfo=None)
 
 
 def _structure_time(value: object, _: object) -> datetime:
@@ -30,11 +31,12 @@ def _structure_time(value: object, _: object) -> datetime:
 
 
 def _unstructure_time(value: datetime) -> str:
-    return _utc(value).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime: its "%Y" does not pad the years before 1000, and RFC 3339 has four digits.
+    return _utc(value).isoformat(timespec="seconds") + "Z"
 
 
 def _unstructure_micro_time(value: datetime) -> str:
-    return _utc(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _utc(value).isoformat(timespec="microseconds") + "Z"
 
 
 def _structure_quantity(value: object, _: object) -> Quantity:

@@ -34,4 +34,4 @@ def wall_clock() -> datetime:
 
 def timestamp(clock: Clock) -> str:
     """Return the clock's time in the format of ``metav1.Time``: UTC, whole seconds."""
-    return clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock().astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
