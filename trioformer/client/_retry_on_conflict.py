@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import trio
 
 from .._retry import Backoff, BackoffPolicy
-from ..errors import ConflictError
+from ..errors import AlreadyExistsError, ConflictError
 
 T = TypeVar("T")
 
@@ -22,6 +22,8 @@ async def retry_on_conflict(
     """Call ``change`` until it does not raise a :class:`~trioformer.errors.ConflictError`.
 
     Each call must read the object from the server (a cache may still have the old one), change it, and write it.
+    An :class:`~trioformer.errors.AlreadyExistsError` is not retried: the name stays taken, however often the same
+    object is created (apimachinery's ``IsConflict`` is false for it).
 
     Args:
         change: Reads, changes and writes the object.
@@ -33,6 +35,7 @@ async def retry_on_conflict(
 
     Raises:
         ConflictError: The last call raised it.
+        AlreadyExistsError: A call raised it.
         Exception: Any other exception of ``change``, which is not retried.
 
     Cancellation: between two calls no request is in flight.
@@ -44,6 +47,8 @@ async def retry_on_conflict(
         tries -= 1
         try:
             return await change()
+        except AlreadyExistsError:
+            raise
         except ConflictError:
             if not tries:
                 raise
