@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import attrs
 import pytest
 
-from examples.custom_resource import CronTab
+from examples.custom_resource import CronTab, CronTabSpec
 from tests.client.test_api import CONFIG, POD
 from tests.support.scripted_http import InMemory, response
 from trioformer import Client, open_client
 from trioformer.errors import ConflictError, InvalidError, NotFoundError, UnsupportedMediaTypeError
-from trioformer.models import from_dict, metadata_kind
-from trioformer.models.apps_v1 import Deployment
-from trioformer.models.core_v1 import Container, Pod
+from trioformer.models import ObjectMeta, Quantity, from_dict, metadata_kind
+from trioformer.models.apps_v1 import Deployment, DeploymentStatus, DeploymentStrategy
+from trioformer.models.core_v1 import Container, Pod, ResourceRequirements
 from trioformer.testing import APIServer
 
 
@@ -188,6 +189,61 @@ async def test_a_patch_that_is_not_of_its_type_is_not_sent(
     with pytest.raises(TypeError, match=message):
         await client.api(Deployment, "default").patch("web", patch, patch_type=patch_type)
     assert not api_server.requests
+
+
+STATUS = DeploymentStatus(replicas=1)
+
+
+@pytest.mark.parametrize("patch_type", ["merge", "strategic"])
+@pytest.mark.parametrize(
+    ("patch", "what", "call"),
+    [
+        ({"status": STATUS}, "'status' of a {} patch must be a mapping, not a DeploymentStatus", "replace_status"),
+        ({"spec": {"strategy": DeploymentStrategy()}}, "'spec.strategy' of a {} patch must be", "replace"),
+        ({"status": {"x": {"y": STATUS}}}, "'status.x.y' of a {} patch must be", "replace_status"),
+        ({"spec": CronTabSpec(replicas=2)}, "'spec' of a {} patch must be a mapping, not a CronTabSpec", "replace"),
+        ({"metadata": ObjectMeta(labels={"a": "b"})}, "'metadata' of a {} patch must be", "replace"),
+        (Deployment(status=STATUS), "a {} patch must be a mapping, not a Deployment, which", "replace"),
+    ],
+)
+async def test_a_typed_object_that_would_be_merged_is_refused_with_the_call_that_clears(
+    api_server: APIServer, client: Client, patch: Any, what: str, call: str, patch_type: Any
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        await client.api(Deployment, "default").patch("web", patch, patch_type=patch_type, subresource="status")
+    text = str(caught.value)
+    assert text.startswith(what.format(patch_type))
+    assert f"; call {call}() with the object, or pass a mapping with None" in text
+    assert not api_server.requests
+
+
+async def test_a_typed_object_in_an_item_of_a_strategic_patch_is_refused(client: Client) -> None:
+    item = {"name": "main", "resources": ResourceRequirements()}
+    patch = {"spec": {"template": {"spec": {"containers": [item]}}}}
+    with pytest.raises(TypeError, match=r"'spec\.template\.spec\.containers\.resources' of a strategic patch"):
+        await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
+
+
+async def test_what_replaces_a_whole_value_may_be_typed(api_server: APIServer, client: Client) -> None:
+    api_server.create(deployment())
+    deployments = client.api(Deployment, "default")
+    resources = ResourceRequirements(limits={"cpu": Quantity("1")})
+    containers = [Container(name="main", image="nginx:3", resources=resources), {"name": "b", "resources": resources}]
+    patched = await deployments.patch("web", {"spec": {"template": {"spec": {"containers": containers}}}})
+    assert images(patched) == {"main": "nginx:3", "b": None}
+    value = [{"op": "add", "path": "/status", "value": STATUS}]
+    assert (await deployments.patch("web", value, patch_type="json", subresource="status")).status == STATUS
+    limits = {"cpu": Quantity("2")}
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "b", "resources": {"limits": limits}}]}}}}
+    patched = await deployments.patch("web", patch, patch_type="strategic")
+    assert patched.spec.template.spec.containers[1].resources.limits == limits
+
+
+async def test_none_in_a_mapping_clears_a_field_of_the_status(api_server: APIServer, client: Client) -> None:
+    api_server.create(attrs.evolve(deployment(), status=DeploymentStatus(replicas=2, collision_count=1)))
+    status = {"status": {"collisionCount": None}}
+    patched = await client.api(Deployment, "default").patch("web", status, subresource="status")
+    assert patched.status == DeploymentStatus(replicas=2)
 
 
 async def test_an_unknown_patch_type_raises_with_the_known_ones(api_server: APIServer, client: Client) -> None:

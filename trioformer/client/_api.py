@@ -361,6 +361,10 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         A merge patch or strategic merge patch with ``{"metadata": {"resourceVersion": …}}`` applies only to that
         version of the object.
 
+        A model cannot be merged, such as the status in ``{"status": web.status}``: it cannot say that a field is
+        removed.  Pass a mapping with None for such a field, or call :meth:`replace` or :meth:`replace_status`.
+        A model as an item of a list, or as the value of a JSON patch's operation, is sent as its JSON.
+
         Args:
             name: The name of the object.
             patch: The changes: a mapping, or a sequence of mappings for a JSON patch.
@@ -373,7 +377,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             ConflictError: The patch has a resourceVersion, and the stored object has another one.
             InvalidError: The result is not valid, or an operation of a JSON patch cannot be applied.
             UnsupportedMediaTypeError: The kind does not support this type of patch.
-            TypeError: The patch is not of its type.
+            TypeError: The patch is not of its type, or contains a model that would be merged.
         """
         where = self._paths.operation("patch", name=name, subresource=subresource)
         path = self._paths.object(name, subresource=subresource)
