@@ -215,6 +215,26 @@ async def test_an_error_during_cancellation_is_logged_and_not_raised(
     assert rest == [STOPPING, ENDED]
 
 
+async def finish_in_a_shield(request: Request) -> None:
+    with trio.CancelScope(shield=True):
+        await trio.testing.wait_all_tasks_blocked(0.01)
+
+
+@pytest.mark.parametrize("end", [clean_up_badly, finish_in_a_shield])
+async def test_a_worker_that_was_cancelled_takes_no_further_request(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, end: Step
+) -> None:
+    informer, reconcile = pods(*(f"p{n}" for n in range(30))), Reconcile([end] * 30)
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await nursery.start(informer.run)
+    async with trio.open_nursery() as inner:
+        await inner.start(controller.run)
+        await trio.testing.wait_all_tasks_blocked()
+        inner.cancel_scope.cancel()  # within the millisecond in which the worker takes keys without a checkpoint
+    assert len(reconcile.calls) == 1
+
+
 async def test_a_controller_that_is_cancelled_logs_the_cancelled_reconciles(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:

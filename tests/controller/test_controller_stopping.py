@@ -12,7 +12,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.controllers import Reconcile, informer_of, pods
+from tests.support.controllers import Observer, Reconcile, informer_of, pods
 from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, listing, modified, pod
 from trioformer import SharedInformer
 from trioformer.controller import Controller, Request, RequeueAfter, TerminalError
@@ -259,6 +259,36 @@ async def test_stop_lets_running_reconciles_finish_and_starts_no_others(
         "controller pods: ended",
     ]
     await assert_ended(controller, informer, reconcile)
+
+
+async def test_requests_that_wait_at_a_stop_are_not_reported_as_handled(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    observer = Observer()
+    informer, reconcile = pods("a", "b", "c", "d"), Reconcile([10.0])
+    controller = Controller("pods", reconcile, observer=observer, queue_observer=observer)
+    controller.watch(informer)
+    await nursery.start(informer.run)
+    nursery.start_soon(controller.run)
+    await trio.sleep(1)
+    await controller.stop()
+    assert trio.current_time() == 10
+    of_the_work = [call for call in observer.calls if "added" not in call]
+    assert of_the_work == ["a taken", "a began", "a success 10", "a finished"]
+
+
+async def test_a_request_given_to_a_worker_as_a_stop_begins_is_not_handled(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    observer, informer, reconcile = Observer(), pods(), Reconcile()
+    controller = Controller("pods", reconcile, queue_observer=observer)
+    controller.watch(informer)
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert controller.add(Request("default", "a"))  # wakes a worker, which runs after the stop has begun
+    await controller.stop()
+    assert (reconcile.calls, observer.calls) == ([], ["a added 0"])
 
 
 async def test_events_and_results_during_a_stop_have_no_effect(

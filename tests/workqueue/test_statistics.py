@@ -283,4 +283,5 @@ async def test_a_worker_woken_by_its_deadline_puts_its_key_back_when_observers_r
             pytest.fail("the observer raised before")
     assert queue.remaining().processing == ()
     assert sorted(queue.remaining().ready) == ["a", "b"]
-    assert queue._waited == {}
+    assert queue._reports is not None
+    assert queue._reports.waited == {}

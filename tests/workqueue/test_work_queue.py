@@ -402,6 +402,19 @@ async def test_when_a_waiting_worker_is_cancelled_the_next_one_receives_the_key(
         nursery.cancel_scope.cancel()
 
 
+async def test_a_cancelled_task_takes_no_key() -> None:
+    queue, log = WorkQueue[str](), list[str]()
+    for key in "abc":
+        queue.add(key)
+    with trio.CancelScope() as scope:
+        while True:
+            async with queue.take() as key:
+                log.append(key)
+                scope.cancel()
+    assert log == ["a"]
+    assert queue.remaining().ready == ("b", "c")
+
+
 async def test_a_key_whose_work_is_cancelled_goes_back_with_its_priority() -> None:
     queue = WorkQueue[str]()
     queue.add("a", priority=7)
@@ -576,6 +589,57 @@ async def test_shutting_down_ends_every_worker_that_waits(nursery: trio.Nursery)
     queue.shut_down()
     await trio.testing.wait_all_tasks_blocked()
     assert workers.ended == 3
+
+
+async def test_an_immediate_shutdown_hands_out_no_further_key(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str]()
+    workers = Workers(queue, nursery)
+    await workers.start()
+    queue.add("held")
+    await trio.testing.wait_all_tasks_blocked()
+    for key in ("a", "low", "held"):
+        queue.add(key, priority=-1 if key == "low" else 0)
+    queue.add_after("later", 5)
+    queue.shut_down(immediate=True)
+    assert queue.statistics().depth == len(queue) == 0
+    await workers.finish("held")
+    assert (workers.log, workers.ended) == (["held"], 1)
+    assert not await queue.drain() or queue.remaining().ready == ()
+    assert queue.remaining().unfinished == ("a", "low", "held")
+    assert queue.remaining().delayed == ("later",)
+
+
+async def test_a_key_on_its_way_to_a_worker_is_not_handed_out_after_an_immediate_shutdown(
+    nursery: trio.Nursery,
+) -> None:
+    queue = WorkQueue[str]()
+    workers = Workers(queue, nursery)
+    await workers.start()
+    queue.add("a")
+    queue.shut_down(immediate=True)
+    assert (await queue.drain()).unfinished == ("a",)
+    assert (workers.log, workers.ended) == ([], 1)
+
+
+async def test_a_shutdown_may_become_immediate_later(nursery: trio.Nursery) -> None:
+    queue = WorkQueue[str](name="pods")
+    workers = Workers(queue, nursery)
+    await workers.start()
+    for key in "abc":
+        queue.add(key)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.shut_down()
+    await workers.finish("a")
+    left: list[object] = []
+
+    async def drain() -> None:
+        left.append((await queue.drain()).unfinished)
+
+    nursery.start_soon(drain)
+    await trio.testing.wait_all_tasks_blocked()
+    queue.shut_down(immediate=True)
+    await workers.finish("b")
+    assert (workers.log, left) == (["a", "b"], [("c",)])
 
 
 async def test_shutting_down_does_not_wait_for_work() -> None:

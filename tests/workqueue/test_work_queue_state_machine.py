@@ -2,7 +2,8 @@
 
 Workers are tasks that take one key and hold it until the test ends them, so any number of them may wait or work during
 other steps.
-The ordinary run lets hypothesis choose the steps; ``--long`` takes a million random ones.
+The ordinary run lets hypothesis choose the steps, in 100 examples of 40.
+``--long`` has 10,000 examples, and a million random steps as well.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from trioformer.workqueue import ItemExponentialFailureRateLimiter, RateLimiting
 if TYPE_CHECKING:
     import outcome  # trio's own dependency, not ours
 
+IS_LONG = settings.get_current_profile_name() == "long"
 KEYS = "abcdef"
 PRIORITIES = (-100, 0, 0, 0, 5)
 DELAYS = (0.0, 1.0, 2.0, 5.0)
@@ -130,6 +132,15 @@ class Model:
                 due, place = self.now + delay, self.tick()
             self.delayed[key] = (due, place, max(highest, priority))
         return True
+
+    def shut_down(self, *, immediate: bool) -> None:
+        self.is_shut_down = True
+        if immediate:
+            for key in (*self.ready(), *self.pending):
+                if key not in self.unfinished:
+                    self.unfinished.append(key)
+            for left in (self.pending, self.arrived, self.placed):
+                left.clear()
 
     def add_rate_limited(self, key: str, priority: int | None) -> bool:
         if self.rejects(key):
@@ -254,9 +265,9 @@ class QueueAndModel:
         self.model.now += seconds
         self.model.hand_out()
 
-    def shut_down(self) -> None:
-        self.queue.shut_down()
-        self.model.is_shut_down = True
+    def shut_down(self, *, immediate: bool = False) -> None:
+        self.queue.shut_down(immediate=immediate)
+        self.model.shut_down(immediate=immediate)
         for number in self.model.waiting:
             del self.workers[number]
         self.model.waiting.clear()
@@ -402,9 +413,9 @@ class QueueBesideModel(RuleBasedStateMachine):
         self.do(lambda both: both.advance(seconds))
 
     @precondition(lambda self: self.guest is not None and self.both.numbers > 5)
-    @rule()
-    def shut_down(self) -> None:
-        self.do(lambda both: both.shut_down())
+    @rule(immediate=st.booleans())
+    def shut_down(self, immediate: bool) -> None:
+        self.do(lambda both: both.shut_down(immediate=immediate))
 
     @invariant()
     def agrees_with_the_model(self) -> None:
@@ -417,7 +428,7 @@ class QueueBesideModel(RuleBasedStateMachine):
 
 
 TestQueueBesideModel = QueueBesideModel.TestCase
-TestQueueBesideModel.settings = settings(stateful_step_count=40)  # the profile sets the number of examples
+TestQueueBesideModel.settings = settings(stateful_step_count=40, max_examples=10_000 if IS_LONG else 100)
 
 
 def step(both: QueueAndModel, rng: random.Random) -> None:

@@ -116,7 +116,6 @@ class ControllerRun:
         self.phase = "stopping"
         self._stopping.set()
         self.sources.close()
-        self.reconciler.is_stopping = True
         counts = self.queue.statistics()
         logger.info(
             "controller %s: stopping; %d requests running, %d pending, %d delayed",
@@ -125,7 +124,7 @@ class ControllerRun:
             counts.depth,
             counts.delayed,
         )
-        self.queue.shut_down()
+        self.queue.shut_down(immediate=True)  # the next run finds the objects of what waits in its initial lists
 
     async def _log_running_at_the_end(self, log_scope: trio.CancelScope) -> None:
         """Log the reconciles that still run after a stop or a cancellation, until ``log_scope`` is cancelled."""

@@ -41,8 +41,6 @@ class Reconciler:
     options: ControllerOptions
     queue: RateLimitingQueue[Request]
     counters: Counters
-    is_stopping: bool = attrs.field(default=False, init=False)
-    """If true, requests are taken out of the queue and not reconciled."""
     running: dict[trio.lowlevel.Task, tuple[Request, float]] = attrs.field(factory=dict, init=False)
     """The workers that have a request, with the request and the time when they began."""
     cancelled: list[Request] = attrs.field(factory=list, init=False)
@@ -53,8 +51,6 @@ class Reconciler:
 
     async def handle(self, request: Request) -> None:
         """Reconcile once; an ``Exception`` of the reconcile function does not leave this."""
-        if self.is_stopping:
-            return
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
         try:

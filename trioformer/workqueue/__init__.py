@@ -13,6 +13,7 @@ delays.  Adding a key is a plain function that never waits; a worker takes one w
 - ``_ready.py``: keys that workers may take, by priority
 - ``_delayed.py``: keys that are not due yet
 - ``_wait_queue.py``: workers that wait for a key
+- ``_reports.py``: what a queue remembers for its observer
 - ``_rate_limiting_queue.py``: :class:`RateLimitingQueue`
 - ``_rate_limiters.py``: :class:`RateLimiter` and the limiters of client-go
 - ``_statistics.py``: :class:`QueueStatistics`, :class:`Remaining` and :class:`QueueObserver`

@@ -54,7 +54,7 @@ class Remaining(Generic[K]):
     delayed: tuple[K, ...]
     """Not due, the earliest first; in a queue that is shut down they never become due."""
     unfinished: tuple[K, ...]
-    """Keys that would have been processed again, but the queue was shut down and could not take them back."""
+    """Keys that would have been processed, for the first time or again, but for the queue's shutdown."""
 
     def __bool__(self) -> bool:
         return bool(self.processing or self.ready or self.delayed or self.unfinished)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType, TracebackType
@@ -33,6 +33,7 @@ import trio
 from .._util import SLICE, SLICE_ITEMS
 from ._delayed import DelayedKeys
 from ._ready import ReadyKeys
+from ._reports import Reports
 from ._statistics import QueueObserver, QueueStatistics, Remaining
 from ._wait_queue import WaitQueue
 
@@ -100,18 +101,15 @@ class WorkQueue(Generic[K]):
     """The queue's name in its ``repr``, its log lines and in metrics."""
     _oldest_every: int | None = attrs.field(default=None, kw_only=True, alias="oldest_every")
     _observer: QueueObserver[K] | None = attrs.field(default=None, kw_only=True, alias="observer")
+    _reports: Reports[K] | None = attrs.field(init=False)  # those for the observer
     _pending: dict[K, int] = attrs.field(factory=dict, init=False)  # each key's priority
     _ready: ReadyKeys[K] = attrs.field(init=False)
     _delayed: DelayedKeys[K] = attrs.field(factory=DelayedKeys, init=False)  # none of them is pending
     _processing: dict[K, tuple[float, int]] = attrs.field(factory=dict, init=False)  # when it was taken, priority
     _workers: WaitQueue[K] = attrs.field(init=False)  # while a worker waits, no key is ready
     _unfinished: dict[K, None] = attrs.field(factory=dict, init=False)
-    # For the observer, and empty without one: when keys became pending; how long those waited whose worker has not run
-    # since it received them; and the keys whose addition has not been reported.
-    _pending_since: dict[K, float] = attrs.field(factory=dict, init=False)
-    _waited: dict[K, float] = attrs.field(factory=dict, init=False)
-    _unreported: deque[tuple[K, int]] = attrs.field(factory=deque, init=False)
     _is_shut_down: bool = attrs.field(default=False, init=False)
+    _hands_out: bool = attrs.field(default=True, init=False)  # false after an immediate shutdown
     _drained: trio.Event | None = attrs.field(default=None, init=False)
     _adds: int = attrs.field(default=0, init=False)
     _retries: int = attrs.field(default=0, init=False)
@@ -123,6 +121,7 @@ class WorkQueue(Generic[K]):
             raise ValueError(f"oldest_every must be None or at least 2, not {self._oldest_every}")
         self._ready = ReadyKeys(self._oldest_every)
         self._workers = WaitQueue(self._delayed)
+        self._reports = None if self._observer is None else Reports(self._observer)
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
@@ -165,8 +164,8 @@ class WorkQueue(Generic[K]):
         self._make_pending(key, priority)
         if self._workers.waiters:
             self._hand_out()
-        if self._unreported:
-            self._report_added()
+        if self._reports is not None:
+            self._reports.report_added()
         return True
 
     def add_after(self, key: K, delay: float, *, priority: int | None = None) -> bool:
@@ -204,9 +203,9 @@ class WorkQueue(Generic[K]):
         else:
             self._delayed.add(key, trio.current_time() + delay, priority)
             self._workers.update_deadline()
-        if self._observer is not None:
-            self._report_added()
-            self._observer.delayed(key, delay=delay)
+        if self._reports is not None:
+            self._reports.report_added()
+            self._reports.observer.delayed(key, delay=delay)
         return True
 
     def cancel_delayed(self, key: K) -> bool:
@@ -239,9 +238,8 @@ class WorkQueue(Generic[K]):
         self._adds += 1
         if key not in self._processing:
             self._ready.push(key, priority)
-        if self._observer is not None:
-            self._pending_since[key] = trio.current_time() if since is None else since
-            self._unreported.append((key, priority))
+        if self._reports is not None:
+            self._reports.record_added(key, priority, trio.current_time() if since is None else since)
 
     def _reject(self, key: K) -> bool:
         """Return False, and record as unfinished a key that a worker wants to process again after the shutdown."""
@@ -331,9 +329,10 @@ class WorkQueue(Generic[K]):
         if self._delayed.due <= now:
             self._add_due()
         # One checkpoint for many keys: with one for each key, beside a task that works in slices of a millisecond, four
-        # workers took 4,300 keys a second, and this takes a hundred times as many.
+        # workers took 4,300 keys a second, and this takes a hundred times as many.  A cancelled worker takes no key.
         self._slice_left -= 1
-        if self._ready.size and (self._slice_left <= 0 or now >= self._slice_ends):
+        is_due = self._slice_left <= 0 or now >= self._slice_ends
+        if self._ready.size and (is_due or trio.current_effective_deadline() == -math.inf):
             await trio.lowlevel.checkpoint()
             now = self._begin_slice()
             self._add_due()
@@ -342,8 +341,12 @@ class WorkQueue(Generic[K]):
         else:
             key = await self._wait()
             self._begin_slice()
-        if self._observer is not None:
-            self._report_taken(key)
+        if self._reports is not None:
+            try:
+                self._reports.report_taken(key)
+            except BaseException:
+                self._put_back(key, self._release(key))  # the block is not entered, so nothing else would
+                raise
         return key
 
     def _begin_slice(self) -> float:
@@ -355,26 +358,9 @@ class WorkQueue(Generic[K]):
         key, priority = self._ready.pop()
         del self._pending[key]
         self._processing[key] = (now, priority)
-        if self._observer is not None:
-            self._waited[key] = now - self._pending_since.pop(key)
+        if self._reports is not None:
+            self._reports.record_taken(key, now)
         return key
-
-    def _report_taken(self, key: K) -> None:
-        assert self._observer is not None
-        try:
-            self._report_added()
-            self._observer.taken(key, waited=self._waited.pop(key))
-        except BaseException:
-            # The block is not entered, so nothing else would put the key back.
-            self._waited.pop(key, None)
-            self._put_back(key, self._release(key))
-            raise
-
-    def _report_added(self) -> None:
-        """Report keys that became pending; called last, because the observer may raise."""
-        while self._unreported and self._observer is not None:
-            key, priority = self._unreported.popleft()
-            self._observer.added(key, priority=priority)
 
     async def _wait(self) -> K:
         """Wait until there is a key for this task."""
@@ -382,7 +368,10 @@ class WorkQueue(Generic[K]):
         while not self._is_shut_down:
             waiter = await self._workers.wait(in_front=in_front)
             if waiter.has_key:
-                return waiter.key
+                if self._hands_out:
+                    return waiter.key
+                self._put_back(waiter.key, self._release(waiter.key))  # an immediate shutdown came before this turn
+                break
             self._make_due_pending()
             if self._ready.size:
                 key = self._pop_ready(trio.current_time())
@@ -399,8 +388,8 @@ class WorkQueue(Generic[K]):
         self._release(key)
         if error is not None and not isinstance(error, Exception):
             self._put_back(key, priority)
-        if self._observer is not None:
-            self._observer.finished(key, duration=trio.current_time() - began)
+        if self._reports is not None:
+            self._reports.observer.finished(key, duration=trio.current_time() - began)
 
     def _release(self, key: K) -> int:
         """End the processing of a key; return the priority with which it was taken."""
@@ -430,21 +419,32 @@ class WorkQueue(Generic[K]):
         """Whether the queue rejects further keys."""
         return self._is_shut_down
 
-    def shut_down(self) -> None:
+    def shut_down(self, *, immediate: bool = False) -> None:
         """Reject further keys, hand out the pending ones, then end :meth:`take` for all workers.
 
         Delayed keys no longer become due.
         A key that was added while it is processed is still handed out once more.
         This does not wait; :meth:`drain` does.
+
+        Args:
+            immediate: Hand out no further key, also after an earlier shutdown that was not immediate.  The pending keys
+                are dropped, and :meth:`remaining` lists them as unfinished; no observer counts them as taken.
         """
-        if self._is_shut_down:
-            return
-        self._add_due()
-        self._is_shut_down = True
-        if self.name and (self._pending or self._delayed or self._processing):
-            counts = len(self._pending), len(self._processing), len(self._delayed)
-            logger.info("queue %s: shut down; %d keys pending, %d processing, %d delayed dropped", self.name, *counts)
-        self._workers.wake_all()
+        if not self._is_shut_down:
+            self._add_due()
+            self._is_shut_down = True
+            if self.name and (self._pending or self._delayed or self._processing):
+                counts = len(self._pending), len(self._processing), len(self._delayed)
+                log = "queue %s: shut down; %d keys pending, %d processing, %d delayed dropped"
+                logger.info(log, self.name, *counts)
+            self._workers.wake_all()
+        if immediate and self._hands_out:
+            self._hands_out = False
+            self._unfinished.update(dict.fromkeys((*self._ready, *self._pending)))
+            self._pending.clear()
+            self._ready = ReadyKeys(self._oldest_every)
+            if self._drained is not None and not self._processing:
+                self._drained.set()
 
     async def drain(self) -> Remaining[K]:
         """Shut the queue down and wait until the workers have processed every pending key.
