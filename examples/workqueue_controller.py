@@ -30,7 +30,7 @@ from trioformer import (
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, simulate_cluster
-from trioformer.workqueue import RateLimitingQueue
+from trioformer.workqueue import RateLimitingQueue, default_controller_rate_limiter
 
 MAX_RETRIES = 5
 PATIENCE = 10.0
@@ -72,7 +72,9 @@ class PodController:
     """Processes pods, each with one worker at a time."""
 
     pods: SharedInformer[Pod]
-    queue: RateLimitingQueue[Item] = attrs.field(factory=lambda: RateLimitingQueue(name="pods"))
+    queue: RateLimitingQueue[Item] = attrs.field(
+        factory=lambda: RateLimitingQueue(default_controller_rate_limiter(), name="pods")
+    )
 
     async def sync(self, item: Item) -> None:
         """Process the current state of a pod; idempotent."""

@@ -119,7 +119,8 @@ async def test_the_controller_continues_however_a_reconcile_ends(
 ) -> None:
     outcome = RECONCILES[what]
     informer, reconcile = pods("a"), Reconcile(outcome.script)
-    controller = Controller("pods", reconcile, max_retries=2, reconcile_deadline=30)
+    limiter = ItemExponentialFailureRateLimiter()  # without jitter
+    controller = Controller("pods", reconcile, max_retries=2, reconcile_deadline=30, limiter=limiter)
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(1_000)
@@ -475,7 +476,7 @@ async def test_after_a_suspension_a_reconcile_times_out_and_is_retried(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([20.0, 20.0])
-    controller = Controller("pods", reconcile, reconcile_deadline=30)
+    controller = Controller("pods", reconcile, reconcile_deadline=30, limiter=ItemExponentialFailureRateLimiter())
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(10)

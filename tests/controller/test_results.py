@@ -26,7 +26,7 @@ async def test_a_failed_request_is_retried_with_growing_delays_until_it_succeeds
 ) -> None:
     informer = pods("a", steps=[10.0, modified(pod("a", 2))])
     reconcile = Reconcile([OSError(), OSError(), OSError(), None, OSError()])
-    controller = Controller("pods", reconcile)
+    controller = Controller("pods", reconcile, limiter=ItemExponentialFailureRateLimiter())
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(5)
@@ -41,7 +41,9 @@ async def test_a_failure_is_logged_once_with_controller_key_and_next_step(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, error = pods("a"), ValueError("no\nsuch thing")
-    controller = Controller("pods", Reconcile([error, TerminalError("never")]))
+    controller = Controller(
+        "pods", Reconcile([error, TerminalError("never")]), limiter=ItemExponentialFailureRateLimiter()
+    )
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(5)
@@ -87,7 +89,7 @@ async def test_requeue_after_adds_the_request_and_forgets_its_failures(
     informer = pods("a", steps=[100.0, modified(pod("a", 2))])
     script = [OSError(), OSError(), RequeueAfter(7), OSError(), RequeueAfter(0), RequeueAfter(500)]
     reconcile = Reconcile(script)
-    controller = Controller("pods", reconcile)
+    controller = Controller("pods", reconcile, limiter=ItemExponentialFailureRateLimiter())
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(1_000)
@@ -103,7 +105,7 @@ async def test_after_a_terminal_error_a_request_waits_for_the_next_event(
 ) -> None:
     informer = pods("a", steps=[100.0, modified(pod("a", 2))])
     reconcile = Reconcile([OSError(), ExceptionGroup("all of it", [TerminalError("no")]), OSError()])
-    controller = Controller("pods", reconcile)
+    controller = Controller("pods", reconcile, limiter=ItemExponentialFailureRateLimiter())
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(1_000)
@@ -191,7 +193,7 @@ async def test_a_reconcile_is_cancelled_at_its_deadline_and_has_failed(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer, reconcile = pods("a"), Reconcile([math.inf, 29.0])
-    controller = Controller("pods", reconcile, reconcile_deadline=30)
+    controller = Controller("pods", reconcile, reconcile_deadline=30, limiter=ItemExponentialFailureRateLimiter())
     controller.watch(informer)
     await start(nursery, controller, informer)
     await trio.sleep(100)

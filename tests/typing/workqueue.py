@@ -14,6 +14,7 @@ from trioformer.workqueue import (
     Remaining,
     WorkQueue,
     default_controller_rate_limiter,
+    default_priority_queue_rate_limiter,
     parallelize,
 )
 
@@ -40,6 +41,8 @@ async def queues() -> int:
     limited: RateLimitingQueue[str] = RateLimitingQueue(default_controller_rate_limiter())
     assert_type(limited.limiter, RateLimiter[str])
     assert_type(RateLimitingQueue(default_controller_rate_limiter()), RateLimitingQueue[Hashable])
+    assert_type(default_priority_queue_rate_limiter(), RateLimiter[Hashable])
+    assert_type(limited.add_rate_limited("a", at_least=5, limiter=ItemExponentialFailureRateLimiter(jitter=0.5)), bool)
     assert_type(RateLimitingQueue(PerNamespace()), RateLimitingQueue[tuple[str, str]])
     RateLimitingQueue[str](PerNamespace())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # other keys
     both: MaxOfRateLimiter[tuple[str, str]] = MaxOfRateLimiter(

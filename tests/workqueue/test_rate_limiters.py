@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Hashable
 
 import pytest
@@ -18,6 +19,7 @@ from trioformer.workqueue import (
     WithMaxWaitRateLimiter,
     default_controller_rate_limiter,
     default_item_based_rate_limiter,
+    default_priority_queue_rate_limiter,
 )
 
 Clock = trio.testing.MockClock
@@ -165,7 +167,30 @@ def test_a_bucket_must_have_a_rate_and_a_burst(wrong: dict[str, int]) -> None:
         BucketRateLimiter(**wrong)
 
 
-async def test_the_default_limiter_is_that_of_client_gos_controllers(mock_clock: Clock) -> None:
+def test_jitter_only_shortens_a_delay_and_at_most_by_its_share() -> None:
+    limiter = ItemExponentialFailureRateLimiter(1, 1_000, 0.25, rng=random.Random(1))
+    drawn = [delays(limiter, f"k{n}", 12) for n in range(400)]
+    for number, same in enumerate(zip(*drawn, strict=True)):
+        longest = min(2.0**number, 1_000)
+        assert longest * 0.75 < min(same) < longest * 0.76
+        assert longest * 0.99 < max(same) <= longest
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1, math.nan])
+def test_jitter_must_be_a_share_of_the_delay(wrong: float) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        ItemExponentialFailureRateLimiter(jitter=wrong)
+
+
+async def test_the_default_limiter_delays_a_key_by_its_own_failures_only(mock_clock: Clock) -> None:
+    limiter = default_priority_queue_rate_limiter()
+    for number in range(2_000):
+        delays(limiter, f"k{number}", 13)
+    assert 0.004 <= limiter.when("another") <= 0.005
+    assert 800 <= delays(limiter, "another", 30)[-1] <= 1_000
+
+
+async def test_the_default_limiter_of_client_gos_controllers_has_a_shared_rate(mock_clock: Clock) -> None:
     limiter = default_controller_rate_limiter()
     assert delays(limiter, "a", 20)[:3] == [0.005, 0.01, 0.02]
     assert limiter.when("a") == 1_000

@@ -8,7 +8,6 @@ import trio.testing
 
 from trioformer.workqueue import (
     ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
     RateLimitingQueue,
 )
 
@@ -238,7 +237,17 @@ async def test_a_key_is_done_even_when_the_limiter_raises(fails: bool) -> None:
     assert queue.remaining().processing == ()
 
 
-async def test_the_limiter_of_client_gos_controllers_is_the_default() -> None:
-    queue = RateLimitingQueue[str]()
-    assert [queue.limiter.when("a") for _ in range(3)] == [0.005, 0.01, 0.02]
-    assert isinstance(queue.limiter, MaxOfRateLimiter)
+async def test_the_limiter_of_controller_runtimes_queue_is_the_default() -> None:
+    limiter = RateLimitingQueue[str]().limiter
+    assert isinstance(limiter, ItemExponentialFailureRateLimiter)
+    assert (limiter.base_delay, limiter.max_delay, limiter.jitter) == (0.005, 1_000, 0.2)
+
+
+async def test_a_failure_may_have_a_least_delay_and_another_limiter(mock_clock: trio.testing.MockClock) -> None:
+    queue, other = RateLimitingQueue[str](ItemExponentialFailureRateLimiter(1, 8)), ItemExponentialFailureRateLimiter(3)
+    queue.add_rate_limited("least", at_least=5)
+    queue.add_rate_limited("own", at_least=0.5)
+    queue.add_rate_limited("other", limiter=other)
+    assert [queue.due_time(key) for key in ("least", "own", "other")] == [5, 1, 3]
+    assert [queue.num_requeues(key) for key in ("least", "own", "other")] == [1, 1, 0]
+    assert other.num_requeues("other") == 1

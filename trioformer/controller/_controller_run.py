@@ -11,7 +11,8 @@ import trio
 from .._util import first_leaf
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
-from ..workqueue import RateLimitingQueue, default_controller_rate_limiter
+from ..workqueue import RateLimitingQueue, default_priority_queue_rate_limiter
+from ._delays import RetryDelays, limiter_after_lost
 from ._options import ControllerOptions
 from ._reconciler import Reconciler, describe_error, logger
 from ._request import Request
@@ -48,11 +49,19 @@ class ControllerRun:
 
     def __attrs_post_init__(self) -> None:
         options = self.options
-        limiter = options.limiter if options.limiter is not None else default_controller_rate_limiter()
+        limiter = options.limiter
+        after_lost = limiter_after_lost() if limiter is None else None
+        if limiter is None:
+            limiter = default_priority_queue_rate_limiter()
         # A queue without a name logs nothing: the controller does.
         self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=options.queue_observer)
         self.reconciler = Reconciler(
-            name=self.name, reconcile=self.reconcile, options=options, queue=self.queue, counters=self.counters
+            name=self.name,
+            reconcile=self.reconcile,
+            options=options,
+            queue=self.queue,
+            delays=RetryDelays(self.queue, after_lost),
+            counters=self.counters,
         )
         self.sources = EventSources(self.name, self.queue, self._fail)
 

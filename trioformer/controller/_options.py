@@ -37,7 +37,10 @@ class ControllerOptions:
     reconcile_deadline: float = attrs.field(default=math.inf, validator=validators.gt(0))
     """Seconds after which a reconcile is cancelled, which counts as a failure."""
     limiter: RateLimiter[Request] | None = None
-    """Decides the delays of failed requests; None makes a new `default_controller_rate_limiter` for each run."""
+    """Decides the delays of failed requests; a ``Retry-After`` can only make them longer.
+
+    None makes a new `default_priority_queue_rate_limiter` for each run.  Then the retries of a request whose connection
+    failed are half a minute apart at most, and such failures do not count for its other delays."""
     observer: ControllerObserver | None = None
     """Receives the start and the result of each reconcile."""
     queue_observer: QueueObserver[Request] | None = None

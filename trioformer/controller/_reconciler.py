@@ -12,6 +12,7 @@ import trio
 from .._util import enclosing_tasks
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
+from ._delays import RetryDelays
 from ._options import ControllerOptions
 from ._request import Request
 from ._results import (
@@ -40,6 +41,7 @@ class Reconciler:
     reconcile: Reconcile
     options: ControllerOptions
     queue: RateLimitingQueue[Request]
+    delays: RetryDelays
     counters: Counters
     running: dict[trio.lowlevel.Task, tuple[Request, float]] = attrs.field(factory=dict, init=False)
     """The workers that have a request, with the request and the time when they began."""
@@ -58,7 +60,8 @@ class Reconciler:
             if error is not None:
                 await self._handle_failure(request, error)
                 return
-            self.failures.pop(request, None)
+            if self.failures.pop(request, None) is not None:
+                self.delays.forget(request)
             self.counters.succeeded += 1
             if requeue is not None:
                 self.counters.requeued += 1
@@ -135,13 +138,15 @@ class Reconciler:
             counters.dropped += 1
             is_dropped = True
             then = f"giving up (failure {count} in a row)"
-        elif self.queue.add_rate_limited(request):
+        elif self.delays.add(request, error):
             self.failures[request] = count
             due = self.queue.due_time(request)
             wait = 0.0 if due is None else due - trio.current_time()
             then = f"retrying in {wait:.3g} s (failure {count} in a row)"
         else:
             then = "not retrying (the controller is stopping)"
+        if request not in self.failures:
+            self.delays.forget(request)
         # The library's own errors say what failed and where; a traceback for each object in an outage would hide that.
         trace = None if isinstance(error, TrioformerError) else error
         logger.error(

@@ -31,6 +31,7 @@ from ._rate_limiters import RateLimiter as RateLimiter
 from ._rate_limiters import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
 from ._rate_limiters import default_controller_rate_limiter as default_controller_rate_limiter
 from ._rate_limiters import default_item_based_rate_limiter as default_item_based_rate_limiter
+from ._rate_limiters import default_priority_queue_rate_limiter as default_priority_queue_rate_limiter
 from ._rate_limiting_queue import RateLimitingQueue as RateLimitingQueue
 from ._statistics import QueueObserver as QueueObserver
 from ._statistics import QueueStatistics as QueueStatistics
@@ -51,5 +52,6 @@ __all__ = [
     "WorkQueue",
     "default_controller_rate_limiter",
     "default_item_based_rate_limiter",
+    "default_priority_queue_rate_limiter",
     "parallelize",
 ]

@@ -7,7 +7,7 @@ from typing import TypeVar, final
 
 import attrs
 
-from ._rate_limiters import RateLimiter, default_controller_rate_limiter
+from ._rate_limiters import RateLimiter, default_priority_queue_rate_limiter
 from ._work_queue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
@@ -29,7 +29,7 @@ class RateLimitingQueue(WorkQueue[K]):
     :meth:`add_rate_limited` inside the block, the end of the block neither forgets nor adds the key.
 
     Args:
-        limiter: Decides the delays of failed keys; `default_controller_rate_limiter` by default.
+        limiter: Decides the delays of failed keys; `default_priority_queue_rate_limiter` by default.
         name: The queue's name in its ``repr``, its log lines and in metrics; a queue without a name logs nothing.
         oldest_every: When keys of several priorities are ready, every n-th take is given the oldest key; None for
             strict priorities.
@@ -38,11 +38,18 @@ class RateLimitingQueue(WorkQueue[K]):
     Source: client-go ``util/workqueue/rate_limiting_queue.go``.
     """
 
-    limiter: RateLimiter[K] = attrs.field(factory=default_controller_rate_limiter)
+    limiter: RateLimiter[K] = attrs.field(factory=default_priority_queue_rate_limiter)
     """Decides the delays of failed keys."""
     _rate_limited: set[K] = attrs.field(factory=set, init=False)  # being processed, and added again by their worker
 
-    def add_rate_limited(self, key: K, *, priority: int | None = None) -> bool:
+    def add_rate_limited(
+        self,
+        key: K,
+        *,
+        priority: int | None = None,
+        at_least: float = 0.0,
+        limiter: RateLimiter[K] | None = None,
+    ) -> bool:
         """Count a failure of a key, and add the key after the limiter's delay.
 
         Every call counts, also when the key is delayed already.
@@ -50,6 +57,8 @@ class RateLimitingQueue(WorkQueue[K]):
         Args:
             key: Any hashable value.
             priority: As for :meth:`add_after`.
+            at_least: Seconds that the key waits even if the limiter's delay is shorter, such as a ``Retry-After``.
+            limiter: Counts this failure, and decides its delay, instead of the queue's; the caller makes it forget.
 
         Returns:
             Whether the queue accepted the key; False when it is shut down.
@@ -58,7 +67,8 @@ class RateLimitingQueue(WorkQueue[K]):
             return self._reject(key)
         if key in self._processing:
             self._rate_limited.add(key)
-        return self.add_after(key, self.limiter.when(key), priority=priority)
+        delay = (self.limiter if limiter is None else limiter).when(key)
+        return self.add_after(key, max(delay, at_least), priority=priority)
 
     def forget(self, key: K) -> None:
         """Reset a key's failures, for example when it is given up.  The queue keeps the key if it has it."""

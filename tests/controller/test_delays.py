@@ -1,0 +1,260 @@
+"""How long a failed request waits: limiters, ``Retry-After``, lost connections, and what follows an outage."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+
+import pytest
+import trio
+import trio.testing
+
+from tests.support.controllers import Reconcile, pods, start
+from tests.support.scripted_list_watch import modified, pod
+from trioformer.client import Client
+from trioformer.controller import Controller, Request, TerminalError
+from trioformer.errors import ConnectionFailedError, ForbiddenError, StatusError
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing import APIServer
+from trioformer.workqueue import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
+
+OBJECTS = 2_000
+OUTAGE = 60.0
+
+
+def throttled(seconds: int = 10, code: int = 429) -> StatusError:
+    return StatusError.from_status({"code": code, "details": {"retryAfterSeconds": seconds}}, where="create pods")
+
+
+def with_cause(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def wrapped(cause: Exception) -> Exception:
+    return with_cause(RuntimeError("cannot create the pod"), cause)
+
+
+# --- Retry-After ---
+
+WITH_RETRY_AFTER: dict[str, Callable[[], Exception]] = {
+    "429": throttled,
+    "503": lambda: throttled(code=503),
+    "in a group": lambda: ExceptionGroup("two calls", [OSError(), ExceptionGroup("", [throttled(3), throttled()])]),
+    "as the cause of another error": lambda: wrapped(throttled()),
+    "in a group that is a cause": lambda: wrapped(ExceptionGroup("", [throttled()])),
+}
+
+
+@pytest.mark.parametrize("how", WITH_RETRY_AFTER)
+async def test_a_request_is_not_retried_before_the_servers_retry_after(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, how: str
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([WITH_RETRY_AFTER[how](), OSError()])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(60)
+    first, second = reconcile.gaps()
+    assert 10 <= first <= 11
+    assert second <= 0.01  # the limiter's second delay
+
+
+async def test_a_retry_after_does_not_shorten_the_limiters_delay(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([throttled(1)])
+    controller = Controller("pods", reconcile, limiter=ItemExponentialFailureRateLimiter(50, 100))
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(60)
+    assert reconcile.gaps() == [50]
+
+
+async def test_a_retry_after_counts_for_five_minutes_at_most(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([throttled(86_400)])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(1_000)
+    (gap,) = reconcile.gaps()
+    assert 300 <= gap <= 330
+
+
+async def test_a_terminal_error_with_a_retry_after_is_not_retried(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([with_cause(TerminalError("no such zone"), throttled())])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(60)
+    assert reconcile.calls == ["a"]
+
+
+async def test_an_event_adds_a_request_before_the_retry_after(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a", steps=[4.0, modified(pod("a", 2))]), Reconcile([throttled()])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(60)
+    assert reconcile.gaps() == [4]
+
+
+async def test_a_retry_after_header_of_a_server_is_obeyed(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    async def create(request: Request) -> None:
+        await client.api(ConfigMap, "default").create(
+            ConfigMap(metadata=ObjectMeta(name=request.name, namespace="default"))
+        )
+
+    informer, reconcile = pods("a"), Reconcile([create, create])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    api_server.fail_next(1, verb="create", resource="configmaps", status=429, retry_after=10)
+    await start(nursery, controller, informer)
+    await trio.sleep(60)
+    (gap,) = reconcile.gaps()
+    assert 10 <= gap <= 11
+    assert reconcile.done == ["a"]
+
+
+# --- an outage ---
+
+
+class Outage:
+    """Objects whose reconcile fails during an outage, which begins at 0."""
+
+    def __init__(self, make_error: Callable[[], Exception], length: float = OUTAGE) -> None:
+        self.make_error = make_error
+        self.length = length
+        self.done: dict[str, float] = {}
+        self.calls = 0
+
+    async def reconcile(self, request: Request) -> None:
+        self.calls += 1
+        if trio.current_time() < self.length:
+            raise self.make_error()
+        self.done[request.name] = trio.current_time() - self.length
+
+
+def refused() -> Exception:
+    return ConnectionFailedError("create pods: connection refused", refused=True)
+
+
+@pytest.fixture
+def _no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "trioformer")
+
+
+@pytest.mark.usefixtures("_no_log")
+@pytest.mark.parametrize("make_error", [refused, lambda: StatusError.from_status({"code": 500})])
+async def test_after_a_minutes_outage_2000_objects_are_reconciled_in_30_seconds(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, make_error: Callable[[], Exception]
+) -> None:
+    outage = Outage(make_error)
+    informer = pods(*(f"p{n}" for n in range(OBJECTS)))
+    controller = Controller("pods", outage.reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep_until(OUTAGE + 30)
+    assert len(outage.done) == OBJECTS
+    in_one_second = [sum(second <= at < second + 1 for at in outage.done.values()) for second in range(30)]
+    assert max(in_one_second) < OBJECTS / 4  # they do not come all at once
+
+
+@pytest.mark.usefixtures("_no_log")
+@pytest.mark.parametrize("length", [60.0, 45.0, 3_600.0])
+async def test_a_request_waits_30_seconds_at_most_after_any_outage_of_the_connection(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, length: float
+) -> None:
+    outage, rng = Outage(refused, length), random.Random(3)
+    informer, controller = pods(), Controller("pods", outage.reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    for n, at in enumerate(sorted(rng.uniform(0, length) for _ in range(50))):
+        await trio.sleep_until(at)
+        controller.add(Request("default", f"p{n}"))
+    await trio.sleep_until(length + 30)
+    assert len(outage.done) == 50
+    assert outage.calls < 50 * (14 + length / 20)
+
+
+async def test_the_first_retry_does_not_depend_on_the_failures_of_other_objects(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    outage = Outage(lambda: StatusError.from_status({"code": 500}))
+    informer, controller = pods(*(f"p{n}" for n in range(500))), Controller("pods", outage.reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep_until(OUTAGE - 0.001)
+    controller.add(Request("default", "another"))
+    await trio.sleep(0.01)
+    assert "another" in outage.done
+
+
+async def test_a_lost_connection_does_not_count_as_a_failure_of_the_object(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    page = StatusError.from_status(
+        {"code": 503, "details": {"causes": [{"reason": "UnexpectedServerResponse", "message": "no healthy upstream"}]}}
+    )
+    lost = [refused(), wrapped(refused()), ExceptionGroup("", [refused(), refused()]), page]
+    informer, reconcile = pods("a"), Reconcile([*lost * 10, OSError(), OSError()])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(1_000)
+    gaps = reconcile.gaps()
+    assert max(gaps) <= 30
+    assert (gaps[-2] <= 0.005, gaps[-1] <= 0.01) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionFailedError("certificate verify failed", permanent=True),
+        ExceptionGroup("", [ConnectionFailedError("reset"), KeyError("a bug")]),
+        ForbiddenError("forbidden", code=403, reason="Forbidden"),
+    ],
+)
+async def test_every_other_error_is_a_failure_of_the_object(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, error: Exception
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([error] * 20)
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(5_000)
+    assert max(reconcile.gaps()) > 700
+
+
+async def test_after_a_success_a_lost_connection_begins_with_the_first_delay(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([*[refused()] * 10, None, refused()])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(60)
+    controller.add(Request("default", "a"))
+    await trio.sleep(60)
+    assert reconcile.gaps()[-1] <= 0.005
+
+
+async def test_a_limiter_of_the_user_decides_after_a_lost_connection_too(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([refused()] * 16)
+    controller = Controller("pods", reconcile, limiter=default_controller_rate_limiter())
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(1_000)
+    assert reconcile.gaps() == [0.005 * 2**n for n in range(16)]

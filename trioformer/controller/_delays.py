@@ -1,0 +1,84 @@
+"""How long a failed request waits.
+
+A limiter counts the failures of each object.  Two kinds of errors say something else:
+
+- ``Retry-After``: the server says when it accepts the next request, so the request is not retried before.
+- A lost connection says nothing about the object, and a retry costs the server nothing while it cannot be reached.  Its
+  delays grow to half a minute only, and are counted separately.  With the object's own delays, which double, the next
+  retry after an outage could be as far away as the outage was long, and one more error, such as a 403 of a server that
+  is starting, would double that again.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final, final
+
+import attrs
+
+from .._retry import Outcome, outcome_of, retry_after
+from ..errors import StatusError, TrioformerError
+from ..workqueue import ItemExponentialFailureRateLimiter, RateLimiter, RateLimitingQueue
+from ._request import Request
+
+LONGEST_AFTER_LOST: Final = 30.0
+"""Seconds between two retries while the server cannot be reached, at most."""
+JITTER: Final = 0.2
+"""The share by which these delays are shortened at random, at most."""
+
+
+@final
+@attrs.define(eq=False)
+class RetryDelays:
+    """Adds the failed requests of a run to its queue again.
+
+    Args:
+        queue: The queue, whose limiter counts the failures.
+        after_lost: Counts lost connections; None to let the queue's limiter count them, too.
+    """
+
+    _queue: RateLimitingQueue[Request]
+    _after_lost: RateLimiter[Request] | None
+    _rng: random.Random = attrs.field(factory=random.Random, init=False)
+
+    def add(self, request: Request, error: Exception) -> bool:
+        """Count a failure, and add the request after its delay.
+
+        Returns:
+            Whether the queue accepted the request; False when it is shut down.
+        """
+        errors = request_errors(error)
+        limiter = self._after_lost if all(map(is_lost, errors)) else None
+        at_least = max((retry_after(each, self._rng) for each in errors), default=0.0)
+        return self._queue.add_rate_limited(request, limiter=limiter, at_least=at_least)
+
+    def forget(self, request: Request) -> None:
+        """Reset the failures of a request that is not retried."""
+        if self._after_lost is not None:
+            self._after_lost.forget(request)
+
+
+def limiter_after_lost() -> RateLimiter[Request]:
+    """Make the limiter of lost connections."""
+    return ItemExponentialFailureRateLimiter(max_delay=LONGEST_AFTER_LOST, jitter=JITTER)
+
+
+def is_lost(error: TrioformerError | None) -> bool:
+    """Whether the server could not be reached, directly or by a proxy in front of it."""
+    if isinstance(error, StatusError):
+        return error.is_unexpected_server_error and error.code in (502, 503, 504)
+    return error is not None and outcome_of(error) is Outcome.LOST
+
+
+def request_errors(error: BaseException) -> list[TrioformerError | None]:
+    """Return the library's error behind each error in nested groups: itself, or the first that it was raised from."""
+    seen: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        if isinstance(cause, BaseExceptionGroup):
+            return [found for each in cause.exceptions for found in request_errors(each)]
+        if isinstance(cause, TrioformerError):
+            return [cause]
+        seen.append(cause)
+        cause = cause.__cause__
+    return [None]
