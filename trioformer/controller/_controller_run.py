@@ -13,6 +13,7 @@ from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
 from ..workqueue import RateLimitingQueue, default_priority_queue_rate_limiter
 from ._delays import RetryDelays, limiter_after_lost
+from ._informer_failures import InformerFailures
 from ._options import ControllerOptions
 from ._reconciler import Reconciler, describe_error, logger
 from ._request import Request
@@ -40,6 +41,7 @@ class ControllerRun:
     queue: RateLimitingQueue[Request] = attrs.field(init=False)
     reconciler: Reconciler = attrs.field(init=False)
     sources: EventSources = attrs.field(init=False)
+    informer_failures: InformerFailures = attrs.field(init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set by the caller of :meth:`run` when that has returned."""
     _stopping: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -64,6 +66,7 @@ class ControllerRun:
             counters=self.counters,
         )
         self.sources = EventSources(self.name, self.queue, self._fail)
+        self.informer_failures = InformerFailures(self.name, self.sources)
 
     async def run(self, watches: Sequence[WatchedSource[Any]], task_status: trio.TaskStatus[None]) -> None:
         """Work until cancelled, stopped, or failed."""
@@ -80,6 +83,7 @@ class ControllerRun:
                 task_status.started()
                 log_scope = trio.CancelScope(shield=True)
                 nursery.start_soon(self._log_running_at_the_end, log_scope, name=f"controller {self.name}: log")
+                nursery.start_soon(self.informer_failures.log, name=f"controller {self.name}: informers")
                 try:
                     await self.queue.process(self.reconciler.handle, workers=self.options.workers)
                 finally:
@@ -100,6 +104,7 @@ class ControllerRun:
         """Register a handler during the run; no effect when the run is stopping."""
         if self.sources.is_open:
             self.sources.register(watch)
+            self.informer_failures.record_registration()
 
     # --- the end ---
 
@@ -213,7 +218,9 @@ class ControllerRun:
             logger.warning("controller %s: waiting to start: %s", self.name, "; ".join(self.waiting_for()))
 
     def waiting_for(self) -> tuple[str, ...]:
-        """Describe what the start waits for: caches, or, when all have synced, handlers."""
+        """Describe what the start waits for: caches, or, when all have synced, handlers; later, informers that fail."""
+        if self.phase == "running":
+            return self.informer_failures.describe()
         if self.phase != "waiting for handlers":
             return ()
         missing = [(watch.informer, each.statistics()) for watch, each in self.sources.handlers if not each.has_synced]

@@ -23,7 +23,8 @@ class ControllerStatistics:
     phase: ControllerPhase
     """The controller's state."""
     waiting_for: tuple[str, ...]
-    """While the controller waits for its handlers: descriptions of what is missing, and why."""
+    """Descriptions of what is missing, and why: before the start caches and handlers, then watched informers that have
+    stopped, or that cannot list or watch."""
     workers: int
     """How many reconciles may run at the same time."""
     active: int

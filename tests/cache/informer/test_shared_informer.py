@@ -659,3 +659,18 @@ async def test_waiting_for_a_sync_ends_when_the_informer_stops(autojump_clock: t
         await informer.wait_until_synced()
     with pytest.raises(trio.ClosedResourceError, match="before it had synced"):
         await registration.wait_until_synced()
+
+
+async def test_waiting_for_the_end_of_an_informer_returns_when_it_has_stopped(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]))
+
+    async def run_for_a_while() -> None:
+        with trio.move_on_after(10):
+            await informer.run()
+
+    nursery.start_soon(run_for_a_while)
+    await informer.wait_until_stopped()
+    assert (trio.current_time(), str(informer.state)) == (10, "stopped")
+    await informer.wait_until_stopped()

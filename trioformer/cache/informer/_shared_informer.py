@@ -116,6 +116,7 @@ class SharedInformer(Generic[T]):
     _lister: Lister[T]
     _synced: trio.Event
     _synced_or_stopped: trio.Event
+    _stopped: trio.Event
     _phase: _Phase
     _final_state: InformerState | None
     _resync_period: float
@@ -138,6 +139,7 @@ class SharedInformer(Generic[T]):
         self._processor = Processor()
         self._synced = trio.Event()
         self._synced_or_stopped = trio.Event()
+        self._stopped = trio.Event()
         if isinstance(list_watch, Mapping):
             if not list_watch or "" in list_watch:
                 raise ValueError("a mapping of sources must not be empty, and each key must be a namespace")
@@ -216,6 +218,13 @@ class SharedInformer(Generic[T]):
             raise trio.ClosedResourceError(f"the informer of {self._name} stopped before it had synced")
         if self._phase is _Phase.STOPPED:
             raise trio.ClosedResourceError(f"the informer of {self._name} has stopped")
+
+    async def wait_until_stopped(self) -> None:
+        """Wait until the informer has stopped; :attr:`state` then says why.
+
+        Returns immediately if it has stopped already.
+        """
+        await self._stopped.wait()
 
     async def wait_until_at_least(self, resource_version: str | KubernetesObject) -> None:
         """Wait until the cache is at least as new, to read your own writes from it.
@@ -432,6 +441,7 @@ class SharedInformer(Generic[T]):
             self._phase = _Phase.STOPPED
             self._versions.close()
             self._synced_or_stopped.set()
+            self._stopped.set()
             self._processor.close()
             self._fifo.close()
 

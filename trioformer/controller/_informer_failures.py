@@ -1,0 +1,97 @@
+"""Informers that fail while a controller runs.
+
+The reflector logs each failed request, and the controller continues: it reconciles what is in the caches, and other
+informers may work.  But it receives no events meanwhile, so its own log says which informer has failed, and why.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from ..cache import HandlerRegistration, InformerPhase, InformerState, SharedInformer
+from ._reconciler import logger
+from ._sources import EventSources, WatchedSource
+
+LOG_PERIOD: Final = 30.0
+"""Seconds between two looks at the informers; their data must be as old to be logged, since most failures are short."""
+
+
+def is_failing(informer: SharedInformer[Any]) -> bool:
+    """Whether an informer that has synced is not kept up to date."""
+    state = informer.state
+    return _has_stopped(state) or not informer.is_healthy or _cannot_watch(state)
+
+
+def _has_stopped(state: InformerState) -> bool:
+    return state.phase in (InformerPhase.STOPPED, InformerPhase.FAILED)
+
+
+def _cannot_watch(state: InformerState) -> bool:
+    return state.error is not None and state.phase is not InformerPhase.WATCHING
+
+
+@final
+@attrs.define(eq=False)
+class InformerFailures:
+    """Logs the failures of a run's informers.
+
+    Args:
+        name: The controller's name.
+        sources: The informers; ``handlers`` may grow.
+    """
+
+    name: str
+    sources: EventSources
+    _registered: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+    def record_registration(self) -> None:
+        """Record that the sources have another handler."""
+        self._registered.set()
+
+    def describe(self) -> tuple[str, ...]:
+        """Describe the informers that fail now, and why."""
+        return tuple([_describe(*each) for each in self.sources.handlers if is_failing(each[0].informer)])
+
+    async def log(self) -> None:
+        """Log the failures until cancelled."""
+        seen = 0
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._log_delays)
+            while True:
+                # no checkpoint between reading the list and creating the next event
+                for watch, registration in self.sources.handlers[seen:]:
+                    seen += 1
+                    nursery.start_soon(self._log_end, watch, registration)
+                self._registered = trio.Event()
+                await self._registered.wait()
+
+    async def _log_end(self, watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> None:
+        await watch.informer.wait_until_stopped()
+        if self.sources.is_open:
+            log = logger.error if watch.informer.state.phase is InformerPhase.FAILED else logger.warning
+            log("controller %s: no more events: %s", self.name, _describe(watch, registration))
+
+    async def _log_delays(self) -> None:
+        logged: set[str] = set()
+        while True:
+            await trio.sleep(LOG_PERIOD)
+            if not self.sources.is_open:
+                continue
+            for watch, registration in self.sources.handlers:
+                name, informer = registration.statistics().name, watch.informer
+                if _has_stopped(informer.state):
+                    continue
+                if not is_failing(informer):
+                    if name in logged:
+                        logger.info("controller %s: events are received again: %s", self.name, name)
+                        logged.discard(name)
+                elif informer.state.age >= LOG_PERIOD:
+                    logger.warning("controller %s: events are delayed: %s", self.name, _describe(watch, registration))
+                    logged.add(name)
+
+
+def _describe(watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> str:
+    return f"{registration.statistics().name}: {watch.informer.state}"
