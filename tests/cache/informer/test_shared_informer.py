@@ -22,7 +22,16 @@ from tests.support.scripted_list_watch import (
     pod,
     words,
 )
-from trioformer.cache import Deleted, ReflectorOptions, ResourceEventHandler, SharedInformer, Updated, field_index
+from trioformer.cache import (
+    Added,
+    Deleted,
+    Notification,
+    ReflectorOptions,
+    ResourceEventHandler,
+    SharedInformer,
+    Updated,
+    field_index,
+)
 from trioformer.errors import (
     CacheNotSyncedError,
     ExpiredError,
@@ -287,6 +296,44 @@ async def test_resync_periods_obey_the_informers_check_period(
     ]
 
 
+async def test_resync_periods_are_counted_from_their_start_and_not_summed(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The sum of three floats of 0.7 is less than 2.1."""
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=0.7)
+    recorder, often = Recorder(), Recorder()
+    informer.add_event_handler(recorder, resync_period=2.1)
+    informer.add_event_handler(often, resync_period=2.8)
+    await nursery.start(informer.run)
+    await trio.sleep(2_100.01)
+    assert recorder.at[1:] == pytest.approx([2.1 * number for number in range(1, 1_001)], rel=1e-12)
+    assert often.at[1:] == pytest.approx([2.8 * number for number in range(1, 751)], rel=1e-12)
+
+
+async def test_a_period_between_two_checks_has_its_average_length(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=1)
+    recorder = Recorder()
+    informer.add_event_handler(recorder, resync_period=2.5)
+    await nursery.start(informer.run)
+    await trio.sleep(10.5)
+    assert [round(at) for at in recorder.at[1:]] == [3, 5, 8, 10]
+
+
+async def test_resyncs_that_were_missed_while_the_clock_jumped_are_one(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), resync_period=1)
+    recorder = Recorder()
+    informer.add_event_handler(recorder, resync_period=2)
+    await nursery.start(informer.run)
+    await trio.sleep(0.5)
+    autojump_clock.jump(10)
+    await trio.sleep(4)
+    assert [round(at, 1) for at in recorder.at[1:]] == [10.5, 12, 14]
+
+
 async def test_a_resync_is_marked_as_a_resync(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
     informer = SharedInformer(
         ScriptedListWatch([listing(pod("a"))], [[90.0, modified(pod("a", 2)), None]]), resync_period=60
@@ -304,6 +351,26 @@ async def test_a_resync_is_marked_as_a_resync(nursery: trio.Nursery, autojump_cl
 
 
 # --- subscriptions ---
+
+
+async def test_two_tasks_that_read_one_subscription_are_refused(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing()], [[10.0, added(pod("a", 2)), None]])
+    informer = SharedInformer(source)
+    await nursery.start(informer.run)
+    with informer.subscribe() as notifications:
+        seen: list[Notification[Pod]] = []
+
+        async def read() -> None:
+            seen.append(await anext(notifications))
+
+        async with trio.open_nursery() as readers:
+            readers.start_soon(read)
+            await trio.sleep(1)
+            with pytest.raises(trio.BusyResourceError, match="open a subscription for each task"):
+                await anext(notifications)
+        assert [type(each) for each in seen] == [Added]
 
 
 async def test_a_subscription_is_the_same_stream_in_the_callers_own_task(

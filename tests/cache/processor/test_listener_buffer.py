@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import pod, words
 from trioformer.cache import Added, Deleted, Notification, Updated
-from trioformer.cache.processor._listener_buffer import BatchKind, ListenerBuffer, SharedBatch
+from trioformer.cache.processor._batches import BatchKind, SharedBatch
+from trioformer.cache.processor._listener_buffer import ListenerBuffer
+from trioformer.cache.processor._notifications import object_of
 from trioformer.models.core_v1 import Pod
 
 
@@ -153,7 +155,7 @@ async def test_a_held_resync_wakes_the_waiting_listener_when_it_is_released(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     buffer = new_buffer(snapshot=(pod("a", 5),))
-    buffer.hold_resync()
+    buffer.begin_merging()
     assert buffer.put_batch(resync(pod("a", 1)))
     taken: list[str] = []
 
@@ -164,7 +166,7 @@ async def test_a_held_resync_wakes_the_waiting_listener_when_it_is_released(
         nursery.start_soon(read)
         await trio.sleep(1)
         assert taken == []
-        buffer.release_resync()
+        buffer.end_merging()
     assert taken == ["a@5→5"]
 
 
@@ -179,6 +181,90 @@ async def test_a_resync_behind_an_unread_batch_is_deferred_and_read_from_the_cac
     assert words(await buffer.take()) == "a@1→1"
     assert words(await buffer.take()) == "a@5→5"
     assert buffer.statistics().buffered == buffer.statistics().pending_objects == 0
+
+
+async def test_a_resync_that_meets_an_exactly_full_buffer_is_put_off_not_lost(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    buffer = new_buffer(size=2, snapshot=(pod("a", 1), pod("b", 1)))
+    buffer.put(Added(pod("a", 1)))
+    buffer.put(Added(pod("b", 1)))
+    buffer.put_batch(resync(pod("a", 1), pod("b", 1)))
+    assert await drain(buffer) == ["+a@1", "+b@1", "a@1→1", "b@1→1"]
+
+
+@pytest.mark.parametrize("is_merging", [False, True], ids=["full buffer", "merging"])
+async def test_a_resync_that_was_put_off_is_delivered_although_changes_keep_coming(
+    is_merging: bool, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Another object changes whenever the listener takes a notification, so the listener never catches up."""
+    newest = {name: pod(name, 1) for name in "abc"}
+    buffer = ListenerBuffer(lambda: tuple(newest.values()), buffer_size=1)
+    buffer.put_batch(initial(*newest.values()))
+
+    def change(name: str, version: int) -> None:
+        old, newest[name] = newest[name], pod(name, version)
+        buffer.put(Updated(old, newest[name]))
+
+    for _ in newest:
+        await buffer.take()
+    if is_merging:
+        change("b", 2)
+        change("c", 2)
+    else:
+        change("b", 2)
+    buffer.put_batch(resync(*newest.values()))
+    seen: list[str] = []
+    for version in range(3, 13):
+        change("bc"[version % 2], version)
+        seen.append(words(await buffer.take()))
+    assert "a@1→1" in seen
+
+
+@pytest.mark.parametrize("overflow", ["block", "raise"])
+async def test_a_second_resync_follows_the_first_although_changes_keep_coming(
+    overflow: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    a, newest = pod("a", 1), pod("b", 1)
+    buffer = new_buffer(size=8, overflow=overflow, snapshot=(a,))
+    buffer.put_batch(resync(a))
+    buffer.put_batch(resync(a))
+    seen: list[str] = []
+    for version in range(2, 12):
+        old, newest = newest, pod("b", version)
+        buffer.put(Updated(old, newest))
+        seen.append(words(await buffer.take()))
+    assert [word for word in seen if word.startswith("a")] == ["a@1→1"] * 2
+
+
+async def test_a_resync_that_was_put_off_leaves_out_objects_with_pending_changes(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The cache has their changes already, so a resync would deliver them before the changes."""
+    a1, b1, b2, c2 = pod("a", 1), pod("b", 1), pod("b", 2), pod("c", 2)
+    buffer = new_buffer(size=1, snapshot=(a1, b2, c2))
+    buffer.put(Added(a1))
+    buffer.put_batch(resync(a1, b1))
+    buffer.put(Updated(b1, b2))
+    buffer.put(Added(c2))
+    buffer.put(Deleted(c2))
+    buffer.put(Added(c2))
+    assert await drain(buffer) == ["+a@1", "a@1→1", "b@1→2", "+c@2"]
+
+
+async def test_a_place_of_a_resync_that_is_reached_while_a_relist_merges_waits_for_its_end(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    a1, a2 = pod("a", 1), pod("a", 2)
+    buffer = new_buffer(size=1, snapshot=(a2,))
+    buffer.put(Added(a1))
+    buffer.put_batch(resync(a1))
+    buffer.begin_merging()
+    assert await drain(buffer) == ["+a@1"]
+    buffer.put_batch(resync(a2))
+    buffer.put(Updated(a1, a2))
+    buffer.end_merging()
+    assert await drain(buffer) == ["a@1→2", "a@2→2"]
 
 
 async def test_a_relist_into_a_full_buffer_is_merged(autojump_clock: trio.testing.MockClock) -> None:
@@ -211,7 +297,7 @@ async def test_block_keeps_everything_and_the_writer_waits_for_the_listener(
     caught_up = trio.Event()
 
     async def write() -> None:
-        await buffer.wait_for_backlog()
+        await buffer.wait_for_room()
         caught_up.set()
 
     nursery.start_soon(write)
@@ -232,7 +318,7 @@ async def test_block_breaks_a_buffer_whose_listener_takes_nothing_for_its_patien
     for n in range(3):
         buffer.put(Added(pod(str(n))))
     began = trio.current_time()
-    await buffer.wait_for_backlog()
+    await buffer.wait_for_room()
     assert trio.current_time() - began == 60
     assert buffer.broken_because == "it took no notification for 60 s"
     with pytest.raises(trio.BrokenResourceError, match="fell behind: it took no notification for 60 s"):
@@ -252,7 +338,7 @@ async def test_patience_applies_to_one_notification_not_to_the_whole_backlog(
             await buffer.take()
 
     nursery.start_soon(read_slowly)
-    await buffer.wait_for_backlog()
+    await buffer.wait_for_room()
     assert buffer.broken_because is None
 
 
@@ -296,7 +382,7 @@ async def test_the_backlog_moves_when_a_waiting_listener_gets_its_item_directly(
     await trio.testing.wait_all_tasks_blocked()
     for n in range(8):
         buffer.put(Added(pod(str(n))))
-    await buffer.wait_for_backlog()
+    await buffer.wait_for_room()
     await trio.testing.wait_all_tasks_blocked()
     assert seen == [f"+{n}@1" for n in range(8)]
     nursery.cancel_scope.cancel()
@@ -317,7 +403,7 @@ async def test_patience_does_not_run_out_in_the_middle_of_a_long_batch(
     await trio.sleep(1.5)
     for n in range(3):
         buffer.put(Added(pod(str(n))))
-    await buffer.wait_for_backlog()
+    await buffer.wait_for_room()
     assert buffer.broken_because is None
 
 
@@ -350,7 +436,7 @@ async def test_close_wakes_a_waiting_writer(nursery: trio.Nursery, autojump_cloc
     buffer = new_buffer(size=1, overflow="block")
     buffer.put(Added(pod("a")))
     buffer.put(Added(pod("b")))
-    nursery.start_soon(buffer.wait_for_backlog)
+    nursery.start_soon(buffer.wait_for_room)
     await trio.testing.wait_all_tasks_blocked()
     buffer.close()
 
@@ -362,6 +448,60 @@ async def test_a_cancelled_take_loses_nothing(autojump_clock: trio.testing.MockC
         await buffer.take()
     buffer.put(Added(pod("a")))
     assert await drain(buffer) == ["+a@1"]
+
+
+async def test_a_second_task_that_takes_is_refused_and_the_first_goes_on(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    buffer, taken = new_buffer(), list[str]()
+
+    async def read() -> None:
+        taken.append(words(await buffer.take()))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(trio.BusyResourceError, match="another task is reading this subscription"):
+            await buffer.take()
+        buffer.put(Added(pod("a")))
+    assert taken == ["+a@1"]
+    buffer.put(Added(pod("b")))
+    assert await drain(buffer) == ["+b@1"], "one task after another is allowed"
+
+
+async def test_a_paused_buffer_keeps_nothing_and_begins_with_its_initial_objects(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    buffer = ListenerBuffer[Pod](tuple, overflow="block", is_paused=True)
+    for _ in range(2_000):
+        buffer.put(Added(pod("a")))
+        buffer.put_batch(initial(pod("a")))
+        buffer.put_batch(resync(pod("a")))
+    await buffer.wait_for_room()
+    assert buffer.statistics().buffered == 0
+    assert await drain(buffer) == []
+    buffer.start()
+    buffer.put_batch(initial(pod("b")))
+    assert await drain(buffer) == ["+b@1*"]
+    assert buffer.has_synced
+
+
+async def test_starting_a_closed_buffer_does_not_open_it(autojump_clock: trio.testing.MockClock) -> None:
+    buffer = ListenerBuffer[Pod](tuple, is_paused=True)
+    buffer.close()
+    buffer.start()
+    buffer.put(Added(pod("a")))
+    with pytest.raises(trio.EndOfChannel):
+        await buffer.take()
+
+
+async def test_high_water_counts_notifications_that_are_not_merged(autojump_clock: trio.testing.MockClock) -> None:
+    for overflow in ("coalesce", "block", "raise"):
+        buffer = new_buffer(size=8, overflow=overflow)
+        for n in range(5):
+            buffer.put(Added(pod(str(n))))
+        await drain(buffer)
+        assert (buffer.statistics().high_water, buffer.statistics().buffered) == (5, 0)
 
 
 async def test_take_checkpoints_even_when_something_is_always_ready(
@@ -418,8 +558,10 @@ async def drive(steps: list[tuple[str, str]], size: int) -> None:
     known: dict[str, Pod] = {}
     buffer = ListenerBuffer(lambda: tuple(store.values()), buffer_size=size)
     buffer.put_batch(initial())
+    since_resync: set[str] = set()
 
     def check(taken: Notification[Pod]) -> None:
+        since_resync.add(object_of(taken).name)
         if isinstance(taken, Added):
             assert taken.object.name not in known
             known[taken.object.name] = taken.object
@@ -430,6 +572,7 @@ async def drive(steps: list[tuple[str, str]], size: int) -> None:
         else:
             del known[taken.object.name]
 
+    has_resync = False
     for version, (what, name) in enumerate(steps):
         old = store.get(name)
         if what == "read":
@@ -437,6 +580,8 @@ async def drive(steps: list[tuple[str, str]], size: int) -> None:
                 check(taken)
         elif what == "resync":
             buffer.put_batch(resync(*store.values()))
+            since_resync.clear()
+            has_resync = True
         elif what == "delete":
             if old is not None:
                 del store[name]
@@ -447,7 +592,14 @@ async def drive(steps: list[tuple[str, str]], size: int) -> None:
             if old is not None and what == "recreate":
                 changes = [Deleted(old), Added(new)]
             if what == "relist":
-                distribute(buffer, relist(*changes))
+                # The cache has all changes of a relist, and a listener that is behind is called between them.
+                if not buffer.put_batch(relist(*changes)):
+                    buffer.begin_merging()
+                    for change in changes:
+                        if (taken := await take_ready(buffer)) is not None:
+                            check(taken)
+                        buffer.put(change)
+                    buffer.end_merging()
             else:
                 for change in changes:
                     buffer.put(change)
@@ -458,3 +610,4 @@ async def drive(steps: list[tuple[str, str]], size: int) -> None:
         check(taken)
     assert known == store
     assert buffer.has_synced
+    assert not has_resync or store.keys() <= since_resync, "a resync was lost"

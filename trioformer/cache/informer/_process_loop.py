@@ -11,7 +11,6 @@ Source: client-go ``tools/cache/controller.go`` processDeltas.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, final
 
@@ -22,7 +21,7 @@ from ..._util import Slices
 from ...errors import DecodeError, IndexerError
 from ...models import KubernetesObject, key_of
 from ..processor._notifications import Added, Deleted, Notification, Updated, object_of
-from ..processor._processor import Processor
+from ..processor._processor import PeriodGrid, Processor
 from ..store._delta_fifo import DELETED, Delta, DeltaFIFO, Deltas, Replaced
 from ..store._indexer import Indexer, Staged, drain
 from ..store._resource_versions import ResourceVersions
@@ -233,10 +232,10 @@ class ResyncTimer(Generic[T]):
         """Check the listeners once every ``period`` seconds, until cancelled; return immediately if it is 0."""
         if self._period <= 0:
             return
-        tick = trio.current_time() + self._period
+        checks, number = PeriodGrid(trio.current_time(), self._period), 0
         while True:
-            await trio.sleep_until(tick)
-            if self._processor.mark_due(tick):
+            # After a jump of the clock the missed checks are skipped.
+            number = max(number, checks.passed(trio.current_time())) + 1
+            await trio.sleep_until(checks.time_of(number))
+            if self._processor.mark_due(trio.current_time()):
                 self._fifo.resync()
-            # After a jump of the clock the missed ticks are skipped.
-            tick += self._period * (1 + math.floor(max(0.0, trio.current_time() - tick) / self._period))

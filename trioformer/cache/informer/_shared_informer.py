@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar, final
 
@@ -16,8 +17,9 @@ import trio
 
 from ...errors import IndexerError
 from ...models import KubernetesObject
-from ..processor._listener_buffer import ListenerBuffer, Overflow
+from ..processor._listener_buffer import ListenerBuffer
 from ..processor._notifications import ResourceEventHandler, handler_name
+from ..processor._overflow import Overflow
 from ..processor._processor import ErrorHandler, HandlerRegistration, HandlerTask, Listener, Processor, Subscription
 from ..reflector._list_watch import ListWatch
 from ..reflector._options import ReflectorOptions
@@ -330,16 +332,26 @@ class SharedInformer(Generic[T]):
 
         Ownership: the informer's :meth:`run` owns the handler's task.
         """
+        buffer = ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
+        task = self._add_handler(handler, buffer, name, on_error, resync_period)
+        return HandlerRegistration[T]._create(task, self._processor)
+
+    def _add_handler(
+        self,
+        handler: ResourceEventHandler[T],
+        buffer: ListenerBuffer[T],
+        name: str | None,
+        on_error: ErrorHandler[T] | None = None,
+        resync_period: float | None = None,
+    ) -> HandlerTask[T]:
         self._raise_if_stopped("add a handler")
         name = f"handler {name or handler_name(handler)} of informer {self._name}"
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
-        buffer = ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
-        listener = Listener(buffer, name, period)
-        task = HandlerTask(listener, handler, on_error)
-        self._add_listener(listener)
+        task = HandlerTask(Listener(buffer, name, period), handler, on_error)
+        self._add_listener(task.listener)
         self._unstarted.append(task)
         self._handler_added.set()
-        return HandlerRegistration[T]._create(task, self._processor)
+        return task
 
     @contextmanager
     def subscribe(
@@ -371,8 +383,11 @@ class SharedInformer(Generic[T]):
     def _add_listener(self, listener: Listener[T]) -> None:
         # no checkpoint: the objects of the snapshot are initial, everything later is a change
         if self._phase is _Phase.RUNNING:
-            listener.schedule(trio.current_time())
-        self._processor.add(listener, self._indexer.snapshot() if self._synced.is_set() else None)
+            listener.start_period(trio.current_time())
+        self._processor.add(listener, self._initial_objects())
+
+    def _initial_objects(self) -> Sequence[T] | None:
+        return self._indexer.snapshot() if self._synced.is_set() else None
 
     def _effective_resync_period(self, period: float, name: str) -> float:
         """Return the period that the check period allows (client-go's ``determineResyncPeriod``)."""
@@ -454,3 +469,33 @@ class SharedInformer(Generic[T]):
             self._unstarted.clear()
             self._handler_added = trio.Event()
             await self._handler_added.wait()
+
+
+def add_paused_handler(
+    informer: SharedInformer[T], handler: ResourceEventHandler[T], *, name: str
+) -> tuple[HandlerRegistration[T], Callable[[], None]]:
+    """Add a handler that receives every state from the moment it is started, and nothing before.
+
+    When it is started, it is first called for every object in the cache; if that has not synced, for the first list.
+    From then on the process loop waits for it without a limit when its buffer is full.  So its calls must never
+    wait for anything.
+
+    Args:
+        informer: The informer.
+        handler: The handler.
+        name: For messages.
+
+    Returns:
+        The registration, and the function that starts the handler.
+
+    Raises:
+        RuntimeError: The informer has stopped.
+    """
+    buffer = ListenerBuffer(informer._indexer.snapshot, overflow="block", patience=math.inf, is_paused=True)
+    task = informer._add_handler(handler, buffer, name)
+
+    def start() -> None:
+        # no checkpoint: the objects of the snapshot are initial, everything later is a change
+        informer._processor.start(task.listener, informer._initial_objects())
+
+    return HandlerRegistration[T]._create(task, informer._processor), start

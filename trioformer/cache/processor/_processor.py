@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Generic, TypeAlias, TypeVar, final
@@ -12,7 +13,8 @@ import trio
 from ..._util import NoPublicConstructor, Slices, enclosing_tasks
 from ...errors import HandlerOverflowError
 from ...models import KubernetesObject, key_of
-from ._listener_buffer import BatchKind, BufferStatistics, ListenerBuffer, SharedBatch
+from ._batches import BatchKind, SharedBatch
+from ._listener_buffer import BufferStatistics, ListenerBuffer
 from ._notifications import (
     Added,
     Notification,
@@ -30,6 +32,28 @@ ErrorHandler: TypeAlias = Callable[[Exception, Notification[T]], Awaitable[None]
 
 
 @final
+@attrs.frozen
+class PeriodGrid:
+    """The multiples of a period since a start.
+
+    A sum of periods would collect rounding errors: three checks of 0.7 s end before 2.1 s have passed.
+    """
+
+    start: float
+    """Seconds on trio's clock."""
+    period: float
+    """Seconds; more than 0."""
+
+    def time_of(self, number: int) -> float:
+        """Return the end of a period; the first one has number 1."""
+        return self.start + number * self.period
+
+    def passed(self, now: float) -> int:
+        """Return how many periods have passed; a millionth of a period is a rounding error."""
+        return math.floor((now - self.start) / self.period + 1e-6)
+
+
+@final
 @attrs.define(eq=False)
 class Listener(Generic[T]):
     """A handler or a subscription: its buffer, and when its next resync is due."""
@@ -38,13 +62,22 @@ class Listener(Generic[T]):
     name: str | None = None
     """The handler's and its informer's name; None for a subscription, which raises its own errors."""
     resync_period: float = 0.0
-    next_resync: float = 0.0
     is_due: bool = False
     """Whether the resync period has passed and the next resync is for this listener."""
+    _started_at: float = attrs.field(default=0.0, init=False)
+    _periods: int = attrs.field(default=0, init=False)
+    """How many periods had passed at the last resync."""
 
-    def schedule(self, now: float) -> None:
-        """Set the next resync one period from ``now``."""
-        self.next_resync = now + self.resync_period
+    def start_period(self, now: float) -> None:
+        """Start the first resync period."""
+        self._started_at, self._periods = now, 0
+
+    def mark_due(self, now: float) -> None:
+        """Note whether another resync period has passed; several that passed together are one."""
+        if self.resync_period > 0:
+            passed = PeriodGrid(self._started_at, self.resync_period).passed(now)
+            if passed > self._periods:
+                self.is_due, self._periods = True, passed
 
 
 @final
@@ -300,6 +333,12 @@ class Processor(Generic[T]):
         if initial is not None:
             listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
 
+    def start(self, listener: Listener[T], initial: Sequence[T] | None) -> None:
+        """Start a paused listener; the objects of the cache are queued first, as for :meth:`add`."""
+        listener.buffer.start()
+        if initial is not None:
+            listener.buffer.put_batch(SharedBatch(BatchKind.INITIAL, initial))
+
     def remove(self, listener: Listener[T]) -> None:
         """Remove a listener if it is there, and close its buffer."""
         if listener in self._listeners:
@@ -318,9 +357,7 @@ class Processor(Generic[T]):
     def distribute(self, notifications: Sequence[Notification[T]]) -> None:
         """Notify every listener of changes from a watch."""
         for listener in self._listeners:
-            put = listener.buffer.put
-            for notification in notifications:
-                put(notification)
+            listener.buffer.put_all(notifications)
 
     async def distribute_relist(self, changes: Sequence[Notification[T]]) -> None:
         """Notify every listener of the changes that a relist found.
@@ -333,14 +370,14 @@ class Processor(Generic[T]):
         batch = SharedBatch(BatchKind.RELIST, changes=changes)
         behind = [listener.buffer for listener in self._listeners if not listener.buffer.put_batch(batch)]
         for buffer in behind:
-            buffer.hold_resync()
+            buffer.begin_merging()
         slices = Slices()
         for buffer in behind:
             for change in changes:
                 buffer.put(change)
                 if slices.is_over():
                     await slices.checkpoint()
-            buffer.release_resync()
+            buffer.end_merging()
 
     def __len__(self) -> int:
         return len(self._listeners)
@@ -348,14 +385,12 @@ class Processor(Generic[T]):
     def schedule_all(self, now: float) -> None:
         """Start the resync period of every listener now."""
         for listener in self._listeners:
-            listener.schedule(now)
+            listener.start_period(now)
 
     def mark_due(self, now: float) -> bool:
         """Mark the listeners whose resync period has passed; return whether any listener is due."""
         for listener in self._listeners:
-            if listener.resync_period > 0 and listener.next_resync <= now:
-                listener.is_due = True
-                listener.schedule(now)
+            listener.mark_due(now)
         return any(listener.is_due for listener in self._listeners)
 
     def distribute_resync(self, objects: Sequence[T]) -> None:
@@ -397,7 +432,8 @@ class Processor(Generic[T]):
         """
         for listener in tuple(self._listeners):
             buffer = listener.buffer
-            await buffer.wait_for_backlog()
+            if buffer.overflow == "block":
+                await buffer.wait_for_room()
             # While this method waited for another listener, this one may have been removed.
             if buffer.broken_because is not None and listener in self._listeners:
                 self._listeners.remove(listener)

@@ -1,0 +1,363 @@
+"""What waits for one listener, and what happens when it does not fit: one class for each overflow policy.
+
+The process loop writes without waiting; the listener chooses what happens when its buffer is full:
+
+- ``coalesce``: :class:`CoalescingQueue` merges the notifications of one object into one change.
+- ``block``: :class:`BlockingQueue` keeps everything, and the process loop waits before it pops another batch.
+- ``raise``: :class:`RaisingQueue` accepts no more, which breaks the buffer.
+
+The initial list, the differences of a relist and a resync are each one shared, immutable batch and take one place,
+however many objects they hold.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, final
+
+import attrs
+import trio
+
+from ...models import KubernetesObject, key_of
+from ._batches import BatchKind, DueResync, Item, SharedBatch
+from ._notifications import Added, Deleted, Notification, Updated, object_of
+
+T = TypeVar("T", bound=KubernetesObject)
+
+Overflow: TypeAlias = Literal["coalesce", "block", "raise"]
+"""What happens when a listener's buffer is full."""
+
+
+class OverflowQueue(Protocol[T]):
+    """The items that wait for one listener.
+
+    The listener gets the items of one object in the order in which they were put.
+    """
+
+    size: int
+    """How many items there is room for."""
+    high_water: int
+    """The largest number of items and merged changes so far."""
+
+    def put_all(self, notifications: Sequence[Notification[T]]) -> None:
+        """Queue notifications; never waits.
+
+        Raises:
+            trio.WouldBlock: They do not fit, and the policy is to break the buffer.
+        """
+
+    def put_batch(self, batch: SharedBatch[T]) -> bool:
+        """Queue a shared batch; never waits and never copies it.
+
+        Returns:
+            Whether the batch was accepted.  If not, the caller puts the changes of a relist one by one, which merges
+            them with the pending ones; a resync has got a place of its own.
+
+        Raises:
+            trio.WouldBlock: As for :meth:`put_all`.
+        """
+        ...
+
+    def get(self) -> Item[T] | None:
+        """Remove and return the oldest item; None if nothing waits."""
+
+    def clear(self) -> None:
+        """Drop every item."""
+
+    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
+        """Wait until the process loop may write again; not a checkpoint if it may.
+
+        Args:
+            delivered: Returns how many notifications the listener has taken.
+
+        Returns:
+            False if the listener took nothing for the policy's patience.
+        """
+        ...
+
+    @property
+    def buffered(self) -> int:
+        """How many notifications and batches wait."""
+        ...
+
+    @property
+    def pending_objects(self) -> int:
+        """How many objects have a pending merged change."""
+        ...
+
+    @property
+    def coalesced(self) -> int:
+        """How many notifications have been merged into another so far."""
+        ...
+
+
+@attrs.define(eq=False)
+class MergedChange(Generic[T]):
+    """The change of one object since the listener received it last.
+
+    It leads from ``before`` to ``after``.  With a tombstone, the object that the listener knows was deleted, and
+    ``after`` is a later object of the same name.
+    """
+
+    before: T | None
+    """The state that the listener received last; None if it does not know the object."""
+    tombstone: Deleted[T] | None
+    """The deletion of ``before``."""
+    after: T | None
+    """The current state; None if the object does not exist."""
+
+    @classmethod
+    def of(cls, notification: Notification[T]) -> MergedChange[T]:
+        """Return the change that a notification describes."""
+        if isinstance(notification, Added):
+            return cls(None, None, notification.object)
+        if isinstance(notification, Updated):
+            return cls(notification.old, None, notification.new)
+        return cls(notification.object, notification, None)
+
+    def merge(self, notification: Notification[T]) -> bool:
+        """Add a later notification; return whether a change is left."""
+        if isinstance(notification, Updated):
+            self.after = notification.new
+        elif isinstance(notification, Added):
+            self.after = notification.object
+        elif self.before is None:
+            return False  # the listener does not know the object
+        else:
+            self.tombstone, self.after = self.tombstone or notification, None
+        return True
+
+
+@final
+@attrs.define(eq=False)
+class CoalescingQueue(Generic[T]):
+    """Merges the notifications of one object, when the queue is full, into one change.
+
+    The change leads from the state that the listener received last to the current state.  The bound is one change for
+    each object.
+
+    Invariant: every item is older than every merged change.  So while a change is pending, all later notifications are
+    merged too; otherwise the listener would receive states out of order.
+    The merged changes have the order in which their objects first changed, and a resync that found no room has a place
+    among them (the key None).  So it is reached after the changes before it, however many follow.
+    """
+
+    size: int
+    high_water: int = 0
+    coalesced: int = 0
+    _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
+    _merged: OrderedDict[str | None, MergedChange[T] | None] = attrs.field(factory=OrderedDict, init=False)
+    _batches: int = attrs.field(default=0, init=False)
+    """How many of the items are batches."""
+
+    def put_all(self, notifications: Sequence[Notification[T]]) -> None:
+        """Queue notifications, or merge those that do not fit."""
+        # This runs for every event and every listener.
+        items = self._items
+        if self._merged or len(items) + len(notifications) > self.size:
+            self._put_what_fits(notifications)
+            return
+        items.extend(notifications)
+        if len(items) > self.high_water:
+            self.high_water = len(items)
+
+    def _put_what_fits(self, notifications: Sequence[Notification[T]]) -> None:
+        for notification in notifications:
+            if not self._merged and len(self._items) < self.size:
+                self._items.append(notification)
+            else:
+                self._merge(notification)
+        self.high_water = max(self.high_water, len(self._items) + self.pending_objects)
+
+    def _merge(self, notification: Notification[T]) -> None:
+        key = key_of(object_of(notification))
+        change = self._merged.get(key)
+        if change is None:
+            self._merged[key] = MergedChange.of(notification)
+            return
+        self.coalesced += 1
+        if not change.merge(notification):
+            del self._merged[key]
+
+    def put_batch(self, batch: SharedBatch[T]) -> bool:
+        """Queue a batch if there is room, and no other one; a batch of changes is not queued behind an unread one."""
+        is_full = bool(self._merged) or len(self._items) >= self.size
+        if batch.kind is BatchKind.RESYNC and is_full:
+            self._merged.setdefault(None, None)
+            return False
+        if is_full or (self._batches and batch.kind is not BatchKind.RESYNC):
+            return False
+        self._items.append(batch)
+        self._batches += 1
+        self.high_water = max(self.high_water, len(self._items))
+        return True
+
+    def get(self) -> Item[T] | None:
+        """Remove and return the oldest item; the merged changes follow the others."""
+        if self._items:
+            item = self._items.popleft()
+            if isinstance(item, SharedBatch):
+                self._batches -= 1
+            return item
+        while self._merged:
+            key, change = self._merged.popitem(last=False)
+            if change is None:
+                return DueResync(frozenset(self._merged))
+            if change.tombstone is not None:
+                if change.after is not None:
+                    self._merged[key] = MergedChange(None, None, change.after)
+                    self._merged.move_to_end(key, last=False)
+                return change.tombstone
+            if change.after is not None:
+                return Added(change.after) if change.before is None else Updated(change.before, change.after)
+        return None
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._items.clear()
+        self._merged.clear()
+        self._batches = 0
+
+    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
+        """Return at once: a slow listener delays nobody."""
+        return True
+
+    @property
+    def buffered(self) -> int:
+        """How many notifications and batches wait, without merged changes."""
+        return len(self._items)
+
+    @property
+    def pending_objects(self) -> int:
+        """How many objects have a pending merged change."""
+        return len(self._merged) - (None in self._merged)
+
+
+@final
+@attrs.define(eq=False)
+class BlockingQueue(Generic[T]):
+    """Keeps everything, and makes the process loop wait.
+
+    Invariant: items beyond ``size`` are of one batch of changes.  The process loop pops no other batch before they fit,
+    or before the listener has taken nothing for ``patience`` seconds.
+    """
+
+    size: int
+    patience: float
+    """How many seconds the listener may take no notification."""
+    high_water: int = 0
+    _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
+    _taken: trio.Event | None = attrs.field(default=None, init=False)
+    """Set when an item is taken while the process loop waits."""
+
+    def put_all(self, notifications: Sequence[Notification[T]]) -> None:
+        """Queue notifications."""
+        self._items.extend(notifications)
+        if len(self._items) > self.high_water:
+            self.high_water = len(self._items)
+
+    def put_batch(self, batch: SharedBatch[T]) -> bool:
+        """Queue a batch."""
+        self._items.append(batch)
+        self.high_water = max(self.high_water, len(self._items))
+        return True
+
+    def get(self) -> Item[T] | None:
+        """Remove and return the oldest item."""
+        if not self._items:
+            return None
+        if self._taken is not None:
+            self._taken.set()
+            self._taken = None
+        return self._items.popleft()
+
+    def clear(self) -> None:
+        """Drop everything, and end a wait of the process loop."""
+        self._items.clear()
+        if self._taken is not None:
+            self._taken.set()
+            self._taken = None
+
+    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
+        """Wait until the items fit; return False if the listener took nothing for ``patience`` seconds."""
+        while len(self._items) > self.size:
+            before, taken = delivered(), trio.Event()
+            self._taken = taken
+            with trio.move_on_after(self.patience):
+                await taken.wait()
+            # In the middle of a long batch a listener takes notifications without emptying a place of the queue.
+            if not taken.is_set() and delivered() == before:
+                return False
+        return True
+
+    @property
+    def buffered(self) -> int:
+        """How many notifications and batches wait."""
+        return len(self._items)
+
+    @property
+    def pending_objects(self) -> int:
+        """Nothing is merged."""
+        return 0
+
+    @property
+    def coalesced(self) -> int:
+        """Nothing is merged."""
+        return 0
+
+
+@final
+@attrs.define(eq=False)
+class RaisingQueue(Generic[T]):
+    """Accepts no more than it has room for.
+
+    Invariant: there are at most ``size`` items, and all that was put before the error.
+    """
+
+    size: int
+    high_water: int = 0
+    _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
+
+    def put_all(self, notifications: Sequence[Notification[T]]) -> None:
+        """Queue notifications, all or none."""
+        if len(self._items) + len(notifications) > self.size:
+            raise trio.WouldBlock
+        self._items.extend(notifications)
+        if len(self._items) > self.high_water:
+            self.high_water = len(self._items)
+
+    def put_batch(self, batch: SharedBatch[T]) -> bool:
+        """Queue a batch."""
+        if len(self._items) >= self.size:
+            raise trio.WouldBlock
+        self._items.append(batch)
+        self.high_water = max(self.high_water, len(self._items))
+        return True
+
+    def get(self) -> Item[T] | None:
+        """Remove and return the oldest item."""
+        return self._items.popleft() if self._items else None
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._items.clear()
+
+    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
+        """Return at once: the listener breaks instead."""
+        return True
+
+    @property
+    def buffered(self) -> int:
+        """How many notifications and batches wait."""
+        return len(self._items)
+
+    @property
+    def pending_objects(self) -> int:
+        """Nothing is merged."""
+        return 0
+
+    @property
+    def coalesced(self) -> int:
+        """Nothing is merged."""
+        return 0
