@@ -29,6 +29,7 @@
     ├── CacheNotSyncedError             a lister was used before its cache had synced
     ├── CacheSyncError                  caches have not synced in time: names each, and why
     ├── IndexerError                    an index is unknown or exists already, or its function failed
+    ├── LeadershipLostError             a lease could not be kept, and the leader code was cancelled
     ├── TransformError                  an informer's transform failed, or changed the identity of an object
     └── HandlerOverflowError            a handler with overflow="raise" or "block" fell behind
 
@@ -60,6 +61,7 @@ __all__ = [
     "IndexerError",
     "InternalServerError",
     "InvalidError",
+    "LeadershipLostError",
     "MethodNotAllowedError",
     "NotAcceptableError",
     "NotFoundError",
@@ -439,6 +441,10 @@ class CacheSyncError(TrioformerError):
 
 class IndexerError(TrioformerError):
     """An index is unknown or exists already, or its function failed; the store is unchanged."""
+
+
+class LeadershipLostError(TrioformerError):
+    """The lease was not renewed in time, or another candidate holds it, and the leader code was cancelled."""
 
 
 class TransformError(TrioformerError):

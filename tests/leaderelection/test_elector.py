@@ -17,9 +17,9 @@ import trio.testing
 
 from tests.support.lease_candidates import NAME, NAMESPACE, Fault, LeaderRuns, candidate, create_lease, stored_lease
 from trioformer.client import Client
-from trioformer.errors import ConnectionFailedError, ForbiddenError
+from trioformer.errors import ConnectionFailedError, ForbiddenError, LeadershipLostError
 from trioformer.leaderelection._elector import LeaderElector, leadership, run_as_leader
-from trioformer.leaderelection._leadership import LeaderElectionOptions, Leadership, LeadershipLostError
+from trioformer.leaderelection._leadership import LeaderElectionOptions, Leadership
 from trioformer.leaderelection._lease_lock import LeaseLock, LeaseRecord
 from trioformer.models import ObjectMeta, from_dict, to_dict
 from trioformer.models.coordination_v1 import Lease, LeaseSpec
@@ -205,7 +205,8 @@ async def test_a_candidate_waits_while_the_lease_cannot_be_decoded(
             await elector.run(do_nothing)
         assert elector.statistics().failures > 10
         (line,) = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
-        assert line.startswith("lease default/the-lease: cannot be acquired, retrying: lease default/the-lease:")
+        assert line.startswith("lease default/the-lease: cannot be acquired, retrying: ")
+        assert line.count("lease default/the-lease") == 1
         assert line.endswith("; correct or delete the lease")
         api_server.delete(Lease, NAME, namespace=NAMESPACE)
         assert await elector.run(do_nothing) is None
@@ -783,6 +784,121 @@ async def test_again_after_loss_waits_for_the_lease_again(
         assert 100 <= again < 104.4
         assert done == again + 20
         assert elector.statistics().terms == 2
+
+
+LOST = "lease default/the-lease: 'us' lost the leadership: the lease was not renewed for 10.0 s"
+
+
+async def fail_to_clean_up() -> None:
+    """Leader code whose clean-up fails."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        raise OSError("cannot close")
+
+
+async def fail_to_clean_up_in_a_nursery() -> None:
+    """The same, in one of two tasks; the other's cancellation comes with the failure."""
+    async with trio.open_nursery() as tasks:
+        tasks.start_soon(trio.sleep_forever)
+        tasks.start_soon(fail_to_clean_up)
+
+
+@pytest.mark.parametrize("work", [fail_to_clean_up, fail_to_clean_up_in_a_nursery], ids=["plain", "in a group"])
+async def test_again_after_loss_survives_a_clean_up_that_fails(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    caplog: pytest.LogCaptureFixture,
+    work: Callable[[], Any],
+) -> None:
+    began: list[float] = []
+
+    async def run_twice(leadership: Leadership) -> str:
+        began.append(trio.current_time())
+        if len(began) == 1:
+            await work()
+        return "done"
+
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        transport.fault = lambda _: "refuse" if 1 < trio.current_time() < 100 else "none"
+        assert await elector.run(run_twice, again_after_loss=True) == "done"
+        assert elector.statistics().losses == 1
+    assert began[0] == 0
+    assert 100 <= began[1] < 104.4
+    errors = [each for each in caplog.records if each.levelno == logging.ERROR]
+    lost, failed = [each.getMessage() for each in errors]
+    assert "'us' lost the leadership: the lease was not renewed for 10.0 s" in lost
+    assert failed == (
+        "lease default/the-lease: the leader code of 'us' failed as it ended; waiting for the lease again"
+    )
+    assert errors[1].exc_info is not None
+
+
+@pytest.mark.parametrize("work", [fail_to_clean_up, fail_to_clean_up_in_a_nursery], ids=["plain", "in a group"])
+async def test_a_clean_up_that_fails_is_raised_with_a_note_of_the_loss(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, work: Callable[[], Any]
+) -> None:
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        transport.fault = lambda _: "refuse" if trio.current_time() > 1 else "none"
+        with pytest.raises((OSError, ExceptionGroup)) as caught:
+            async with elector.lead():
+                await work()
+    assert caught.value.__notes__ == [LOST]
+    (error,) = getattr(caught.value, "exceptions", (caught.value,))
+    assert str(error) == "cannot close"
+
+
+async def test_leader_code_that_fails_before_a_loss_ends_the_run(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    error = KeyError("mine")
+
+    async def work(leadership: Leadership) -> None:
+        await trio.sleep(5)
+        raise error
+
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        transport.fault = lambda _: "refuse" if 1 < trio.current_time() < 7 else "none"
+        with pytest.raises(KeyError) as caught:
+            await elector.run(work, again_after_loss=True)
+    assert caught.value is error
+    assert not hasattr(error, "__notes__")
+
+
+async def test_a_clean_up_that_fails_is_raised_if_the_caller_is_cancelled_as_well(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    async def work(leadership: Leadership) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(3)
+            raise OSError("cannot close")
+
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        transport.fault = lambda _: "refuse" if trio.current_time() > 1 else "none"
+        with pytest.raises(OSError, match="cannot close"):
+            with trio.move_on_after(11):
+                await elector.run(work, again_after_loss=True)
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_an_interrupt_after_a_loss_ends_the_run(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, again: bool
+) -> None:
+    async def work(leadership: Leadership) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise KeyboardInterrupt
+
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        transport.fault = lambda _: "refuse" if trio.current_time() > 1 else "none"
+        with pytest.raises(KeyboardInterrupt) as caught:
+            await elector.run(work, again_after_loss=again)
+    assert caught.value.__notes__ == [LOST]
 
 
 async def test_a_loss_of_a_nested_election_is_not_that_of_the_outer_one(

@@ -44,15 +44,18 @@ class FaultInjector(httpx.AsyncBaseTransport):
     delivery_delay: Callable[[], float] = lambda: 8.0
     latency: Callable[[], float] = lambda: 2.0
     sent: list[tuple[str, float]] = attrs.field(factory=list)
-    """Each request's method, and when it was sent."""
+    """Each request's method, ``WATCH`` for a watch, and when it was sent."""
 
     @property
     def methods(self) -> list[str]:
         return [method for method, _ in self.sent]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.sent.append((request.method, trio.current_time()))
+        is_watch = "watch" in request.url.params
+        self.sent.append(("WATCH" if is_watch else request.method, trio.current_time()))
         match self.fault(request):
+            case "lose response" | "deliver late" if is_watch:
+                await trio.sleep_forever()  # there is no response to wait for
             case "refuse":
                 raise httpx.ConnectError("refused")
             case "hang":

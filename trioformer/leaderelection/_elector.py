@@ -2,62 +2,67 @@
 
 The problem: only one of several processes may run the leader code, and the lease only says which one.  client-go does
 not wait for the leader code (``OnStartedLeading``), so the lease can be released, or expire, while it still runs.
-Here the leader code runs in a cancel scope, and the lease is renewed for as long as it runs::
+Here the leader code runs in a cancel scope, and the lease is renewed for as long as it runs.  There are three parts::
 
-    ──acquire──┬─ renewer: renews the lease ──────────────────────────────────────┐
-               │  watchdog: cancels the leader code 10 s after the last renewal   ├─release──▶ the leader code's outcome
-               └─ leader code ── returns, raises, or is cancelled ─ cleans up ────┘
+    acquire ──▶ hold ┬─ renewer: renews the lease ────────────────────────────────────────┐
+                     │  watchdog: cancels the leader code 10 s after the last renewal     ├──▶ release ──▶ the outcome
+                     └─ leader code ── returns, raises, or is cancelled ─ cleans up ──────┘
 
-- The renewer is shielded from the caller's cancellation and the leader code is not.  So the lease is renewed until the
-  leader code has ended; then it is released, and the next leader does not wait for its expiry.
-- The renewer runs before the leader code starts.
-- A renewal counts from when it was sent.  Candidates count from when they observed it, which is later; so if the leader
-  code ends within the lease duration, no two leaders overlap, whatever the machines' clocks say.
-- The watchdog sends no requests, so an API server that does not respond cannot delay the cancellation.
-- The leader code runs in the caller's task.  Its exception is stored until the renewer's nursery is closed and then
-  raised unchanged, so that nursery wraps neither it nor the caller's cancellation in an exception group.
+- ``_acquire.py`` waits for the lease; ``_lease_watch.py`` tells it of a release.
+- ``_hold.py`` has the renewer and the watchdog.  They are shielded from the caller's cancellation, and the leader code
+  is not: so the lease is renewed until the leader code has ended.
+- ``_release.py`` empties the lease then, so that the next leader does not wait for its expiry.
+
+The leader code runs in the caller's task, and no nursery wraps what it raises (``_background.py``).
 
 The protocol on the Lease is client-go's (``tools/leaderelection/leaderelection.go``).
 """
 
 from __future__ import annotations
 
+import enum
 import logging
 import math
 import socket
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Final, TypeVar, final
+from typing import TypeVar, final
 
 import attrs
 import trio
 
-from .._retry import REQUEST_ERRORS, is_permanent, retry_after
 from ..client import Client
-from ..errors import ConflictError
+from ..errors import LeadershipLostError
 from ..models.coordination_v1 import Lease
+from ._acquire import Acquisition
+from ._background import background
+from ._hold import Hold
 from ._leadership import (
-    JITTER,
-    RETRY_FACTORS,
     LeaderElectionOptions,
     LeaderElectionStatistics,
     Leadership,
-    LeadershipLostError,
+    Loss,
     Term,
+    TermCounts,
 )
 from ._lease_claim import LeaseClaim
 from ._lease_lock import LeaseLock
+from ._lease_watch import LeaseWatch
+from ._release import release
 
 T = TypeVar("T")
 
 logger = logging.getLogger("trioformer.leaderelection")
 
-EPSILON: Final = 1e-6
-"""Seconds that are too short to sleep: a virtual clock would not advance by what rounding leaves."""
 
-EXPIRED_GRACE: Final = 0.1
-"""Seconds that the leader code has to end when the lease had expired before the loss was noticed, as after SIGCONT."""
+class CandidateState(enum.Enum):
+    """What a candidate does."""
+
+    IDLE = "not running"
+    ACQUIRING = "a candidate"
+    HOLDING = "leading"
+    RELEASING = "releasing the lease"
 
 
 def _identity_or_random(identity: str | None) -> str:
@@ -112,12 +117,11 @@ class LeaderElector:
     options: LeaderElectionOptions = attrs.field(default=None, kw_only=True, converter=_options_or_default)
     """Durations and callbacks."""
     _claim: LeaseClaim = attrs.field(init=False)
-    _is_running: bool = attrs.field(default=False, init=False)
+    _watch: LeaseWatch = attrs.field(init=False)
+    _state: CandidateState = attrs.field(default=CandidateState.IDLE, init=False)
     _term: Term | None = attrs.field(default=None, init=False)  # until its leader code has ended
-    _terms: int = attrs.field(default=0, init=False)
-    _losses: int = attrs.field(default=0, init=False)
-    _overruns: int = attrs.field(default=0, init=False)
-    _last_loss: LeadershipLostError | None = attrs.field(default=None, init=False)
+    _counts: TermCounts = attrs.field(factory=TermCounts, init=False)
+    _raised_by_loss: Exception | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         if not self._name:
@@ -126,9 +130,11 @@ class LeaderElector:
             raise ValueError("the identity must not be empty; an empty one in the lease means that nobody holds it")
         lock = LeaseLock(self._client.api(Lease, namespace=self._namespace), self._name, self.options.labels)
         self._claim = LeaseClaim(lock, self.identity, self.options)
+        self._watch = LeaseWatch(lock, self.options.rng)
 
     def __repr__(self) -> str:
-        state = "leading" if self.is_leader else "a candidate" if self._is_running else "not running"
+        is_lost = self._state is CandidateState.HOLDING and not self.is_leader
+        state = "no longer leading" if is_lost else self._state.value
         return f"<{type(self).__name__} {self.identity!r} for lease {self._claim}, {state}>"
 
     # --- state --------------------------------------------------------------------------------------------------------
@@ -155,9 +161,9 @@ class LeaderElector:
         return LeaderElectionStatistics(
             leader=self.leader,
             is_leader=self.is_leader,
-            terms=self._terms,
-            losses=self._losses,
-            overruns=self._overruns,
+            terms=self._counts.terms,
+            losses=self._counts.losses,
+            overruns=self._counts.overruns,
             renewals=self._claim.renewals,
             failures=self._claim.failures,
             renewal_age=math.inf if self._term is None else self._term.age(),
@@ -172,7 +178,8 @@ class LeaderElector:
         Args:
             async_fn: The leader code; it receives the :class:`Leadership`.
             again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of
-                raising.
+                raising.  An ``Exception`` with which ``async_fn`` ends after the loss, such as a failed clean-up, is
+                logged, and does not end the run either.
 
         Returns:
             What ``async_fn`` returned, even if it was cancelled before.
@@ -180,7 +187,8 @@ class LeaderElector:
         Raises:
             LeadershipLostError: The lease could not be kept, and the leader code was cancelled.
             StatusError: While waiting, every response for ``grace_period`` was a permanent error.
-            Exception: What ``async_fn`` raised, unchanged and not wrapped in a group.  The lease was released.
+            Exception: What ``async_fn`` raised, unchanged and not wrapped in a group.  The lease was released.  After a
+                loss it has a note of the loss.
                 Or what ``on_new_leader`` or ``on_overrun`` raised; if ``async_fn`` raised as well, its exception is
                 raised, and the callback's is in the log and in a note.
             trio.BusyResourceError: It is running already.
@@ -193,10 +201,17 @@ class LeaderElector:
             try:
                 async with self.lead() as leadership:
                     return await async_fn(leadership)
-            except LeadershipLostError as error:
-                # The leader code may raise one of another election.
-                if error is not self._last_loss or not again_after_loss:
+            except Exception as error:  # raised again, unless the loss of this election is its reason
+                if not again_after_loss or error is not self._raised_by_loss:
                     raise
+                if not isinstance(error, LeadershipLostError):
+                    if trio.current_effective_deadline() == -math.inf:
+                        raise  # nothing runs after the caller's cancellation that could replace what has failed
+                    logger.exception(
+                        "lease %s: the leader code of %r failed as it ended; waiting for the lease again",
+                        self._claim,
+                        self.identity,
+                    )
 
     @asynccontextmanager
     async def lead(self) -> AsyncGenerator[Leadership, None]:
@@ -204,213 +219,79 @@ class LeaderElector:
 
         What the block raises is raised unchanged.
         When the leadership is lost, the block is cancelled, and :class:`LeadershipLostError` is raised instead.
+        If the block raises as it ends after a loss, that is raised, with a note of the loss.
         """
-        if self._is_running:
+        if self._state is not CandidateState.IDLE:
             raise trio.BusyResourceError(f"the candidate {self.identity!r} for lease {self._claim} is running already")
-        self._is_running = True
         try:
-            try:
-                term = await self._acquire()
-            except BaseException:
-                if self._claim.may_hold:  # cancelled during a write, or on_new_leader raised
-                    await self._claim.release()
-                raise
-            async with self._keep_lease(term):
+            self._state = CandidateState.ACQUIRING
+            term = await self._acquire()
+            self._state = CandidateState.HOLDING
+            async with self._hold(term):
                 yield Leadership._create(term)
         finally:
-            self._is_running = False
+            self._state = CandidateState.IDLE
+
+    async def _acquire(self) -> Term:
+        try:
+            return await Acquisition(self._claim, self._watch, self.identity, self.options).run()
+        except BaseException:
+            if self._claim.may_hold:  # cancelled during a write, or on_new_leader raised
+                await release(self._claim, self.identity, self.options)
+            raise
 
     @asynccontextmanager
-    async def _keep_lease(self, term: Term) -> AsyncGenerator[None, None]:
-        """Renew the lease while the block runs, then release it."""
-        self._term = term
-        self._terms += 1
+    async def _hold(self, term: Term) -> AsyncGenerator[None, None]:
+        """Keep the lease while the block runs, then release it and raise the outcome."""
+        self._term, self._raised_by_loss = term, None
+        self._counts.terms += 1
+        leader_scope = trio.CancelScope()
+        hold = Hold(self._claim, self.options, term, self._counts, leader_scope.cancel)
         raised: BaseException | None = None
-        started, ended = trio.Event(), trio.Event()
-        renewer_scope, leader_scope = trio.CancelScope(shield=True), trio.CancelScope()
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._run_renewer, term, leader_scope, renewer_scope, started, ended)
-                with trio.CancelScope(shield=True):
-                    await started.wait()
-                try:
-                    with leader_scope:
-                        yield
-                except BaseException as error:  # noqa: BLE001  # raised below, where no nursery can wrap it
-                    raised = error
-                # If the renewer still ran when the block is left, the nursery would raise the caller's cancellation.
-                term.has_ended = True
-                renewer_scope.cancel()
-                with trio.CancelScope(shield=True):
-                    await ended.wait()
-            self._term = None
+            try:
+                async with background(hold.run):
+                    try:
+                        with leader_scope:
+                            yield
+                    finally:
+                        term.end()
+            except BaseException as error:  # noqa: BLE001  # raised below, when the lease is released
+                raised = error
+            self._term, self._state = None, CandidateState.RELEASING
             try:
                 if not term.has_successor:
-                    await self._claim.release()
+                    await release(self._claim, self.identity, self.options)
             finally:
                 if raised is not None:
-                    if term.unexpected_error is not None and raised is not term.unexpected_error:
-                        self._report_unexpected(term.unexpected_error, raised)
+                    self._explain(term, raised)
                     raise raised
             if term.unexpected_error is not None:
                 raise term.unexpected_error
             if leader_scope.cancelled_caught:
                 await trio.lowlevel.checkpoint_if_cancelled()  # the caller's cancellation takes precedence
-                text = f"lease {self._claim}: {self.identity!r} lost the leadership: {term.loss_reason}"
-                self._last_loss = LeadershipLostError(text)
-                raise self._last_loss from term.loss_cause
+                assert term.loss is not None
+                self._raised_by_loss = LeadershipLostError(self._text_of_loss(term.loss))
+                raise self._raised_by_loss from term.loss.cause
         finally:
             self._term = None
             del raised
 
-    def _report_unexpected(self, error: Exception, raised: BaseException) -> None:
-        """Log why the leader code was cancelled, since the exception that it raised itself takes precedence."""
-        text = f"lease {self._claim}: {self.identity!r} failed while renewing: {error!r}"
-        logger.error("%s", text)
-        raised.add_note(text)
-
-    # --- waiting for the lease ----------------------------------------------------------------------------------------
-
-    async def _acquire(self) -> Term:
-        """Retry until this candidate holds the lease (client-go ``acquire``)."""
-        self._claim.may_hold = False
-        logged = ("", 0.0)
-        permanent_since: float | None = None
-        while True:
-            delay, retry_delay = self.options.retry_period * self.options.rng.uniform(*RETRY_FACTORS), 0.0
-            try:
-                term = await self._claim.try_acquire()
-                permanent_since = None
-            except ConflictError as error:
-                self._claim.failed(error, "another client wrote it first", logging.INFO)
-                term, permanent_since = None, None
-            except REQUEST_ERRORS as error:
-                self._claim.failed(error, "cannot be acquired, retrying")
-                term = None
-                delay = self.options.retry_period * (1 + JITTER * self.options.rng.random())
-                delay = self._claim.delay_after(error, delay)
-                retry_delay = retry_after(error, self.options.rng)
-                if not is_permanent(error):
-                    permanent_since = None
-                else:
-                    now = trio.current_time()
-                    permanent_since = now if permanent_since is None else permanent_since
-                    if now - permanent_since >= self.options.grace_period:
-                        error.add_note(f"while {self.identity!r} waited for lease {self._claim}")
-                        raise
-            if term is not None:
-                self._claim.clear_failures()
-                return term
-            held = (self.leader, self._claim.duration)
-            if self.leader and held != logged:
-                logged = held
-                logger.info(
-                    "lease %s: held by %r; %r waits until it has not been renewed for %g s",
-                    self._claim,
-                    self.leader,
-                    self.identity,
-                    self._claim.duration,
-                )
-            now = trio.current_time()
-            # Also at the expiry, so that a failed leader is replaced without the rest of the delay.
-            await trio.sleep_until(max(min(now + delay, self._claim.expires_at), now + retry_delay))
-
-    # --- holding it ---------------------------------------------------------------------------------------------------
-
-    async def _run_renewer(
-        self,
-        term: Term,
-        leader_scope: trio.CancelScope,
-        renewer_scope: trio.CancelScope,
-        started: trio.Event,
-        ended: trio.Event,
-    ) -> None:
-        """Run renewer and watchdog until ``renewer_scope`` is cancelled, when the leader code has ended."""
-
-        async def run(async_fn: Callable[[Term, trio.CancelScope], Awaitable[None]]) -> None:
-            try:
-                await async_fn(term, leader_scope)
-            except Exception as error:  # noqa: BLE001  # raised by _keep_lease() when the leader code has ended
-                term.unexpected_error = error
-                self._lose(term, leader_scope, "it failed while renewing", error)
-
-        try:
-            with renewer_scope:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(run, self._renew)
-                    nursery.start_soon(run, self._watch)
-                    started.set()
-        finally:
-            started.set()
-            ended.set()
-
-    async def _renew(self, term: Term, leader_scope: trio.CancelScope) -> None:
-        """Renew every retry period, and sooner after the connection failed.
-
-        Also after a loss, since a renewal keeps candidates from starting too early.
-        """
-        period = self.options.retry_period
-        due = term.renewed_at.trio + period
-        while True:
-            # The period runs from the start of one try to the start of the next, however slow the requests are.
-            await trio.sleep_until(max(due, trio.current_time() + period / 4))
-            due = trio.current_time() + period
-            self._check_age(term, leader_scope)
-            try:
-                is_ours = await self._claim.try_renew(term)
-            except REQUEST_ERRORS as error:
-                self._claim.failed(error, "cannot be renewed, retrying")
-                due = min(due, trio.current_time() + self._claim.delay_after(error, period))
-                continue
-            if not is_ours:
-                term.has_successor = True
-                reason = f"the lease is held by {self.leader!r}" if self.leader else "the lease was emptied"
-                self._lose(term, leader_scope, reason)
-                return
-            self._check_age(term, leader_scope)
-            self._claim.clear_failures()
-
-    def _check_age(self, term: Term, leader_scope: trio.CancelScope) -> None:
-        # The watchdog's sleep does not include the time of a suspend; the term's age does.
-        if term.age() >= self.options.renew_deadline - EPSILON:
-            self._lose(term, leader_scope, f"the lease was not renewed for {term.age():.1f} s")
-
-    async def _watch(self, term: Term, leader_scope: trio.CancelScope) -> None:
-        """Cancel the leader code at the renew deadline, and report it if it still runs at the lease's expiry."""
-        while not term.lost.is_set():
-            with trio.move_on_after(self.options.renew_deadline - term.age()):
-                await term.lost.wait()
-            self._check_age(term, leader_scope)
-        if term.age() >= self.options.lease_duration:
-            await trio.sleep(EXPIRED_GRACE)
-        while True:
-            left = self.options.lease_duration - term.age()
-            if left <= EPSILON:
-                break
-            await trio.sleep(left)  # the lease may be renewed in the meantime
-        if term.has_ended:
+    def _explain(self, term: Term, raised: BaseException) -> None:
+        """Note why the leader code was cancelled, since the exception that it raised itself takes precedence."""
+        if isinstance(raised, trio.Cancelled) or raised is term.unexpected_error:
             return
-        self._overruns += 1
-        logger.critical(
-            "lease %s: the leader code of %r was cancelled and still runs %.1f s after the last renewal; "
-            "another candidate may lead",
-            self._claim,
-            self.identity,
-            term.age(),
-        )
-        if self.options.on_overrun is not None:
-            self.options.on_overrun()
+        if term.unexpected_error is not None:
+            text = f"lease {self._claim}: {self.identity!r} failed while renewing: {term.unexpected_error!r}"
+            logger.error("%s", text)
+            raised.add_note(text)
+        elif term.loss is not None:
+            raised.add_note(self._text_of_loss(term.loss))
+            if isinstance(raised, Exception):
+                self._raised_by_loss = raised
 
-    def _lose(self, term: Term, leader_scope: trio.CancelScope, reason: str, cause: Exception | None = None) -> None:
-        # The leader code may have ended: the renewer is cancelled only at its next checkpoint.
-        if term.is_lost or term.has_ended:
-            return
-        term.lose(reason, cause if cause is not None or term.has_successor else self._claim.failure)
-        self._losses += 1
-        logger.error(
-            "lease %s: %r lost the leadership: %s; its leader code is cancelled", self._claim, self.identity, reason
-        )
-        leader_scope.cancel()
+    def _text_of_loss(self, loss: Loss) -> str:
+        return f"lease {self._claim}: {self.identity!r} lost the leadership: {loss.reason}"
 
 
 async def run_as_leader(
@@ -439,7 +320,8 @@ async def run_as_leader(
         namespace: The Lease's namespace.
         identity: Identity of this candidate, unique to the process.  None generates one from the host name and a random
             part.
-        again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of raising.
+        again_after_loss: When the leadership is lost, wait for the lease and run ``async_fn`` again instead of raising;
+            also if its clean-up fails.
         options: Durations and callbacks.
     """
     elector = LeaderElector(client, name=name, namespace=namespace, identity=identity, options=options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import random
 import time
@@ -12,7 +13,6 @@ import attrs
 import trio
 
 from .._util import NoPublicConstructor
-from ..errors import TrioformerError
 from ..models import EMPTY_MAP
 
 JITTER: Final = 1.2
@@ -35,10 +35,6 @@ def boot_clock() -> float:
     return time.perf_counter() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
-class LeadershipLostError(TrioformerError):
-    """The lease was not renewed in time, or another candidate holds it, and the leader code was cancelled."""
-
-
 @final
 @attrs.frozen(kw_only=True)
 class LeaderElectionOptions:
@@ -55,10 +51,11 @@ class LeaderElectionOptions:
     """Seconds without a renewal after which the leader code is cancelled.  It has the rest of ``lease_duration`` to
     clean up."""
     retry_period: float = 2.0
-    """Seconds between two renewals.  Candidates read the Lease twice as often, and when it expires.
+    """Seconds between two renewals.  Candidates read the Lease twice as often, when it expires, and when they see in a
+    watch that it was released.
 
     So another candidate leads within ``lease_duration + retry_period`` after the last renewal of a leader that failed,
-    and within ``retry_period`` after a release."""
+    and within 0.2 s after a release; within ``retry_period`` if the Lease cannot be watched."""
     grace_period: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     """Seconds of only permanent errors, such as 403, after which a candidate raises the last one.
     With infinity it retries forever, as client-go does."""
@@ -134,10 +131,29 @@ class Clocks:
         return passed + max(0.0, suspended)
 
 
+class TermState(enum.Enum):
+    """What has become of a leadership; it only moves downwards."""
+
+    HELD = "the leader code runs, and the lease is renewed in time"
+    LOST = "the leader code is cancelled and still runs; the lease is renewed until another candidate holds it"
+    ENDED = "the leader code has ended"
+
+
+@final
+@attrs.frozen
+class Loss:
+    """Why a leadership was lost."""
+
+    reason: str
+    """In words."""
+    cause: Exception | None
+    """The error that it followed from, if any."""
+
+
 @final
 @attrs.define(eq=False)
 class Term:
-    """State of one leadership: owned by the elector, written by it and its lease claim, read by :class:`Leadership`."""
+    """State of one leadership: written by its lease claim and its :class:`Hold`, read by :class:`Leadership`."""
 
     identity: str
     transitions: int
@@ -145,36 +161,42 @@ class Term:
     lease_duration: float
     renewed_at: Stamp
     """When the last successful renewal was sent."""
+    state: TermState = attrs.field(default=TermState.HELD, init=False)
+    loss: Loss | None = attrs.field(default=None, init=False)
+    """Why it was lost; None unless it was lost before the leader code had ended."""
     lost: trio.Event = attrs.field(factory=trio.Event, init=False)
-    loss_reason: str = attrs.field(default="", init=False)
-    """Why the leadership was lost; empty until then."""
-    loss_cause: Exception | None = attrs.field(default=None, init=False)
-    """The error that the loss followed from, if any."""
     unexpected_error: Exception | None = attrs.field(default=None, init=False)
     """What a renewal or a callback raised that is not retried."""
-    has_ended: bool = attrs.field(default=False, init=False)
-    """Whether the leader code has ended."""
     has_successor: bool = attrs.field(default=False, init=False)
     """Whether another candidate holds the lease, or has held it."""
 
     @property
-    def is_lost(self) -> bool:
-        """Whether the leader code was cancelled because the leadership was lost."""
-        return bool(self.loss_reason)
-
-    @property
     def is_held(self) -> bool:
         """See :attr:`Leadership.is_held`."""
-        return not self.has_ended and not self.is_lost and self.age() < self.lease_duration
+        return self.state is TermState.HELD and self.age() < self.lease_duration
 
     def age(self) -> float:
         """Return the seconds since the last successful renewal was sent."""
         return self.clocks.age(self.renewed_at)
 
-    def lose(self, reason: str, cause: Exception | None) -> None:
-        """Record that the leadership is lost."""
-        self.loss_reason, self.loss_cause = reason, cause
+    def lose(self, loss: Loss) -> None:
+        """Record that the leadership is lost; only from ``HELD``."""
+        self.state, self.loss = TermState.LOST, loss
         self.lost.set()
+
+    def end(self) -> None:
+        """Record that the leader code has ended."""
+        self.state = TermState.ENDED
+
+
+@final
+@attrs.define(eq=False)
+class TermCounts:
+    """The terms of one elector, counted."""
+
+    terms: int = 0
+    losses: int = 0
+    overruns: int = 0
 
 
 @final
@@ -191,7 +213,9 @@ class Leadership(metaclass=NoPublicConstructor):
 
     def __repr__(self) -> str:
         term = self._term
-        state = "over" if term.has_ended else f"lost: {term.loss_reason}" if term.is_lost else "held"
+        state = (
+            "over" if term.state is TermState.ENDED else "held" if term.loss is None else f"lost: {term.loss.reason}"
+        )
         return f"<{type(self).__name__} of {term.identity!r}, transitions {term.transitions}, {state}>"
 
     @property

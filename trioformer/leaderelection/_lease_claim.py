@@ -1,4 +1,6 @@
-"""Single attempts to acquire, renew and release the Lease; ``_elector.py`` has the tasks that make them.
+"""Single attempts to acquire, renew and release the Lease.
+
+``_acquire.py``, ``_hold.py`` and ``_release.py`` decide when to make them.
 
 Source: client-go ``tools/leaderelection/leaderelection.go``, ``tryAcquireOrRenew`` and ``release``.
 """
@@ -10,12 +12,12 @@ import math
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, TypeVar, final
+from typing import TypeVar, final
 
 import attrs
 import trio
 
-from .._retry import QUICK_TRIES, REQUEST_ERRORS, Backoff, BackoffPolicy, Outcome, QuickTries, outcome_of
+from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, outcome_of
 from ..errors import ConflictError, ConnectionFailedError, NotFoundError, ServerError, StatusError
 from ._leadership import Clocks, LeaderElectionOptions, Stamp, Term
 from ._lease_lock import LeaseLock, LeaseRecord
@@ -23,12 +25,6 @@ from ._lease_lock import LeaseLock, LeaseRecord
 R = TypeVar("R")
 
 logger = logging.getLogger("trioformer.leaderelection")
-
-RELEASE_TRIES: Final = 3
-"""Failures after which a release gives up."""
-RELEASE_BACKOFF: Final = BackoffPolicy(initial=0.1, factor=3.0, maximum=1.0, jitter=0.5)
-RELEASE_CONFLICTS: Final = 5
-"""Conflicts of a release that are retried immediately; further ones count as failures."""
 
 
 @final
@@ -80,7 +76,7 @@ class LeaseClaim:
     @property
     def expires_at(self) -> float:
         """When another holder's lease expires, on trio's clock, unless it is renewed; infinity without such a lease."""
-        return self._observed_at + self.duration if self._is_held_by_another() else math.inf
+        return self._observed_at + self.duration if self.is_held_by_another() else math.inf
 
     def clear_failures(self) -> None:
         """Record a success, so that the next failure is logged even if it is the same as the last one."""
@@ -99,13 +95,13 @@ class LeaseClaim:
     async def try_acquire(self) -> Term | None:
         """Acquire the Lease if nobody holds it or if it has expired; returns None if not."""
         current, last = await self._send(self._lock.get), self._observed
-        if current is None and self._is_held_by_another():
+        if current is None and self.is_held_by_another():
             # Deleted by another client: its holder does not know yet, and creates it again with the next renewal.
             self._log_missing()
             return None
         self._is_missing = False
         self._observe(current)
-        if self._is_held_by_another():
+        if self.is_held_by_another():
             return None
         if current is not None and current.holder_identity == self._identity:
             # Written by a request without a response, or by a former process; its renewTime may be anything.
@@ -126,7 +122,7 @@ class LeaseClaim:
         logger.info("lease %s: acquired by %r, transitions %d%s", self, self._identity, own.lease_transitions, expired)
         return Term(self._identity, own.lease_transitions, self._clocks, self._options.lease_duration, renewed_at)
 
-    def _is_held_by_another(self) -> bool:
+    def is_held_by_another(self) -> bool:
         """Whether another holder's lease has not expired, judged only by the local time since the last change."""
         return self.holder not in ("", self._identity) and trio.current_time() < self._observed_at + self.duration
 
@@ -177,44 +173,19 @@ class LeaseClaim:
             logger.warning("lease %s: %s by another client; %r %s", self, change, self._identity, response)
         return True
 
-    async def release(self) -> None:
-        """Make the Lease available immediately (client-go ``release``).
-
-        Cancellation:
-            Shielded, for ``renew_deadline`` at most.
-        """
-        delays = Backoff(RELEASE_BACKOFF, rng=self._options.rng)
-        failures = conflicts = 0
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + self._options.renew_deadline):
-            while failures < RELEASE_TRIES:
-                try:
-                    current = await self._send(self._lock.get)
-                    self._observe(current, notifies=False)
-                    if current is None or current.holder_identity != self._identity:
-                        logger.info("lease %s: not held by %r, nothing to release", self._lock, self._identity)
-                        return
-                    now = self._datetime()
-                    empty = LeaseRecord(
-                        lease_duration_seconds=1,
-                        acquire_time=now,
-                        renew_time=now,
-                        lease_transitions=current.lease_transitions,
-                    )
-                    await self._send(partial(self._lock.update, empty))
-                except REQUEST_ERRORS as error:
-                    self.failed(error, "cannot be released, retrying")
-                    conflicts += isinstance(error, ConflictError)
-                    if isinstance(error, ConflictError) and conflicts <= RELEASE_CONFLICTS:
-                        continue
-                    failures += 1
-                    await trio.sleep(delays.next_delay())
-                else:
-                    self._observe(empty, notifies=False)
-                    logger.info("lease %s: released by %r", self._lock, self._identity)
-                    return
-        logger.warning(
-            "lease %s: not released by %r; it expires in %g s", self._lock, self._identity, self._options.lease_duration
+    async def try_release(self) -> bool:
+        """Make the Lease available immediately (client-go ``release``); returns False if this candidate lacks it."""
+        current = await self._send(self._lock.get)
+        self._observe(current, notifies=False)
+        if current is None or current.holder_identity != self._identity:
+            return False
+        now = self._datetime()
+        empty = LeaseRecord(
+            lease_duration_seconds=1, acquire_time=now, renew_time=now, lease_transitions=current.lease_transitions
         )
+        await self._send(partial(self._lock.update, empty))
+        self._observe(empty, notifies=False)
+        return True
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -253,7 +224,7 @@ class LeaseClaim:
         """Count a failure, and log it at ``level``, or at DEBUG if it repeats the last one of the same kind."""
         self.failures += 1
         self.last_error = self.failure = error
-        line = f"{what}: {error}"
+        line = f"{what}: {str(error).removeprefix(f'lease {self._lock}: ')}"
         is_known = self._last_logged.get(what) == line
         logger.log(logging.DEBUG if is_known else level, "lease %s: %s", self._lock, line)
         self._last_logged[what] = line

@@ -5,7 +5,8 @@ Source: client-go ``tools/leaderelection/resourcelock/leaselock.go`` and ``inter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import final
 
@@ -15,6 +16,7 @@ from ..client import Api
 from ..errors import DecodeError, NotFoundError
 from ..models import ObjectMeta
 from ..models.coordination_v1 import Lease, LeaseSpec
+from ..watchtools import ResumingWatch, resuming_watch
 
 
 @final
@@ -78,6 +80,23 @@ class LeaseLock:
     def is_known(self) -> bool:
         """Whether the Lease existed when it was last read or written; if so, it can be updated without a read."""
         return self._lease is not None
+
+    @property
+    def resource_version(self) -> str:
+        """Version of the Lease that was last read or written; empty if it did not exist."""
+        return "" if self._lease is None else self._lease.resource_version
+
+    def watch(
+        self, resource_version: str, *, on_retry: Callable[[Exception], None]
+    ) -> AbstractAsyncContextManager[ResumingWatch[Lease]]:
+        """Watch this Lease only, so a role may be limited to its name; what cannot be decoded is skipped."""
+        return resuming_watch(
+            self._api,
+            resource_version=resource_version,
+            field_selector={"metadata.name": self.name},
+            on_retry=on_retry,
+            on_undecodable=lambda _: None,
+        )
 
     async def get(self) -> LeaseRecord | None:
         """Read the Lease; None if it does not exist."""

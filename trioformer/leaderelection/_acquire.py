@@ -1,0 +1,146 @@
+"""Acquire the Lease: try, wait, and try again.
+
+The problem: nobody tells a candidate that a leader has failed.  It has to see for a lease duration that the Lease does
+not change, so it polls::
+
+    try ─▶ acquired ─▶ the term
+     ▲ └─▶ held by another, or a conflict, or an error ─▶ wait ──┐
+     └───────────────────────────────────────────────────────────┘
+
+What ends a wait, whichever comes first:
+
+- the next poll, after 0.4 to 0.8 retry periods; after an error 1 to 2.2 of them, or sooner if the connection failed;
+  at once when another candidate has just created the Lease
+- the expiry of the holder's lease
+- a hint of the watch (``_lease_watch.py``) that the Lease was released
+
+No wait is shorter than a ``Retry-After``.
+
+Source: client-go ``tools/leaderelection/leaderelection.go``, ``acquire``, which only polls.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import final
+
+import attrs
+import trio
+
+from .._retry import REQUEST_ERRORS, is_permanent, retry_after
+from ..errors import AlreadyExistsError, ConflictError
+from ._background import background
+from ._leadership import JITTER, RETRY_FACTORS, LeaderElectionOptions, Term
+from ._lease_claim import LeaseClaim
+from ._lease_watch import JITTER as WATCH_JITTER
+from ._lease_watch import LeaseWatch
+
+logger = logging.getLogger("trioformer.leaderelection")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Wait:
+    """How long to wait before the next attempt, in seconds."""
+
+    delay: float
+    """Until the next poll."""
+    at_least: float = 0.0
+    """What the server requested."""
+    after_conflict: bool = False
+    """Whether another client wrote the Lease between this candidate's read and its write."""
+
+
+@final
+@attrs.define(eq=False)
+class Acquisition:
+    """One wait of a candidate for the Lease."""
+
+    _claim: LeaseClaim
+    _watch: LeaseWatch
+    _identity: str
+    _options: LeaderElectionOptions
+    _permanent_since: float | None = attrs.field(default=None, init=False)
+    """When the first of the last errors was seen that waiting does not resolve."""
+    _is_created: bool = attrs.field(default=False, init=False)
+    """Whether another client created the Lease before this candidate could."""
+    _logged: tuple[str, float] = attrs.field(default=("", 0.0), init=False)
+    """The holder and the duration that were logged last."""
+
+    async def run(self) -> Term:
+        """Retry until this candidate holds the Lease.
+
+        Raises:
+            StatusError: Every response for ``grace_period`` was a permanent error.
+        """
+        self._claim.may_hold = False
+        self._watch.begin()
+        async with background(self._watch.run):
+            while True:
+                self._watch.use_hint()
+                result = await self._try()
+                if isinstance(result, Term):
+                    self._claim.clear_failures()
+                    return result
+                if self._is_of_another(result):
+                    self._watch.record_poll()
+                self._log_holder()
+                await self._wait(result)
+
+    async def _try(self) -> Term | Wait:
+        claim, options = self._claim, self._options
+        poll_delay = options.retry_period * options.rng.uniform(*RETRY_FACTORS)
+        try:
+            term = await claim.try_acquire()
+        except ConflictError as error:
+            claim.failed(error, "another client wrote it first", logging.INFO)
+            self._permanent_since = None
+            if isinstance(error, AlreadyExistsError) and not self._is_created:
+                # Nothing is known of the new Lease, not even a version to watch it from.
+                self._is_created, poll_delay = True, options.rng.uniform(0, WATCH_JITTER)
+            return Wait(delay=poll_delay, after_conflict=True)
+        except REQUEST_ERRORS as error:
+            claim.failed(error, "cannot be acquired, retrying")
+            self._check_permanent(error)
+            delay = options.retry_period * (1 + JITTER * options.rng.random())
+            return Wait(delay=claim.delay_after(error, delay), at_least=retry_after(error, options.rng))
+        self._permanent_since = None
+        return Wait(delay=poll_delay) if term is None else term
+
+    def _is_of_another(self, wait: Wait) -> bool:
+        """Return whether to wait for a release, because another candidate holds the Lease, or has just acquired it."""
+        is_own = self._claim.holder == self._identity
+        return self._claim.is_held_by_another() or (wait.after_conflict and not is_own)
+
+    def _check_permanent(self, error: Exception) -> None:
+        """Raise the error if all responses for the grace period were ones that waiting does not resolve."""
+        if not is_permanent(error):
+            self._permanent_since = None
+            return
+        now = trio.current_time()
+        if self._permanent_since is None:
+            self._permanent_since = now
+        if now - self._permanent_since >= self._options.grace_period:
+            error.add_note(f"while {self._identity!r} waited for lease {self._claim}")
+            raise error
+
+    def _log_holder(self) -> None:
+        held = (self._claim.holder, self._claim.duration)
+        if self._claim.holder and held != self._logged:
+            self._logged = held
+            logger.info(
+                "lease %s: held by %r; %r waits until it has not been renewed for %g s",
+                self._claim,
+                self._claim.holder,
+                self._identity,
+                self._claim.duration,
+            )
+
+    async def _wait(self, wait: Wait) -> None:
+        now = trio.current_time()
+        # Also at the expiry, so that a failed leader is replaced without the rest of the delay.
+        until = min(now + wait.delay, self._claim.expires_at)
+        if wait.at_least:
+            await trio.sleep(wait.at_least)
+        with trio.move_on_at(until):
+            await self._watch.wait_released()
