@@ -141,7 +141,8 @@ async def play(setting: Setting, first: Sequence[Join], script: Sequence[Step]) 
 @hypothesis.settings(max_examples=10_000 if IS_LONG else 100)
 @hypothesis.given(settings, st.lists(joins | raising_joins, max_size=2), st.lists(steps, min_size=10, max_size=40))
 # Found only by long runs: changes that arrive with the end of a watch-list, an undecodable deletion, a watch-list whose
-# connection breaks twice, the deletion of an undecodable object that has replaced a known one of the same name.
+# connection breaks twice, the deletion of an undecodable object that has replaced a known one of the same name, a check
+# of the version that is sent beside a watch that gets a Retry-After.
 @hypothesis.example(Setting(), [], [Outage((Churn(1, 5),), then=9), Pause(5.0)])
 @hypothesis.example(Setting(), [], [Touch("b", "y"), Pause(1.0), Corrupt(1, (Delete("b", "y"),)), Pause(1.0)])
 @hypothesis.example(Setting(head_start=0.0), [], [CutBody(0.5, "reset"), CutBody(0.5, "clean"), Pause(5.0)])
@@ -149,6 +150,11 @@ async def play(setting: Setting, first: Sequence[Join], script: Sequence[Step]) 
     Setting(),
     [],
     [Touch("a", "x"), Pause(1.0), Corrupt(1), Outage((Recreate("a", "x"),)), Pause(10.0), Delete("a", "x"), Pause(1.0)],
+)
+@hypothesis.example(
+    Setting(),
+    [],
+    [Disconnect("clean", 429), Fail(429, 7), Fail(429, 7), Touch("a", "x"), Burst(0, (Delete("a", "y"),), 45.0)],
 )
 def test_at_rest_the_cache_and_every_listener_have_the_servers_objects(
     setting: Setting, first: Sequence[Join], script: Sequence[Step]

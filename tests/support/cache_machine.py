@@ -109,8 +109,6 @@ class World:
     def next_fault(self, retry_after: int | None, _: RequestRecord) -> int | None:
         """Return the status of the next fault if it has this ``Retry-After``, otherwise None."""
         if self.faults and self.faults[0].retry_after == retry_after:
-            if not self.setting.namespaced:  # with two reflectors only one of them gets the Retry-After
-                self.transport.closed_until = trio.current_time() + (retry_after or 0)
             return self.faults.popleft().status
         return None
 
@@ -241,7 +239,11 @@ async def open_world(setting: Setting, listeners: Sequence[Join] = ()) -> AsyncI
     )
     for name in NAMESPACES:
         server.create(Namespace(metadata=ObjectMeta(name=name)))
-    transport = FaultyTransport(server.http_transport(), ignores_watch_lists=setting.watch_lists == "ignored")
+    transport = FaultyTransport(
+        server.http_transport(),
+        ignores_watch_lists=setting.watch_lists == "ignored",
+        checks_retry_after=not setting.namespaced,  # with two reflectors only one of them gets the Retry-After
+    )
     options = ReflectorOptions(
         retry_forever=True,
         watch_list=setting.watch_lists != "off",

@@ -50,8 +50,10 @@ class FaultyTransport(httpx.AsyncBaseTransport):
     """Whether every chunk is delivered in two halves."""
     gathers: bool = False
     """Whether a watch's frames are delivered together with those of the next :data:`GATHER_PERIOD` seconds."""
+    checks_retry_after: bool = True
+    """Whether no request may be sent before the end of a ``Retry-After`` that was received."""
     closed_until: float = -math.inf
-    """When the next request is allowed, after a response with ``Retry-After``."""
+    """When the next request is allowed."""
     has_stalled: bool = False
     """Whether a body has stalled since this was last set to False."""
     open_bodies: int = 0
@@ -70,7 +72,8 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         assert isinstance(response.stream, httpx.AsyncByteStream)
         patience = request.extensions["timeout"]["read"]
         is_error = response.status_code != 200
-        response.stream = _Body(self, response.stream, is_watch and not is_error, is_error, patience)
+        retry_after = float(response.headers.get("retry-after", 0)) if is_error and self.checks_retry_after else 0.0
+        response.stream = _Body(self, response.stream, is_watch and not is_error, retry_after, patience)
         return response
 
     def heal(self) -> None:
@@ -97,14 +100,14 @@ class _Body(httpx.AsyncByteStream):
         transport: FaultyTransport,
         inner: httpx.AsyncByteStream,
         is_watch: bool,
-        is_error: bool,
+        retry_after: float,
         patience: float | None,
     ) -> None:
         self._transport = transport
         self._inner = inner
         self._pieces = inner.__aiter__()
         self._is_watch = is_watch
-        self._is_error = is_error
+        self._retry_after = retry_after
         self._patience = patience
         self._rest = b""
         self._ending: Ending | None = None
@@ -119,15 +122,14 @@ class _Body(httpx.AsyncByteStream):
             await self._end(self._ending)
         piece, self._rest = self._rest, b""
         while not piece:
-            piece = await self._pieces.__anext__()
+            piece = await self._next_piece()
             if self._is_watch:
                 piece = self._transport.process_frame(piece)
                 if self._transport.gathers:
                     piece += await self._gather()
             if piece and self._transport.cuts:
                 cut = self._transport.cuts.popleft()
-                if self._is_error:
-                    self._transport.closed_until = -math.inf  # half an error response is a broken connection
+                self._retry_after = 0.0  # half an error response is a broken connection
                 piece, self._ending = piece[: int(len(piece) * cut.at)], cut.how
                 if not piece:
                     await self._end(cut.how)
@@ -135,6 +137,15 @@ class _Body(httpx.AsyncByteStream):
             middle = len(piece) // 2
             piece, self._rest = piece[:middle], piece[middle:]
         return piece
+
+    async def _next_piece(self) -> bytes:
+        try:
+            return await self._pieces.__anext__()
+        except StopAsyncIteration:
+            # Only now is the response known: requests that were sent beside this one could not obey it.
+            if self._retry_after:
+                self._transport.closed_until = trio.current_time() + self._retry_after
+            raise
 
     async def _gather(self) -> bytes:
         gathered = b""
