@@ -142,7 +142,7 @@ async def play(setting: Setting, first: Sequence[Join], script: Sequence[Step]) 
 @hypothesis.given(settings, st.lists(joins | raising_joins, max_size=2), st.lists(steps, min_size=10, max_size=40))
 # Found only by long runs: changes that arrive with the end of a watch-list, an undecodable deletion, a watch-list whose
 # connection breaks twice, the deletion of an undecodable object that has replaced a known one of the same name, a check
-# of the version that is sent beside a watch that gets a Retry-After.
+# of the version that is sent beside a watch that gets a Retry-After, one that gets it beside a watch that breaks.
 @hypothesis.example(Setting(), [], [Outage((Churn(1, 5),), then=9), Pause(5.0)])
 @hypothesis.example(Setting(), [], [Touch("b", "y"), Pause(1.0), Corrupt(1, (Delete("b", "y"),)), Pause(1.0)])
 @hypothesis.example(Setting(head_start=0.0), [], [CutBody(0.5, "reset"), CutBody(0.5, "clean"), Pause(5.0)])
@@ -155,6 +155,22 @@ async def play(setting: Setting, first: Sequence[Join], script: Sequence[Step]) 
     Setting(),
     [],
     [Disconnect("clean", 429), Fail(429, 7), Fail(429, 7), Touch("a", "x"), Burst(0, (Delete("a", "y"),), 45.0)],
+)
+@hypothesis.example(
+    Setting(),
+    [],
+    [
+        Compact(),
+        Compact(),
+        Disconnect("reset"),
+        Touch("a", "x"),
+        Pause(10.0),
+        Touch("a", "x"),
+        Fail(400, None),
+        Fail(429, 7),
+        Unreachable(0.1),
+        CutBody(0.0, "stall"),
+    ],
 )
 def test_at_rest_the_cache_and_every_listener_have_the_servers_objects(
     setting: Setting, first: Sequence[Join], script: Sequence[Step]

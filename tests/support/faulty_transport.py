@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -54,12 +56,16 @@ class FaultyTransport(httpx.AsyncBaseTransport):
     """Whether no request may be sent before the end of a ``Retry-After`` that was received."""
     closed_until: float = -math.inf
     """When the next request is allowed."""
+    checks_closed_until: float = -math.inf
+    """The same for checks of a version, which run beside a watch: one that is refused does not bind the watch."""
     has_stalled: bool = False
     """Whether a body has stalled since this was last set to False."""
     open_bodies: int = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        assert trio.current_time() >= self.closed_until, "a Retry-After was ignored"
+        is_check = request.url.params.get("limit") == "1"
+        closed_until = max(self.closed_until, self.checks_closed_until) if is_check else self.closed_until
+        assert trio.current_time() >= closed_until, "a Retry-After was ignored"
         is_watch = request.url.params.get("watch") in ("1", "true")
         if self.portals:
             self.portals -= 1
@@ -73,8 +79,16 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         patience = request.extensions["timeout"]["read"]
         is_error = response.status_code != 200
         retry_after = float(response.headers.get("retry-after", 0)) if is_error and self.checks_retry_after else 0.0
-        response.stream = _Body(self, response.stream, is_watch and not is_error, retry_after, patience)
+        close = partial(self._close_for, retry_after, is_check=is_check)
+        response.stream = _Body(self, response.stream, is_watch and not is_error, close, patience)
         return response
+
+    def _close_for(self, seconds: float, *, is_check: bool) -> None:
+        until = trio.current_time() + seconds
+        if seconds and is_check:
+            self.checks_closed_until = until
+        elif seconds:
+            self.closed_until = until
 
     def heal(self) -> None:
         """Cancel every pending fault."""
@@ -100,14 +114,14 @@ class _Body(httpx.AsyncByteStream):
         transport: FaultyTransport,
         inner: httpx.AsyncByteStream,
         is_watch: bool,
-        retry_after: float,
+        on_end: Callable[[], None],
         patience: float | None,
     ) -> None:
         self._transport = transport
         self._inner = inner
         self._pieces = inner.__aiter__()
         self._is_watch = is_watch
-        self._retry_after = retry_after
+        self._on_end: Callable[[], None] | None = on_end
         self._patience = patience
         self._rest = b""
         self._ending: Ending | None = None
@@ -129,7 +143,7 @@ class _Body(httpx.AsyncByteStream):
                     piece += await self._gather()
             if piece and self._transport.cuts:
                 cut = self._transport.cuts.popleft()
-                self._retry_after = 0.0  # half an error response is a broken connection
+                self._on_end = None  # half an error response is a broken connection
                 piece, self._ending = piece[: int(len(piece) * cut.at)], cut.how
                 if not piece:
                     await self._end(cut.how)
@@ -143,8 +157,8 @@ class _Body(httpx.AsyncByteStream):
             return await self._pieces.__anext__()
         except StopAsyncIteration:
             # Only now is the response known: requests that were sent beside this one could not obey it.
-            if self._retry_after:
-                self._transport.closed_until = trio.current_time() + self._retry_after
+            if self._on_end is not None:
+                self._on_end()
             raise
 
     async def _gather(self) -> bytes:
