@@ -7,7 +7,11 @@ from typing import Literal, assert_type
 
 from trioformer import Client, open_client
 from trioformer.client import PatchType, WatchEvent
+from trioformer.models import Unstructured
 from trioformer.models.apps_v1 import Deployment
+from trioformer.models.autoscaling_v1 import Scale
+from trioformer.models.core_v1 import Binding, Pod
+from trioformer.models.policy_v1 import Eviction
 
 
 async def patches(
@@ -28,6 +32,20 @@ async def patches(
     await deployments.patch("web", operations)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # a list is a JSON patch
     await deployments.patch("web", merge, patch_type="json")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # a mapping is not one
     await deployments.patch("web", merge, patch_type="apply")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # there is no such type
+
+
+async def subresources(client: Client, merge: Mapping[str, object], name: str) -> None:
+    deployments = client.api(Deployment, namespace="default")
+    assert_type(await deployments.get("web"), Deployment)
+    assert_type(await deployments.get("web", subresource="status"), Deployment)
+    assert_type(await deployments.get("web", subresource="scale"), Scale)
+    assert_type(await deployments.get("web", subresource=name), Deployment | Scale | Unstructured)
+    assert_type(await deployments.patch("web", merge, subresource="scale"), Scale)
+    assert_type(await deployments.patch("web", [], patch_type="json", subresource="scale"), Scale)
+    assert_type(await deployments.patch("web", merge, subresource=name), Deployment | Scale | Unstructured)
+    pods = client.api(Pod, namespace="default")
+    assert_type(await pods.create_subresource("web-0", "eviction", Eviction()), Eviction)
+    assert_type(await client.api(Binding, namespace="default").create(Binding()), Binding)
 
 
 async def servers(client: Client) -> None:

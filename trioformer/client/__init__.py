@@ -2,6 +2,8 @@
 
 - ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
 - ``_api.py``: :class:`Api`, the objects of one kind
+- ``_api_requests.py``: how it sends the requests for single objects
+- ``_subresources.py``: responses that are of another kind than the API
 - ``_lists.py``: :class:`ObjectList`, and how a list is decoded while it arrives
 - ``_watch.py``: :class:`WatchStream`, an open watch
 - ``_discovery.py``: looks up the resource of a kind
@@ -30,6 +32,7 @@ from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import ListOptions as ListOptions
 from ._patch import PatchType as PatchType
 from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
+from ._subresources import OwnSubresource as OwnSubresource
 from ._undecodable import Undecodable as Undecodable
 from ._undecodable import UndecodableHandler as UndecodableHandler
 from ._watch import WatchEvent as WatchEvent
@@ -43,6 +46,7 @@ __all__ = [
     "LabelSelectorLike",
     "ListOptions",
     "ObjectList",
+    "OwnSubresource",
     "PatchType",
     "PropagationPolicy",
     "Undecodable",

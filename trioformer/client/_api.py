@@ -6,25 +6,28 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Final, Generic, Literal, TypeAlias, TypeVar, final, overload
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, final, overload
 
-import attrs
 import trio
 
-from .._util import NoPublicConstructor
-from ..errors import ConnectionFailedError, ExpiredError, UnexpectedResponseError
-from ..models import FieldSelector, KubernetesObject, LabelSelector, ResourceInfo, resource_of
+from ..errors import ConnectionFailedError
+from ..models import FieldSelector, KubernetesObject, LabelSelector, Model, Unstructured, encode
 from ..models._internal import dumps, encode_for_server
-from ..transport._internal import ByteStream, Response, Scan, Transport
-from ._lists import PAGE_SIZE, ObjectList, read_list
+from ..transport._internal import ByteStream
+from ._api_requests import ApiRequests
+from ._lists import PAGE_SIZE, ObjectList, all_pages, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, patch_content, translate_patch_errors
-from ._paths import ResourcePaths
 from ._responses import check, drain, object_in, server_version_in, streamed_status_error
+from ._subresources import OwnSubresource, body_in, created_in, with_name
 from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
-from ._wire_format import JSON, WireFormat, kind_in
+from ._wire_format import JSON, kind_in
 
+if TYPE_CHECKING:
+    from ..models.autoscaling_v1 import Scale
+
+M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
 
 RESPONSE_GRACE: Final = 30.0
@@ -35,7 +38,7 @@ PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
 
 
 @final
-class Api(Generic[T], metaclass=NoPublicConstructor):
+class Api(ApiRequests[T]):
     """The API of one kind, in one namespace or in all; made by :meth:`Client.api`.
 
     Each request is sent once; the caller decides about a retry.
@@ -56,29 +59,29 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         namespace: The namespace; None for all namespaces.
     """
 
-    __slots__ = ("_paths", "_transport", "_wire_format", "kind", "namespace", "resource")
-
-    def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
-        self._transport = transport
-        self.kind: type[T] = kind
-        self.resource: ResourceInfo = resource_of(kind)
-        self._wire_format = WireFormat(kind, scan)
-        self.namespace: str | None = namespace
-        self._paths = ResourcePaths(self.resource, namespace)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._paths} at {self._transport.server}>"
+    __slots__ = ()
 
     # --- reading ---
 
-    async def get(self, name: str) -> T:
+    @overload
+    async def get(self, name: str, *, subresource: OwnSubresource | None = None) -> T: ...
+    @overload
+    async def get(self, name: str, *, subresource: Literal["scale"]) -> Scale: ...
+    @overload
+    async def get(self, name: str, *, subresource: str) -> T | Scale | Unstructured: ...
+
+    async def get(self, name: str, *, subresource: str | None = None) -> T | Scale | Unstructured:
         """Read one object.
 
+        Args:
+            name: The name of the object.
+            subresource: Such as ``scale``; the object is of the kind that the server sends.
+
         Raises:
-            NotFoundError: There is no object of this name.
+            NotFoundError: There is no object of this name, or the kind has no such subresource.
         """
-        where = self._paths.operation("get", name=name)
-        return await self._request("GET", self._paths.object(name), where)
+        where = self._paths.operation("get", name=name, subresource=subresource)
+        return await self._request_any("GET", self._paths.object(name, subresource=subresource), where, subresource)
 
     async def list(
         self,
@@ -115,37 +118,14 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             resource_version_match=resource_version_match,
             limit=page_size,
         )
+        where = self._paths.operation("list")
         if on_undecodable is None:
-            return await self._all_pages(options, None)
+            return await all_pages(self.list_page, options, where, None)
         undecodable: deque[Undecodable] = deque()
-        listed = await self._all_pages(options, undecodable)
+        listed = await all_pages(self.list_page, options, where, undecodable)
         for each in undecodable:
             on_undecodable(each)
         return listed
-
-    async def _all_pages(self, options: ListOptions, undecodable: deque[Undecodable] | None) -> ObjectList[T]:
-        on_undecodable = None if undecodable is None else undecodable.append
-        page = first = await self.list_page(options, on_undecodable=on_undecodable)
-        items = list(first.items)
-        pages = 1
-        while page.continue_token:
-            token = page.continue_token
-            # The token implies the version; the server rejects a request with both.
-            following = attrs.evolve(options, continue_token=token, resource_version=None, resource_version_match=None)
-            pages += 1
-            try:
-                page = await self.list_page(following, on_undecodable=on_undecodable)
-            except ExpiredError:
-                if undecodable is not None:
-                    undecodable.clear()  # the pages so far are dropped
-                whole = await self.list_page(attrs.evolve(options, limit=None), on_undecodable=on_undecodable)
-                return attrs.evolve(whole, pages=pages)
-            if page.continue_token == token:
-                raise UnexpectedResponseError(
-                    f"{self._paths.operation('list')}: the continue token of two pages is equal", code=200
-                )
-            items += page.items
-        return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
 
     async def list_page(
         self, options: ListOptions | None = None, *, on_undecodable: UndecodableHandler | None = None
@@ -285,15 +265,42 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
     async def create(self, obj: T) -> T:
         """Create an object, and return it as the server has stored it.
 
+        A Binding is not stored: the server binds the pod of its name and responds with a Status; then this returns
+        ``obj``.
+
         Raises:
             AlreadyExistsError: The name is taken.
             InvalidError: The object is not valid; the details name the fields.
         """
         namespace = self._namespace_for(obj)
         where = self._paths.operation("create", name=obj.name, namespace=namespace)
-        return await self._request(
-            "POST", self._paths.collection(namespace=namespace), where, content=encode_for_server(obj)
-        )
+        response = await self._send("POST", self._paths.collection(namespace=namespace), encode_for_server(obj))
+        return created_in(response, self._wire_format, obj, where=where)
+
+    async def create_subresource(self, name: str, subresource: str, body: M) -> M:
+        """Send an object to a subresource that acts on the object of this name, and return the response.
+
+        ``await pods.create_subresource("web-0", "eviction", Eviction())`` evicts a pod, if its disruption budgets allow
+        it.
+        Others are ``binding`` of pods, with a Binding, and ``token`` of service accounts, with a TokenRequest.
+
+        Args:
+            name: The name of the object.
+            subresource: The name of the subresource.
+            body: What to send; if its metadata has no name, it is sent with ``name``.
+
+        Returns:
+            What the server responds, an object of the same class; ``body`` as it was sent if the response is a Status.
+
+        Raises:
+            NotFoundError: There is no object of this name, or the kind has no such subresource.
+            ConflictError: A precondition does not hold, or the pod is bound already.
+            TooManyRequestsError: A disruption budget does not allow the eviction now.
+        """
+        where = self._paths.operation("create", name=name, subresource=subresource)
+        path = self._paths.object(name, subresource=subresource)
+        body = with_name(body, name)
+        return body_in(await self._send("POST", path, encode(body), accept=JSON), body, where=where)
 
     async def replace(self, obj: T) -> T:
         """Replace the object of the same name, and return it as the server has stored it.
@@ -326,7 +333,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         patch: Mapping[str, object],
         *,
         patch_type: Literal["merge", "strategic"] = "merge",
-        subresource: str | None = None,
+        subresource: OwnSubresource | None = None,
         field_manager: str | None = None,
     ) -> T: ...
     @overload
@@ -336,9 +343,39 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         patch: Sequence[Mapping[str, object]],
         *,
         patch_type: Literal["json"],
-        subresource: str | None = None,
+        subresource: OwnSubresource | None = None,
         field_manager: str | None = None,
     ) -> T: ...
+    @overload
+    async def patch(
+        self,
+        name: str,
+        patch: Mapping[str, object],
+        *,
+        patch_type: Literal["merge", "strategic"] = "merge",
+        subresource: Literal["scale"],
+        field_manager: str | None = None,
+    ) -> Scale: ...
+    @overload
+    async def patch(
+        self,
+        name: str,
+        patch: Sequence[Mapping[str, object]],
+        *,
+        patch_type: Literal["json"],
+        subresource: Literal["scale"],
+        field_manager: str | None = None,
+    ) -> Scale: ...
+    @overload
+    async def patch(
+        self,
+        name: str,
+        patch: Mapping[str, object] | Sequence[Mapping[str, object]],
+        *,
+        patch_type: PatchType = "merge",
+        subresource: str,
+        field_manager: str | None = None,
+    ) -> T | Scale | Unstructured: ...
 
     async def patch(
         self,
@@ -348,7 +385,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         patch_type: PatchType = "merge",
         subresource: str | None = None,
         field_manager: str | None = None,
-    ) -> T:
+    ) -> T | Scale | Unstructured:
         """Patch an object, and return it as the server has stored it.
 
         - ``"merge"`` (RFC 7386): ``{"metadata": {"labels": {"seen": "yes", "old": None}}}`` sets one label and removes
@@ -369,7 +406,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             name: The name of the object.
             patch: The changes: a mapping, or a sequence of mappings for a JSON patch.
             patch_type: The type of the patch.
-            subresource: Such as ``status``.
+            subresource: Such as ``status``; the result is of the kind that the server sends, a Scale for ``scale``.
             field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
 
         Raises:
@@ -384,7 +421,7 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
         content, content_type = patch_content(patch, patch_type)
         params = patch_params(field_manager=field_manager)
         with translate_patch_errors(patch_type, where):
-            return await self._request("PATCH", path, where, content=content, content_type=content_type, params=params)
+            return await self._request_any("PATCH", path, where, subresource, content, content_type, params)
 
     async def delete(
         self,
@@ -448,45 +485,3 @@ class Api(Generic[T], metaclass=NoPublicConstructor):
             until: A time of trio's clock.
         """
         await self._transport.health.wait_to_retry(until)
-
-    # --- requests ---
-
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        where: str,
-        *,
-        content: bytes | None = None,
-        content_type: str = JSON,
-        params: Mapping[str, str] | None = None,
-    ) -> T:
-        response = await self._send(method, path, content, content_type, params)
-        with self._wire_format.translate_errors():
-            return object_in(response, self._wire_format, method=method, where=where)
-
-    async def _send(
-        self, method: str, path: str, content: bytes | None, content_type: str, params: Mapping[str, str] | None = None
-    ) -> Response:
-        given = None if content is None else content_type
-        return await self._transport.request(
-            method, path, params=params, content=content, content_type=given, accept=self._wire_format.accept
-        )
-
-    def _namespace_for(self, obj: T) -> str | None:
-        """Return the namespace to write an object to."""
-        if not isinstance(obj, self.kind):
-            raise TypeError(f"{obj!r} is not a {self.kind.__name__}, which is the kind of this API")
-        if self._wire_format.is_partial:
-            kind = self.resource.kind
-            raise TypeError(f"{obj!r} is only metadata and cannot be written; patch it, or use the API of {kind}")
-        if not self.resource.namespaced:
-            if obj.namespace is not None:
-                raise ValueError(f"{obj!r} has a namespace, but {self.resource} are not namespaced")
-            return None
-        namespace = self.namespace if obj.namespace is None else obj.namespace
-        if namespace is None:
-            raise ValueError(f"neither {obj!r} nor this API has a namespace; set one of them")
-        if namespace != (self.namespace or namespace):
-            raise ValueError(f"{obj!r} is not in namespace {self.namespace!r}, which is the namespace of this API")
-        return namespace

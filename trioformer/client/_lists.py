@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import Final, Generic, TypeVar, final
+from typing import Final, Generic, Protocol, TypeVar, final
 
 import attrs
 
 from .._util import Slices
-from ..errors import DecodeError, UnexpectedResponseError
+from ..errors import DecodeError, ExpiredError, UnexpectedResponseError
 from ..models import KubernetesObject
 from ..transport._internal import BLOCK, ByteStream, ListSplitter
+from ._options import ListOptions
 from ._responses import HINT
-from ._undecodable import UndecodableHandler, undecodable_item
+from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -90,3 +92,39 @@ async def read_list(
         continue_token=head.continue_token,
         remaining_item_count=head.remaining_item_count,
     )
+
+
+class _ListPage(Protocol[T]):
+    async def __call__(
+        self, options: ListOptions | None = None, *, on_undecodable: UndecodableHandler | None = None
+    ) -> ObjectList[T]: ...
+
+
+async def all_pages(
+    list_page: _ListPage[T], options: ListOptions, where: str, undecodable: deque[Undecodable] | None
+) -> ObjectList[T]:
+    """List all pages, at one resourceVersion; without pages if that version expires between two of them.
+
+    Raises:
+        UnexpectedResponseError: The continue token of two pages is equal.
+    """
+    on_undecodable = None if undecodable is None else undecodable.append
+    page = first = await list_page(options, on_undecodable=on_undecodable)
+    items = list(first.items)
+    pages = 1
+    while page.continue_token:
+        token = page.continue_token
+        # The token implies the version; the server rejects a request with both.
+        following = attrs.evolve(options, continue_token=token, resource_version=None, resource_version_match=None)
+        pages += 1
+        try:
+            page = await list_page(following, on_undecodable=on_undecodable)
+        except ExpiredError:
+            if undecodable is not None:
+                undecodable.clear()  # the pages so far are dropped
+            whole = await list_page(attrs.evolve(options, limit=None), on_undecodable=on_undecodable)
+            return attrs.evolve(whole, pages=pages)
+        if page.continue_token == token:
+            raise UnexpectedResponseError(f"{where}: the continue token of two pages is equal", code=200)
+        items += page.items
+    return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)

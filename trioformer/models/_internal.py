@@ -12,5 +12,6 @@ from ._serde import dumps as dumps
 from ._serde import level_decoder as level_decoder
 from ._serde import list_items as list_items
 from ._serde import plain as plain
+from ._serde import scan_head as scan_head
 from ._serde import scan_whole as scan_whole
 from ._serde import scan_without_managed_fields as scan_without_managed_fields

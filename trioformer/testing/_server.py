@@ -62,8 +62,8 @@ class APIServer:
 
     It serves all built-in kinds, and custom kinds, with the semantics of kube-apiserver v1.36 over etcd: one revision
     counter, conflicts, generations, finalizers, consistent pages, watches that resume, bookmarks, watch-lists,
-    compaction and 410, selectors, the status and scale subresources, three kinds of patch, Tables and discovery for
-    kubectl.
+    compaction and 410, selectors, the subresources status, scale, binding and eviction, three kinds of patch, Tables
+    and discovery for kubectl.
     It does not validate or default anything below ``metadata``, authenticate, or run controllers (a deleted pod is
     removed immediately, owner references have no effect), and does not support server-side apply or bodies other than
     JSON.

@@ -88,7 +88,17 @@ async def test_replicas_are_read_and_set_through_the_scale_subresource() -> None
         assert (await http.put(path, json=scale)).json()["spec"] == {"replicas": 3}
         assert failure_of(await http.put(path, json=scale))[0] == 409
         assert (await http.patch(path, **merge_patch({"spec": {"replicas": 5}}))).json()["spec"] == {"replicas": 5}
-        assert failure_of(await http.patch(path, **merge_patch({"spec": {"replicas": -1}})))[0] == 400
+        assert failure_of(await http.patch(path, **merge_patch({"spec": {"replicas": -1}})))[0] == 422
+        json_patch = [{"op": "replace", "path": "/spec/replicas", "value": 6}]
+        patched = await http.patch(path, json=json_patch, headers={"Content-Type": "application/json-patch+json"})
+        assert patched.json()["spec"] == {"replicas": 6}
+        strategic = {"Content-Type": "application/strategic-merge-patch+json"}
+        assert (await http.patch(path, json={"spec": {"replicas": None}}, headers=strategic)).json()["spec"] == {}
+        renamed = {"metadata": {"name": "e"}, "spec": {"replicas": 1}}
+        assert failure_of(await http.put(path, json=renamed))[0] == 400
+        assert (await http.patch(path, **merge_patch({"spec": {"replicas": 5}}))).json()["spec"] == {"replicas": 5}
+        dry_run = await http.patch(f"{path}?dryRun=All", **merge_patch({"spec": {"replicas": 9}}))
+        assert dry_run.json()["spec"] == {"replicas": 9}
         assert failure_of(await http.put(path, content="{}", headers=MERGE))[0] == 415
         assert failure_of(await http.delete(path))[0] == 405
         assert failure_of(await http.get(f"{PODS}/x/scale"))[0] == 404
@@ -102,7 +112,8 @@ async def test_a_pod_can_be_bound_once_and_evicted() -> None:
     server.create(pod())
     binding = {"metadata": {"name": "web-1"}, "target": {"kind": "Node", "name": "node-1"}}
     async with running(server) as http:
-        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={"metadata": {}}))[0] == 400
+        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={**binding, "metadata": {}}))[0] == 400
+        assert failure_of(await http.post(f"{PODS}/web-1/binding", json={**binding, "target": {}}))[0] == 500
         response = await http.post(f"{PODS}/web-1/binding", json=binding)
         assert response.status_code == 201
         assert response.json() == {
@@ -115,8 +126,33 @@ async def test_a_pod_can_be_bound_once_and_evicted() -> None:
         assert (await http.get(f"{PODS}/web-1")).json()["spec"]["nodeName"] == "node-1"
         assert failure_of(await http.post(f"{PODS}/web-1/binding", json=binding))[0] == 409
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-1"}}
+        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json={**eviction, "metadata": {}}))[0] == 400
+        stale = {**eviction, "deleteOptions": {"preconditions": {"uid": "another"}}}
+        assert failure_of(await http.post(f"{PODS}/web-1/eviction", json=stale))[0] == 409
+        dry_run = {**eviction, "deleteOptions": {"dryRun": ["All"]}}
+        assert (await http.post(f"{PODS}/web-1/eviction", json=dry_run)).status_code == 201
         assert (await http.post(f"{PODS}/web-1/eviction", json=eviction)).status_code == 201
         assert failure_of(await http.post(f"{PODS}/web-1/eviction", json=eviction))[0] == 404
+
+
+async def test_a_binding_binds_the_pod_of_its_name_and_is_not_stored() -> None:
+    server = APIServer()
+    server.create(pod())
+    path = "/api/v1/namespaces/default/bindings"
+    binding = {"metadata": {"name": "web-1"}, "target": {"kind": "Node", "name": "node-1"}}
+    async with running(server) as http:
+        assert failure_of(await http.post(path, json={**binding, "metadata": {}}))[0] == 400
+        assert failure_of(await http.post(path, json={**binding, "metadata": {"name": "x"}}))[0] == 404
+        assert (await http.post(f"{path}?dryRun=All", json=binding)).json()["status"] == "Success"
+        assert (await http.post(path, json=binding)).json()["status"] == "Success"
+        again = await http.post(path, json=binding)
+        assert failure_of(again)[:2] == (409, "Conflict")
+        assert again.json()["details"] == {"name": "web-1", "kind": "pods/binding"}
+        assert failure_of(await http.get(path))[0] == 405
+        assert failure_of(await http.post("/api/v1/bindings", json=binding))[0] == 404
+    bound = server.get("pods", "web-1")
+    assert isinstance(bound["spec"], dict)
+    assert bound["spec"]["nodeName"] == "node-1"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ All of it is synchronous, so each request is atomic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, final
 
@@ -16,7 +16,7 @@ from ...models._internal import decode
 from .._storage._deletion import Preconditions
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
-from .._storage._patching import MERGE, Change, read_patch
+from .._storage._patching import Change, read_patch
 from .._storage._registry import DELETED_GRACEFULLY, Part, Registry
 from .._storage._status import bad_request, deleted, status_error
 from .._storage._storage import JSONObject, Stored
@@ -67,27 +67,21 @@ class ResourceRequest:
         return value == "All"
 
 
-def read_object(
-    request: ResourceRequest, served: ServedKind, types: Sequence[str] = ("", "application/json")
-) -> JSONObject:
-    """Decode the object in a request's body, which must have one of the media types.
+def read_object(request: ResourceRequest, kind: str) -> JSONObject:
+    """Decode the object in a request's body, which must be JSON.
 
     Raises:
         APIStatusError: 400 or 415.
     """
-    if request.content_type not in types:
+    if request.content_type not in ("", "application/json"):
         raise status_error(415, message=_UNKNOWN_FORMAT)
     try:
         obj: Any = decode(request.body)
     except (DecodeError, RecursionError) as exc:
         problem = f"couldn't get version/kind; json parse error: {exc}"
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {served.info.kind}): {problem}"
-        ) from exc
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem}") from exc
     if not isinstance(obj, dict):
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {served.info.kind}): not a JSON object"
-        )
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): not a JSON object")
     return obj
 
 
@@ -106,20 +100,29 @@ class Resources:
             APIStatusError: The request fails.
         """
         record = request.record
+        if (record.group, record.version, record.resource) == ("", "v1", "bindings"):
+            return self._bind(request)
         served = self._registry.kinds.find(record.group, record.version, record.resource)
         if served is None:
             raise status_error(404, details={})
         if record.namespace is not None and not served.info.namespaced:
             raise status_error(404, details={})
         if record.subresource is not None and record.subresource != "status":
-            types = ("", "application/json", *([MERGE] if record.verb == "patch" else []))
-            body = partial(read_object, request, served, types)
-            return _subresources.handle(self._registry, served, record, body), served
+            body = partial(read_object, request, served.info.kind)
+            patch = partial(read_patch, served, request.content_type, request.body)
+            response = _subresources.handle(
+                self._registry, served, record, body=body, patch=patch, dry_run=request.dry_run
+            )
+            return response, served
         if record.subresource == "status" and not served.has_status:
             raise status_error(404, details={})
         if record.verb == "watch":
             return self._watch(request, served), served
         return self._act(request, served), served
+
+    def _bind(self, request: ResourceRequest) -> tuple[Response, ServedKind]:
+        body = partial(read_object, request, "Binding")
+        return _subresources.create_binding(self._registry, request.record, body, dry_run=request.dry_run)
 
     def _rendering(self, request: ResourceRequest, *, is_list: bool = False) -> Rendering:
         include = request.record.query.get("includeObject", "")
@@ -146,7 +149,7 @@ class Resources:
             case "create" if may_create:
                 return self._create(request, served)
             case "update" if has_object:
-                obj = read_object(request, served)
+                obj = read_object(request, served.info.kind)
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
                 return self._update(request, served, lambda _: obj)
             case "patch" if has_object:
@@ -171,7 +174,7 @@ class Resources:
 
     def _create(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request)
-        obj = read_object(request, served)
+        obj = read_object(request, served.info.kind)
         stored = self._registry.create(served, request.namespace, obj, dry_run=request.dry_run)
         return _one(rendering, served, stored, code=201)
 

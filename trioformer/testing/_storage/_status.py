@@ -109,11 +109,15 @@ def already_exists(info: ResourceInfo, name: str) -> APIStatusError:
     return status_error(409, reason="AlreadyExists", message=message, details=_details(info, name))
 
 
-def conflict(info: ResourceInfo, name: str, problem: str | None = None) -> APIStatusError:
+def conflict(
+    info: ResourceInfo, name: str, problem: str | None = None, *, subresource: str | None = None
+) -> APIStatusError:
     """Build a 409: the object has another resourceVersion, or ``problem``."""
     usual = "the object has been modified; please apply your changes to the latest version and try again"
-    message = f'Operation cannot be fulfilled on {info} "{name}": {problem or usual}'
-    return status_error(409, message=message, details=_details(info, name))
+    what = f"{info}/{subresource}" if subresource else str(info)
+    message = f'Operation cannot be fulfilled on {what} "{name}": {problem or usual}'
+    details = _details(info, name)
+    return status_error(409, message=message, details={**details, "kind": what} if subresource else details)
 
 
 def precondition_failed(info: ResourceInfo, name: str, problem: str) -> APIStatusError:

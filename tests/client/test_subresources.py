@@ -1,0 +1,198 @@
+"""Subresources, and what is not stored: responses of another kind than the API's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from examples.custom_resource import CronTab
+from tests.client.test_api import CONFIG, SUCCESS, client_of, sent
+from tests.support.scripted_http import InMemory, response
+from trioformer.client import Client, open_client
+from trioformer.errors import (
+    BadRequestError,
+    ConflictError,
+    NotFoundError,
+    StatusError,
+    UnexpectedResponseError,
+)
+from trioformer.models import ObjectMeta, Unstructured, from_dict, metadata_kind
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.authentication_v1 import TokenRequest, TokenRequestSpec
+from trioformer.models.autoscaling_v1 import Scale
+from trioformer.models.core_v1 import Binding, ConfigMap, ObjectReference, Pod, ServiceAccount
+from trioformer.models.policy_v1 import Eviction
+from trioformer.testing import APIServer
+
+BOUND = Binding(metadata=ObjectMeta(name="web-0"), target=ObjectReference(kind="Node", name="node-1"))
+
+
+def deployment() -> Deployment:
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}
+    return from_dict(Deployment, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
+
+
+def pod() -> Pod:
+    return from_dict(Pod, {"metadata": {"name": "web-0", "namespace": "default"}, "spec": {"containers": []}})
+
+
+# --- scale ---
+
+
+@pytest.mark.parametrize(
+    ("patch", "patch_type"),
+    [
+        ({"spec": {"replicas": 3}}, "merge"),
+        ({"spec": {"replicas": 3}}, "strategic"),
+        ([{"op": "replace", "path": "/spec/replicas", "value": 3}], "json"),
+    ],
+)
+async def test_a_patch_of_the_scale_returns_the_scale(
+    api_server: APIServer, client: Client, patch: Any, patch_type: Any
+) -> None:
+    api_server.create(deployment())
+    scale = await client.api(Deployment, "default").patch("web", patch, patch_type=patch_type, subresource="scale")
+    assert type(scale) is Scale
+    assert (scale.metadata.name, scale.spec.replicas, scale.status.selector) == ("web", 3, "app=web")
+    assert api_server.get(Deployment, "web").spec.replicas == 3
+
+
+async def test_the_scale_can_be_read_and_is_a_precondition(api_server: APIServer, client: Client) -> None:
+    api_server.create(deployment())
+    deployments = client.api(Deployment, "default")
+    scale = await deployments.get("web", subresource="scale")
+    assert scale.spec.replicas == 2
+    patch = {"metadata": {"resourceVersion": scale.metadata.resource_version}, "spec": {"replicas": 0}}
+    assert (await deployments.patch("web", patch, subresource="scale")).spec.replicas == 0
+    with pytest.raises(ConflictError):
+        await deployments.patch("web", patch, subresource="scale")
+    with pytest.raises(NotFoundError, match=r"get configmaps/web/scale in namespace default"):
+        await client.api(ConfigMap, "default").get("web", subresource="scale")
+
+
+async def test_the_scale_of_a_kind_of_which_only_metadata_is_read_is_a_scale(
+    api_server: APIServer, client: Client
+) -> None:
+    api_server.create(deployment())
+    headers = client.api(metadata_kind(Deployment), "default")
+    assert (await headers.get("web", subresource="scale")).spec.replicas == 2
+    assert (await headers.patch("web", {}, subresource="status")).name == "web"
+
+
+async def test_the_scale_of_a_custom_kind_is_a_scale(api_server: APIServer, client: Client) -> None:
+    names = {"plural": "crontabs", "kind": "CronTab"}
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"scale": {}}}
+    definition = {"group": "stable.example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    metadata = {"name": "crontabs.stable.example.com"}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    api_server.create({**kind, "metadata": metadata, "spec": definition})
+    api_server.create(from_dict(CronTab, {"metadata": {"name": "a", "namespace": "default"}, "spec": {"replicas": 1}}))
+    scale = await client.api(CronTab, "default").patch("a", {"spec": {"replicas": 4}}, subresource="scale")
+    assert scale.spec.replicas == 4
+
+
+async def test_a_scale_that_is_none_is_an_unexpected_response() -> None:
+    for body in ('{"kind":"Secret","apiVersion":"v1","metadata":{}}', "nothing", '["Scale"]'):
+        async with client_of(body) as (client, _):
+            with pytest.raises(UnexpectedResponseError, match=r"unexpected response .* to get deployments"):
+                await client.api(Deployment, "shop").get("web", subresource="scale")
+
+
+# --- others ---
+
+
+async def test_a_subresource_of_an_unknown_kind_returns_what_came() -> None:
+    body = '{"kind":"Order","apiVersion":"shop.test/v1","metadata":{"name":"web"},"total":7}'
+    async with client_of(body, body, body) as (client, transport):
+        things = client.api(CronTab, "shop")
+        order = await things.patch("web", {"total": 7}, subresource="order")
+        again = await things.get("web", subresource="order")
+        with pytest.raises(UnexpectedResponseError, match=r"an? Order, not a CronTab"):
+            await things.get("web", subresource="status")
+    assert isinstance(order, Unstructured)
+    assert (order.kind, order.api_version, order.name, order["total"]) == ("Order", "shop.test/v1", "web", 7)
+    assert order == again
+    assert [target.partition(" ")[0] for target in transport.targets] == ["PATCH", "GET", "GET"]
+
+
+async def test_a_subresource_with_the_kind_itself_returns_it() -> None:
+    body = '{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}'
+    async with client_of(body) as (client, _):
+        assert type(await client.api(Deployment, "shop").get("web", subresource="other")) is Deployment
+
+
+@pytest.mark.parametrize(
+    "body", ['{"kind":"Order"}', '{"kind":"Order","metadata":{}}', '{"kind":"O\\u0000","metadata":{}}']
+)
+async def test_a_response_that_is_no_object_is_unexpected(body: str) -> None:
+    async with client_of(body) as (client, _):
+        with pytest.raises(UnexpectedResponseError):
+            await client.api(Deployment, "shop").get("web", subresource="order")
+
+
+# --- what acts and is not stored ---
+
+
+async def test_creating_a_binding_binds_the_pod_and_returns_the_binding(api_server: APIServer, client: Client) -> None:
+    api_server.create(pod())
+    bindings = client.api(Binding, "default")
+    assert await bindings.create(BOUND) is BOUND
+    assert api_server.get(Pod, "web-0").spec.node_name == "node-1"
+    with pytest.raises(ConflictError, match="already assigned"):
+        await bindings.create(BOUND)
+
+
+async def test_a_pod_is_bound_and_evicted_through_its_subresources(api_server: APIServer, client: Client) -> None:
+    api_server.create(pod())
+    pods = client.api(Pod, "default")
+    unnamed = Binding(target=ObjectReference(kind="Node", name="node-1"))
+    assert await pods.create_subresource("web-0", "binding", unnamed) == BOUND
+    assert api_server.get(Pod, "web-0").spec.node_name == "node-1"
+    evicted = await pods.create_subresource("web-0", "eviction", Eviction())
+    assert evicted.metadata.name == "web-0"
+    with pytest.raises(NotFoundError, match="create pods/web-0/eviction in namespace default"):
+        await pods.create_subresource("web-0", "eviction", Eviction())
+    with pytest.raises(BadRequestError, match="does not match"):
+        await pods.create_subresource("web-1", "eviction", Eviction(metadata=ObjectMeta(name="web-0")))
+
+
+async def test_a_token_request_returns_the_token() -> None:
+    answer = {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {},
+        "status": {"token": "t"},
+    }
+    transport = InMemory([response(201, json.dumps(answer))])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        request = TokenRequest(spec=TokenRequestSpec(audiences=("a",)))
+        granted = await client.api(ServiceAccount, "shop").create_subresource("default", "token", request)
+    assert granted.status.token == "t"
+    target, content_type, body = sent(transport)
+    assert target == "POST /api/v1/namespaces/shop/serviceaccounts/default/token"
+    assert content_type == "application/json"
+    assert body == {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": "default"},
+        "spec": {"audiences": ["a"]},
+    }
+
+
+async def test_a_status_of_a_failure_is_an_error_whatever_its_code() -> None:
+    failure = '{"kind":"Status","status":"Failure","reason":"Conflict","code":409,"message":"no"}'
+    async with client_of(response(201, failure), response(201, failure), SUCCESS) as (client, _):
+        with pytest.raises(ConflictError):
+            await client.api(Binding, "shop").create(BOUND)
+        with pytest.raises(StatusError):
+            await client.api(Pod, "shop").create_subresource("web-0", "eviction", Eviction())
+        assert await client.api(Binding, "shop").create(BOUND) is BOUND
+
+
+async def test_a_response_to_a_subresource_that_is_of_another_kind_is_unexpected() -> None:
+    for body in ('{"kind":"Pod","metadata":{}}', "ok"):
+        async with client_of(response(201, body)) as (client, _):
+            with pytest.raises(UnexpectedResponseError, match=r"not an? Eviction"):
+                await client.api(Pod, "shop").create_subresource("web-0", "eviction", Eviction())

@@ -1,0 +1,101 @@
+"""How an :class:`Api` sends the requests for single objects, and what it makes of their responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from .._util import NoPublicConstructor
+from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
+from ..transport._internal import Response, Scan, Transport
+from ._paths import ResourcePaths
+from ._responses import object_in
+from ._subresources import has_own_kind, subresource_in
+from ._wire_format import JSON, WireFormat
+
+if TYPE_CHECKING:
+    from ..models.autoscaling_v1 import Scale
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
+    """The requests of the API of one kind; the base of :class:`Api`, which describes its attributes."""
+
+    __slots__ = ("_paths", "_transport", "_wire_format", "kind", "namespace", "resource")
+
+    def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
+        self._transport = transport
+        self.kind: type[T] = kind
+        self.resource: ResourceInfo = resource_of(kind)
+        self._wire_format = WireFormat(kind, scan)
+        self.namespace: str | None = namespace
+        self._paths = ResourcePaths(self.resource, namespace)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._paths} at {self._transport.server}>"
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        where: str,
+        *,
+        content: bytes | None = None,
+        content_type: str = JSON,
+        params: Mapping[str, str] | None = None,
+    ) -> T:
+        """Send a request, and return the object of this kind in its response."""
+        response = await self._send(method, path, content, content_type, params)
+        with self._wire_format.translate_errors():
+            return object_in(response, self._wire_format, method=method, where=where)
+
+    async def _request_any(
+        self,
+        method: str,
+        path: str,
+        where: str,
+        subresource: str | None,
+        content: bytes | None = None,
+        content_type: str = JSON,
+        params: Mapping[str, str] | None = None,
+    ) -> T | Scale | Unstructured:
+        """Send a request, and return the object in its response, of the kind that came."""
+        if subresource is None or has_own_kind(subresource):
+            return await self._request(method, path, where, content=content, content_type=content_type, params=params)
+        response = await self._send(method, path, content, content_type, params, accept=JSON)
+        return subresource_in(response, self._wire_format, self.resource, subresource, method=method, where=where)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        content_type: str = JSON,
+        params: Mapping[str, str] | None = None,
+        *,
+        accept: str | None = None,
+    ) -> Response:
+        given = None if content is None else content_type
+        accept = self._wire_format.accept if accept is None else accept
+        return await self._transport.request(
+            method, path, params=params, content=content, content_type=given, accept=accept
+        )
+
+    def _namespace_for(self, obj: T) -> str | None:
+        """Return the namespace to write an object to."""
+        if not isinstance(obj, self.kind):
+            raise TypeError(f"{obj!r} is not a {self.kind.__name__}, which is the kind of this API")
+        if self._wire_format.is_partial:
+            kind = self.resource.kind
+            raise TypeError(f"{obj!r} is only metadata and cannot be written; patch it, or use the API of {kind}")
+        if not self.resource.namespaced:
+            if obj.namespace is not None:
+                raise ValueError(f"{obj!r} has a namespace, but {self.resource} are not namespaced")
+            return None
+        namespace = self.namespace if obj.namespace is None else obj.namespace
+        if namespace is None:
+            raise ValueError(f"neither {obj!r} nor this API has a namespace; set one of them")
+        if namespace != (self.namespace or namespace):
+            raise ValueError(f"{obj!r} is not in namespace {self.namespace!r}, which is the namespace of this API")
+        return namespace

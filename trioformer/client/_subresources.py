@@ -1,0 +1,126 @@
+"""Responses that are not of the kind of an API: those of subresources, and a Status for what is not stored.
+
+A subresource such as ``status`` has the objects of its kind.
+Others have objects of their own: ``scale`` a Scale, ``token`` a TokenRequest.
+``binding`` and ``eviction`` act and store nothing; the server responds with a Status, as it does for a Binding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+import attrs
+
+from ..errors import StatusError
+from ..models import KubernetesObject, Model, ObjectMeta, ResourceInfo, Unstructured, from_json, unstructured_kind
+from ..models._internal import decode, make_object, scan_head
+from ..transport._internal import Response
+from ._responses import check, object_in, unexpected_response
+from ._wire_format import WireFormat, kind_in
+
+if TYPE_CHECKING:
+    from ..models.autoscaling_v1 import Scale
+
+M = TypeVar("M", bound=Model)
+T = TypeVar("T", bound=KubernetesObject)
+
+OwnSubresource: TypeAlias = Literal["approval", "ephemeralcontainers", "finalize", "resize", "status"]
+"""A subresource whose objects are of the kind itself."""
+
+_OWN = ("approval", "ephemeralcontainers", "finalize", "resize", "status")
+
+
+def has_own_kind(subresource: str) -> bool:
+    """Whether the objects of a subresource are of the kind itself."""
+    return subresource in _OWN
+
+
+def subresource_in(
+    response: Response, wire_format: WireFormat[T], resource: ResourceInfo, subresource: str, *, method: str, where: str
+) -> T | Scale | Unstructured:
+    """Make the object in a response of a subresource, of the kind that came.
+
+    Raises:
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: The response is not an object, or not a Scale for ``scale``.
+    """
+    found = _kind_of(response)
+    if found in ("", *wire_format.names):
+        return object_in(response, wire_format, method=method, where=where)
+    check(response, method=method, where=where)
+    # Its module is imported when a Scale arrives: most programs never see one.
+    from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
+
+    if found == "Scale":
+        return from_json(Scale, response.body)
+    if subresource == "scale":
+        raise unexpected_response(response, where, f"a {found}, not a Scale")
+    try:
+        head = scan_head(response.body)
+        api_version = str(decode(response.body).get("apiVersion", ""))
+        below = f"{resource.plural}/{subresource}"
+        kind = unstructured_kind(api_version, found, plural=below, namespaced=resource.namespaced)
+        return make_object(kind, response.body, head)
+    except ValueError as exc:
+        raise unexpected_response(response, where, f"not a {found}") from exc
+
+
+def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
+    """Make the object in the response to its creation; it is the sent one if the server responds with a Status.
+
+    Raises:
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: The response is neither of this kind nor a Status.
+    """
+    check(response, method="POST", where=where)
+    return sent if _is_success(response, where) else object_in(response, wire_format, method="POST", where=where)
+
+
+def body_in(response: Response, sent: M, *, where: str) -> M:
+    """Make the object in the response to a subresource's request; it is the sent one if the server sends a Status.
+
+    Raises:
+        StatusError: The server rejected the request.
+        UnexpectedResponseError: The response is neither of the class of the sent object nor a Status.
+    """
+    check(response, method="POST", where=where)
+    if _is_success(response, where):
+        return sent
+    cls = type(sent)
+    expected = getattr(sent, "kind", cls.__name__)
+    found = _kind_of(response)
+    if found not in ("", expected):
+        raise unexpected_response(response, where, f"a {found}, not a {expected}")
+    try:
+        return from_json(cls, response.body)
+    except ValueError as exc:
+        raise unexpected_response(response, where, f"not a {expected}") from exc
+
+
+def with_name(body: M, name: str) -> M:
+    """Return the body with the name of the object, which the server compares with that in the URL."""
+    metadata = getattr(body, "metadata", None)
+    if not isinstance(metadata, ObjectMeta) or metadata.name:
+        return body
+    return attrs.evolve(body, metadata=attrs.evolve(metadata, name=name))  # type: ignore[call-arg]  # it has metadata
+
+
+def _kind_of(response: Response) -> str:
+    try:
+        return kind_in(response.body)
+    except (ValueError, RecursionError):
+        return ""  # object_in() and from_json() raise the error
+
+
+def _is_success(response: Response, where: str) -> bool:
+    """Whether the response is a Status, of a success (client-go ``Result.Into``).
+
+    Raises:
+        StatusError: It is a Status of a failure.
+    """
+    if _kind_of(response) != "Status":
+        return False
+    status = decode(response.body)
+    if status.get("status") == "Success":
+        return True
+    raise StatusError.from_status(status, code=response.code, where=where)
