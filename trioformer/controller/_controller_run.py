@@ -180,7 +180,7 @@ class ControllerRun:
             nursery.start_soon(self._cancel_on_stop, nursery.cancel_scope)
             nursery.start_soon(self._log_what_is_missing)
             await self._for_each(lambda watch, _: watch.informer.wait_until_synced())
-            self.sources.caches_synced.set()
+            self.sources.start()
             await self._for_each(lambda _, registration: registration.wait_until_synced())
             nursery.cancel_scope.cancel()
 

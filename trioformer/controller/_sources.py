@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, final
 
 import attrs
-import trio
 
 from ..cache import (
     Added,
@@ -17,6 +17,7 @@ from ..cache import (
     SharedInformer,
     Updated,
 )
+from ..cache._internal import add_paused_handler
 from ..models import KubernetesObject, key_of
 from ..workqueue import RateLimitingQueue
 from ._enqueue import Enqueue
@@ -24,6 +25,9 @@ from ._predicates import Predicate
 from ._request import Request
 
 T = TypeVar("T", bound=KubernetesObject)
+
+BUFFER_SIZE = 1_024
+"""How many notifications may wait for the functions of one watch before the process loop waits for them."""
 
 LOW_PRIORITY = -100
 """The priority of requests that probably need no work: those for initial objects and for resyncs."""
@@ -39,6 +43,17 @@ class WatchedSource(Generic[T]):
     predicates: Sequence[Predicate[T]]
 
 
+class SourcesPhase(enum.Enum):
+    """What the handlers of a run do."""
+
+    PAUSED = "paused"
+    """They are registered and receive nothing: the caches have not all synced, and functions may read any of them."""
+    STARTED = "started"
+    """They receive every state."""
+    CLOSED = "closed"
+    """They call no function of the controller."""
+
+
 @final
 @attrs.define(eq=False)
 class EventSources:
@@ -46,6 +61,13 @@ class EventSources:
 
     They run in the informers' tasks, so none of their exceptions may leave them: it would end an informer that others
     use, too.  The exception goes to the controller instead, and ends its run.
+
+    A controller must see every state: when an object moves from one owner to a second and on to a third, the second
+    must be reconciled too, although neither the first nor the last state names it.  So no notification is merged.  When
+    a handler's buffer is full, the process loop of its informer waits; the handler never waits itself, so this takes as
+    long as the functions take.  The queue merges equal requests.
+
+    Before the handlers are started, they keep nothing: the objects in the caches are then their initial objects.
 
     Args:
         name: The controller's name.
@@ -56,62 +78,82 @@ class EventSources:
     name: str
     queue: RateLimitingQueue[Request]
     on_failure: Callable[[Exception], None]
-    is_open: bool = attrs.field(default=True, init=False)
-    # The handlers wait for this before their first event, so that enqueue functions may read any of the caches.
-    caches_synced: trio.Event = attrs.field(factory=trio.Event, init=False)
+    phase: SourcesPhase = attrs.field(default=SourcesPhase.PAUSED, init=False)
     handlers: list[tuple[WatchedSource[Any], HandlerRegistration[Any]]] = attrs.field(factory=list, init=False)
     """The watched informers and their handlers."""
+    _paused: list[Callable[[], None]] = attrs.field(factory=list, init=False)
+    """The functions that start the handlers."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the handlers have not been closed."""
+        return self.phase is not SourcesPhase.CLOSED
 
     def register(self, watch: WatchedSource[T]) -> None:
-        """Register a handler.
+        """Register a handler; it starts when the others start, or now if they have started.
 
         Raises:
             RuntimeError: The informer has stopped.
         """
-        registration = watch.informer.add_event_handler(EnqueueingHandler(self, watch), name=self.name)
+        registration, start = add_paused_handler(
+            watch.informer, EnqueueingHandler(self, watch), name=self.name, buffer_size=BUFFER_SIZE
+        )
         self.handlers.append((watch, registration))
+        if self.phase is SourcesPhase.STARTED:
+            start()
+        else:
+            self._paused.append(start)
+
+    def start(self) -> None:
+        """Start the handlers, with the objects in the caches."""
+        if self.phase is SourcesPhase.PAUSED:
+            self.phase = SourcesPhase.STARTED
+            for start in self._paused:
+                start()
+            self._paused.clear()
 
     def close(self) -> None:
         """Remove the handlers; after this they call no function of the controller."""
-        self.is_open = False
+        self.phase = SourcesPhase.CLOSED
         for _, registration in self.handlers:
             registration.remove()
-        self.caches_synced.set()  # ends the calls that wait for it
+        self._paused.clear()
 
     def fail(self, error: Exception) -> None:
         """Accept no more events, and pass an error to the controller."""
         if self.is_open:
-            self.is_open = False
+            self.phase = SourcesPhase.CLOSED
             self.on_failure(error)
 
 
 @final
 @attrs.define(eq=False)
 class EnqueueingHandler(ResourceEventHandler[T]):
-    """Adds the requests of events to the queue."""
+    """Adds the requests of events to the queue.
+
+    The methods must not wait: the process loop waits for them.
+    """
 
     sources: EventSources
     watch: WatchedSource[T]
 
     async def on_add(self, obj: T, *, is_initial: bool) -> None:
         """Add the requests for a new object, with a low priority if it is an initial one."""
-        await self._handle(Added(obj, is_initial), (obj,), LOW_PRIORITY if is_initial else 0)
+        self._handle(Added(obj, is_initial), (obj,), LOW_PRIORITY if is_initial else 0)
 
     async def on_update(self, old: T, new: T) -> None:
         """Add the requests for both states, or those of a resync with a low priority."""
         if old.resource_version == new.resource_version:
-            await self._handle(Updated(old, new), (new,), LOW_PRIORITY)
+            self._handle(Updated(old, new), (new,), LOW_PRIORITY)
         else:
-            await self._handle(Updated(old, new), (old, new), 0)
+            self._handle(Updated(old, new), (old, new), 0)
 
     async def on_delete(self, obj: T, *, is_stale: bool) -> None:
         """Add the requests for a deleted object."""
-        await self._handle(Deleted(obj, is_stale), (obj,), 0)
+        self._handle(Deleted(obj, is_stale), (obj,), 0)
 
-    async def _handle(self, event: Notification[T], states: Sequence[T], priority: int) -> None:
+    def _handle(self, event: Notification[T], states: Sequence[T], priority: int) -> None:
         sources, watch = self.sources, self.watch
-        if not sources.caches_synced.is_set():
-            await sources.caches_synced.wait()
         if not sources.is_open:
             return
         try:

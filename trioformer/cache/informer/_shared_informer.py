@@ -472,7 +472,7 @@ class SharedInformer(Generic[T]):
 
 
 def add_paused_handler(
-    informer: SharedInformer[T], handler: ResourceEventHandler[T], *, name: str
+    informer: SharedInformer[T], handler: ResourceEventHandler[T], *, name: str, buffer_size: int
 ) -> tuple[HandlerRegistration[T], Callable[[], None]]:
     """Add a handler that receives every state from the moment it is started, and nothing before.
 
@@ -484,6 +484,7 @@ def add_paused_handler(
         informer: The informer.
         handler: The handler.
         name: For messages.
+        buffer_size: How many notifications may wait before the process loop waits.
 
     Returns:
         The registration, and the function that starts the handler.
@@ -491,7 +492,9 @@ def add_paused_handler(
     Raises:
         RuntimeError: The informer has stopped.
     """
-    buffer = ListenerBuffer(informer._indexer.snapshot, overflow="block", patience=math.inf, is_paused=True)
+    buffer = ListenerBuffer(
+        informer._indexer.snapshot, buffer_size=buffer_size, overflow="block", patience=math.inf, is_paused=True
+    )
     task = informer._add_handler(handler, buffer, name)
 
     def start() -> None:
