@@ -78,9 +78,7 @@ class Worker(ABC):
     def __init__(self, context: ManagerContext, settings: Callable[[], Settings], fencing_log: int) -> None:
         self.context, self.settings, self.fencing_log = context, settings, fencing_log
         self.name = context.name
-        self.controller = Controller(
-            self.name, self.reconcile, observer=context.controller_observer(), queue_observer=context.queue_observer()
-        )
+        self.controller = Controller(self.name, self.reconcile)
         self.watch()
 
     @abstractmethod

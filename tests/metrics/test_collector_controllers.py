@@ -312,3 +312,41 @@ async def test_a_queue_with_too_many_priorities_has_one_label_for_all() -> None:
     assert by_label(metrics, "workqueue_depth", "priority") == {"exceeded_cardinality_limit": 26}
     async with queue.take():
         assert by_label(metrics, "workqueue_depth", "priority") == {"exceeded_cardinality_limit": 25}
+
+
+async def test_a_controller_is_measured_from_its_registration_to_its_end(
+    autojump_clock: Clock,
+) -> None:
+    async with world("a") as here:
+        controller = Controller("web", Scripted({"a": [RequeueAfter(60)]}), workers=2)
+        controller.watch(here.factory.informer(Pod))
+        done = partial(value, here.metrics, "controller_runtime_reconcile_total", controller="web")
+        adds = partial(value, here.metrics, "workqueue_adds_total", name="web")
+        for registers, expected in [(True, (1, 1, 2)), (True, (1, 2, 3)), (False, (1, 2, 3))]:
+            if registers:
+                here.metrics.register_controller(controller)
+            async with trio.open_nursery() as nursery:
+                await nursery.start(controller.run)
+                await trio.sleep(100)
+                nursery.cancel_scope.cancel()
+            assert (done(result="requeue_after"), done(result="success"), adds()) == expected
+            assert value(here.metrics, "controller_runtime_max_concurrent_reconciles", controller="web") == 2
+            here.metrics.unregister(controller)
+
+
+async def test_a_controller_registered_during_a_run_is_measured_from_the_next_run_on(
+    autojump_clock: Clock,
+) -> None:
+    async with world("a") as here, trio.open_nursery() as nursery:
+        controller = Controller("web", Scripted({}))
+        controller.watch(here.factory.informer(Pod))
+        await nursery.start(controller.run)
+        here.metrics.register_controller(controller)
+        await trio.sleep(1)
+        assert value(here.metrics, "workqueue_adds_total", name="web") == 0
+        await controller.stop()
+        await trio.sleep(1)
+        await nursery.start(controller.run)
+        await trio.sleep(1)
+        assert value(here.metrics, "workqueue_adds_total", name="web") == 1
+        nursery.cancel_scope.cancel()

@@ -28,6 +28,7 @@ async def observing() -> None:
     queue = WorkQueue[str](name="keys", observer=metrics.queue_observer("keys"))
     limited = RateLimitingQueue[int](name="numbers", observer=metrics.queue_observer("numbers"))
     metrics.register_controller(controller)
+    controller.add_observers(metrics.controller_observer("web", 1), metrics.queue_observer("web"))
     metrics.register_queue(queue)
     metrics.register_queue(limited)
     metrics.unregister(queue)

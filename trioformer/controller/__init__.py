@@ -13,7 +13,10 @@ the desired one.  A :class:`Controller` starts when its caches have synced, and 
 - ``_options.py``: :class:`ControllerOptions`
 - ``_controller_run.py``: one run of a controller, its start and its end
 - ``_sources.py``: the handlers that add requests, and :data:`LOW_PRIORITY`
+- ``_informer_failures.py``: informers that fail during a run
 - ``_reconciler.py``: calls of ``reconcile``, and retries
+- ``_delays.py``: how long a failed request waits
+- ``_observers.py``: several observers as one
 - ``_request.py``: :class:`Request`
 - ``_results.py``: the results and errors of ``reconcile``
 - ``_enqueue.py``: from an object to its requests, for example :func:`request_for_owner`

@@ -29,6 +29,7 @@ from ..models import KubernetesObject
 from ..workqueue import QueueObserver, RateLimiter
 from ._controller_run import ControllerRun
 from ._enqueue import Enqueue, request_for_object
+from ._observers import Observers
 from ._options import ControllerOptions, DroppedHandler
 from ._predicates import Predicate
 from ._request import Request
@@ -74,6 +75,7 @@ class Controller:
     """The keyword arguments; they do not change."""
     _reconcile: Reconcile
     _watches: list[WatchedSource[Any]]
+    _observers: Observers
     _counters: Counters
     _run: ControllerRun | None
 
@@ -102,6 +104,8 @@ class Controller:
         )
         self._reconcile = reconcile
         self._watches = []
+        self._observers = Observers()
+        self._observers.add(observer, queue_observer)
         self._counters = Counters()
         self._run = None
 
@@ -149,6 +153,23 @@ class Controller:
         """
         return self._run is not None and self._run.queue.add(request, priority=priority)
 
+    def add_observers(
+        self, observer: ControllerObserver | None = None, queue_observer: QueueObserver[Request] | None = None
+    ) -> None:
+        """Add observers to those of the arguments; a run calls the observers that there were at its begin.
+
+        :meth:`Metrics.register_controller <trioformer.metrics.Metrics.register_controller>` does this.
+
+        Args:
+            observer: Receives the start and the result of each reconcile.
+            queue_observer: Receives what happens in the queue.
+        """
+        self._observers.add(observer, queue_observer)
+
+    def remove_observers(self, *observers: ControllerObserver | QueueObserver[Request]) -> None:
+        """Remove observers that were added; a run that has begun still calls them."""
+        self._observers.discard(*observers)
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Work until cancelled or stopped; ``nursery.start`` returns when the workers have started.
 
@@ -169,7 +190,11 @@ class Controller:
         if self._run is not None:
             raise RuntimeError(f"controller {self.name} is already running; run it again when that run has ended")
         run = self._run = ControllerRun(
-            name=self.name, reconcile=self._reconcile, options=self.options, counters=self._counters
+            name=self.name,
+            reconcile=self._reconcile,
+            options=self.options,
+            observers=self._observers,
+            counters=self._counters,
         )
         try:
             await run.run(self._watches, task_status)

@@ -14,6 +14,7 @@ from ..errors import CacheSyncError, NotSynced
 from ..workqueue import RateLimitingQueue, default_priority_queue_rate_limiter
 from ._delays import RetryDelays, limiter_after_lost
 from ._informer_failures import InformerFailures
+from ._observers import Observers
 from ._options import ControllerOptions
 from ._reconciler import Reconciler, describe_error, logger
 from ._request import Request
@@ -36,6 +37,7 @@ class ControllerRun:
     name: str
     reconcile: Reconcile
     options: ControllerOptions
+    observers: Observers
     counters: Counters
     phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
     queue: RateLimitingQueue[Request] = attrs.field(init=False)
@@ -56,11 +58,12 @@ class ControllerRun:
         if limiter is None:
             limiter = default_priority_queue_rate_limiter()
         # A queue without a name logs nothing: the controller does.
-        self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=options.queue_observer)
+        self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=self.observers.for_queue())
         self.reconciler = Reconciler(
             name=self.name,
             reconcile=self.reconcile,
             options=options,
+            observer=self.observers.for_reconciles(),
             queue=self.queue,
             delays=RetryDelays(self.queue, after_lost),
             counters=self.counters,

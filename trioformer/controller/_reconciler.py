@@ -23,7 +23,7 @@ from ._results import (
     is_terminal,
     without_cancelled,
 )
-from ._statistics import Counters
+from ._statistics import ControllerObserver, Counters
 
 logger = logging.getLogger("trioformer.controller")
 
@@ -40,6 +40,7 @@ class Reconciler:
     name: str
     reconcile: Reconcile
     options: ControllerOptions
+    observer: ControllerObserver | None
     queue: RateLimitingQueue[Request]
     delays: RetryDelays
     counters: Counters
@@ -70,7 +71,7 @@ class Reconciler:
             del self.running[task]
 
     async def _call_observed(self, request: Request) -> tuple[RequeueAfter | None, Exception | None]:
-        observer, began = self.options.observer, trio.current_time()
+        observer, began = self.observer, trio.current_time()
         if observer is not None:
             observer.began(request)
         result: ReconcileResult = "cancelled"

@@ -56,15 +56,17 @@ class ManagerContext:
     """The manager's metrics, if it has them."""
 
     def controller_observer(self, workers: int = 1) -> ControllerObserver | None:
-        """Return the argument ``observer`` of a controller; None without metrics.
+        """Return a controller observer for a :class:`Runnable` of your own; None without metrics.
+
+        The manager measures each :class:`~trioformer.controller.Controller` without being asked.
 
         Args:
-            workers: The controller's number of workers.
+            workers: The number of workers.
         """
         return None if self.metrics is None else self.metrics.controller_observer(self.name, workers)
 
     def queue_observer(self) -> QueueObserver[Request] | None:
-        """Return the argument ``queue_observer`` of a controller; None without metrics."""
+        """Return a queue observer for a :class:`Runnable` of your own; None without metrics."""
         return None if self.metrics is None else self.metrics.queue_observer(self.name)
 
 

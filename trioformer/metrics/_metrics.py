@@ -34,18 +34,14 @@ def _registry_or_new(registry: CollectorRegistry | None) -> CollectorRegistry:
 class Metrics:
     """The metrics of a program, in their own registry.
 
-    Observers are passed to the objects that they observe, and count for as long as those live::
+    For example::
 
         metrics = Metrics()
-        controller = Controller(
-            "web",
-            reconcile,
-            workers=4,
-            observer=metrics.controller_observer("web", workers=4),
-            queue_observer=metrics.queue_observer("web"),
-        )
+        controller = Controller("web", reconcile, workers=4)
         metrics.register_controller(controller)
 
+    *Observers* are passed to the objects that they observe, and count for as long as those live; a controller that is
+    registered receives its observers.
     *Registered* objects are read at each scrape, and cost nothing in between.
     They are kept until :meth:`unregister`; counters of observers stay after that.
 
@@ -65,6 +61,8 @@ class Metrics:
     _queues: QueueMetrics = attrs.field(init=False)
     _requests: RequestMetrics = attrs.field(init=False)
     _collector: Collector = attrs.field(factory=Collector, init=False)
+    # the observers that were added to registered controllers
+    _added: dict[Controller, tuple[ReconcileCounts | None, QueueCounts | None]] = attrs.field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._reconciles = ReconcileMetrics(self.registry)
@@ -99,12 +97,27 @@ class Metrics:
         return self._requests
 
     def register_controller(self, controller: Controller) -> None:
-        """Measure a controller's queue and its handlers, in the current run and in later ones.
+        """Measure a controller by its name: its reconciles, its queue and its handlers.
+
+        What is read at each scrape is measured in the current run and in later ones; reconciles and keys are counted
+        from the next run on.  An observer of this object that the controller has already is not added again.
 
         Raises:
             ValueError: A controller or queue of that name is registered already.
         """
-        self._collector.queues.add(controller.name, controller)
+        name, options = controller.name, controller.options
+        self._collector.queues.add(name, controller)
+        observer: ReconcileCounts | None = None
+        queue_observer: QueueCounts | None = None
+        own, own_queue = options.observer, options.queue_observer
+        if isinstance(own, ReconcileCounts) and own.metrics is self._reconciles:
+            own.record_workers(options.workers)
+        else:
+            observer = ReconcileCounts(self._reconciles, name, options.workers)
+        if not (isinstance(own_queue, QueueCounts) and own_queue.metrics is self._queues):
+            queue_observer = QueueCounts(self._queues, name)
+        controller.add_observers(observer, queue_observer)
+        self._added[controller] = (observer, queue_observer)
 
     def register_queue(self, queue: WorkQueue[K]) -> None:
         """Measure the keys that wait in a queue, and those in progress.
@@ -150,6 +163,9 @@ class Metrics:
     ) -> None:
         """Stop measuring an object, and release its name; does nothing if it is not registered."""
         self._collector.discard(registered)
+        if isinstance(registered, Controller):
+            added = self._added.pop(registered, ())
+            registered.remove_observers(*[each for each in added if each is not None])
 
     def is_registered(self, obj: object) -> bool:
         """Return whether a controller, queue, factory, handler or elector is registered, under any name."""

@@ -77,6 +77,8 @@ class ReconcileCounts:
     """The metrics of one controller: a :class:`~trioformer.controller.ControllerObserver`."""
 
     def __init__(self, metrics: ReconcileMetrics, name: str, workers: int) -> None:
+        self.metrics = metrics
+        self._workers = metrics.workers.labels(name)
         # As in controller-runtime, all series exist with the value 0 before the first reconcile.
         results: tuple[ReconcileResult, ...] = get_args(ReconcileResult)
         self._total = {result: metrics.total.labels(name, result) for result in results}
@@ -85,7 +87,11 @@ class ReconcileCounts:
         self._late = metrics.late.labels(name)
         self._seconds = metrics.seconds.labels(name)
         self._active = metrics.active.labels(name)
-        metrics.workers.labels(name).set(workers)
+        self.record_workers(workers)
+
+    def record_workers(self, workers: int) -> None:
+        """Record the controller's number of workers."""
+        self._workers.set(workers)
 
     def began(self, request: Request) -> None:
         """Count a running reconcile."""
@@ -137,6 +143,7 @@ class QueueCounts:
     """The metrics of one queue: a :class:`~trioformer.workqueue.QueueObserver`."""
 
     def __init__(self, metrics: QueueMetrics, name: str) -> None:
+        self.metrics = metrics
         # As in controller-runtime, both labels are the queue's name; its dashboards use the second one.
         self._adds = metrics.adds.labels(name, name)
         self._retries = metrics.retries.labels(name, name)
