@@ -22,13 +22,21 @@ async def open_listener(bind: str, *, stalled_after: float | None = None) -> soc
     """Listen on ``host:port``, outside of hypercorn's nurseries, which would wrap an ``OSError`` in groups.
 
     Args:
-        bind: ``host:port``; port 0 selects a free one.
+        bind: ``host:port``; port 0 selects a free one.  ``:port`` is that port of all interfaces, of IPv6 and IPv4.
         stalled_after: Seconds after which the system closes a connection whose peer does not read; None for never.
             Hypercorn shields the sending of bytes, so nothing else ends it.
     """
     host, colon, port = bind.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdecimal() and int(port) < 65_536):
-        raise ValueError(f"cannot listen on {bind!r}: it must be host:port, such as 127.0.0.1:8001")
+    if not (colon and port.isascii() and port.isdecimal() and int(port) < 65_536):
+        raise ValueError(
+            f"cannot listen on {bind!r}: it must be host:port, such as 127.0.0.1:8001, or :8001 for all interfaces"
+        )
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    if ":" in host and not is_bracketed:
+        raise ValueError(f"cannot listen on {bind!r}: an IPv6 address is written in brackets, such as [::1]:{port}")
+    is_everywhere = not host
+    if is_everywhere:
+        host = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
     try:
         found = await trio.socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except UnicodeError as exc:  # a label that is too long or empty
@@ -37,6 +45,8 @@ async def open_listener(bind: str, *, stalled_after: float | None = None) -> soc
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_everywhere and family is socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         if stalled_after is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; connections inherit it
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(stalled_after * 1_000))
         listener.bind(address)

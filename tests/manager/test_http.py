@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -317,9 +318,54 @@ async def test_an_address_in_use_is_an_ungrouped_error_that_names_it(api_server:
             await run_controllers(client, {}, http=bind)
 
 
-async def test_an_address_that_is_not_host_and_port_raises(api_server: APIServer, client: Client) -> None:
-    with pytest.raises(ValueError, match="cannot listen on '8080': it must be host:port"):
-        await run_controllers(client, {}, http="8080")
+@pytest.mark.parametrize(
+    ("bind", "problem"),
+    [
+        ("8080", "it must be host:port, such as 127.0.0.1:8001, or :8001 for all interfaces"),
+        ("localhost", "it must be host:port"),
+        ("::1:8080", "an IPv6 address is written in brackets, such as [::1]:8080"),
+        ("[::1:8080", "an IPv6 address is written in brackets"),
+        ("::8080", "an IPv6 address is written in brackets"),
+        (":http", "it must be host:port"),
+        (":65536", "it must be host:port"),
+    ],
+)
+async def test_an_address_that_is_not_host_and_port_raises(
+    api_server: APIServer, client: Client, bind: str, problem: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"cannot listen on {bind!r}: {problem}")):
+        await run_controllers(client, {}, http=bind)
+
+
+async def test_an_address_without_a_host_is_that_of_all_interfaces(
+    api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    with trio.fail_after(30):
+        url = await nursery.start(partial(run_controllers, client, {}, http=":0"))
+        port = httpx.URL(url).port
+        for host in ("127.0.0.1", "127.0.0.2", "[::1]") if ":" in httpx.URL(url).host else ("127.0.0.1",):
+            async with httpx.AsyncClient() as http:
+                assert (await http.get(f"http://{host}:{port}/healthz")).text == "ok"
+    nursery.cancel_scope.cancel()
+
+
+async def test_all_interfaces_are_those_of_ipv4_where_there_is_no_ipv6(
+    api_server: APIServer, client: Client, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with trio.fail_after(30):
+        url = await nursery.start(partial(run_controllers, client, {}, http=":0"))
+        assert url.startswith("http://0.0.0.0:")
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_port_in_use_on_any_interface_is_an_error_that_names_it(client: Client) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        bind = f":{taken.getsockname()[1]}"
+        with pytest.raises(OSError, match=f"cannot listen on {bind}: Address already in use"):
+            await run_controllers(client, {}, http=bind)
 
 
 async def test_a_client_that_stops_reading_does_not_delay_the_shutdown_for_long(

@@ -165,7 +165,8 @@ async def test_ipv6_addresses_have_brackets() -> None:
 
 
 @pytest.mark.parametrize(
-    "bind", ["", "8001", ":8001", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", f"{'x' * 64}.org:1"]
+    "bind",
+    ["", "8001", "::1:8001", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", f"{'x' * 64}.org:1"],
 )
 async def test_an_address_has_a_host_and_a_port(bind: str) -> None:
     with pytest.raises(ValueError, match="cannot listen on"):
@@ -207,7 +208,7 @@ def test_the_command_prints_its_url_and_ends_on_ctrl_c(tmp_path: Path, monkeypat
 def test_a_bad_address_is_one_line(bind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--bind", bind]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"error: cannot listen on '{bind}': it must be host:port, such as 127.0.0.1:8001"
+    assert line.startswith(f"error: cannot listen on '{bind}': it must be host:port, such as 127.0.0.1:8001, or :8001")
 
 
 def test_a_port_that_is_taken_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

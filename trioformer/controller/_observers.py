@@ -82,12 +82,12 @@ class Observers:
         self.of_queues = _without(self.of_queues, observers)
 
     def for_reconciles(self) -> ControllerObserver | None:
-        """Return one observer that calls all that there are now; None if there is none."""
+        """Return one observer that calls all that there are now; None without observers."""
         found = tuple(self.of_reconciles)
         return ControllerObservers(found) if len(found) > 1 else next(iter(found), None)
 
     def for_queue(self) -> QueueObserver[Request] | None:
-        """Return one observer that calls all that there are now; None if there is none."""
+        """Return one observer that calls all that there are now; None without observers."""
         found = tuple(self.of_queues)
         return QueueObservers(found) if len(found) > 1 else next(iter(found), None)
 

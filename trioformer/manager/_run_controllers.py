@@ -63,8 +63,8 @@ async def run_controllers(
         disabled_by_default: Names of controllers that ``*`` does not enable.
         start_interval: Seconds to wait before each start, multiplied by a random factor between 1 and 2, so that not
             all controllers list at the same time.
-        http: ``host:port`` on which to serve ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; port 0 selects
-            a free one.  None serves nothing.
+        http: ``host:port`` on which to serve ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; ``:port`` for
+            all interfaces, and port 0 for a free one.  None serves nothing.
         leader_election: Run the controllers only while this process holds the Lease.
         metrics: Measures the factory, the election and each :class:`~trioformer.controller.Controller` until this
             returns; a factory or controller that is registered before stays registered.
