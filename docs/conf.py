@@ -123,7 +123,8 @@ def _is_type_variable(name: str) -> bool:
 
 def _is_internal(name: str) -> bool:
     own = name.rpartition(".")[2]
-    return own.startswith("_") or (name.startswith("trioformer.") and own in INTERNAL)
+    # A name that is imported only for type checkers has no module here.
+    return own.startswith("_") or (own in INTERNAL and (name == own or name.startswith("trioformer.")))
 
 
 def _ours(domain: PythonDomain, target: str) -> str | None:

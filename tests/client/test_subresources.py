@@ -93,7 +93,7 @@ async def test_the_scale_of_a_custom_kind_is_a_scale(api_server: APIServer, clie
     assert scale.spec.replicas == 4
 
 
-async def test_a_scale_that_is_none_is_an_unexpected_response() -> None:
+async def test_another_kind_than_a_scale_is_an_unexpected_response() -> None:
     for body in ('{"kind":"Secret","apiVersion":"v1","metadata":{}}', "nothing", '["Scale"]'):
         async with client_of(body) as (client, _):
             with pytest.raises(UnexpectedResponseError, match=r"unexpected response .* to get deployments"):

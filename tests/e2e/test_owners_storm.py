@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import attrs
@@ -56,16 +56,17 @@ def by_owner(moved: Pod) -> Iterable[str]:
     return (owner_name(moved),)
 
 
-async def move_all(pods: Api[Pod], hosts: list[str], rng: random.Random) -> dict[str, Pod]:
+async def move_all(pods: Api[Pod], hosts: Sequence[str], rng: random.Random) -> dict[str, Pod]:
     """Move every pod between homes, through some of the hosts, and home; returns the pods as they are then."""
-    last: dict[str, Pod] = {}
+    last = {moved.name: moved for moved in await pods.list()}
 
-    async def move(name: str, owner: str) -> None:
+    async def move(name: str, owners: Sequence[str]) -> None:
+        owner = rng.choice([owner for owner in owners if owner != owner_name(last[name])])
         last[name] = await pods.patch(name, {"metadata": {"labels": {"owner": owner}}})
 
     for number in range(MOVES):
-        stop = MOVES_AT_HOME <= number < MOVES_AT_HOME + STOPS
-        await in_parallel([partial(move, name, rng.choice(hosts if stop else HOMES)) for name in PODS])
+        is_stop = MOVES_AT_HOME <= number < MOVES_AT_HOME + STOPS
+        await in_parallel([partial(move, name, hosts if is_stop else HOMES) for name in PODS])
     return last
 
 
