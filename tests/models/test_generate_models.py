@@ -394,7 +394,7 @@ def test_unknown_fields_survive_at_every_level(kind: str) -> None:
     model = from_json(cls, json.dumps(injected))
     assert json.loads(encode(attrs.evolve(model))) == injected
     assert json.loads(encode(evolve_everything(model))) == injected
-    assert model == from_json(cls, json.dumps(SAMPLES[kind]))
+    assert model != from_json(cls, json.dumps(SAMPLES[kind]))
 
 
 def evolve_everything(value: Any) -> Any:
@@ -427,6 +427,16 @@ SAME: list[Callable[[Any], Any]] = [
 ]
 
 
+def read_everything(value: Any) -> Any:
+    """Decode an object and all its parts."""
+    if isinstance(value, Model):
+        for name in (a.name for a in attrs.fields(type(value)) if a.name != "_origin"):
+            read_everything(getattr(value, name))
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ():
+        read_everything(item)
+    return value
+
+
 def parts_of(value: Any) -> list[Model]:
     if isinstance(value, Model):
         return [value]
@@ -440,7 +450,7 @@ def test_lazy_and_decoded_objects_and_json_agree_in_any_order_of_access(kind: st
     definition = KINDS[kind]
     sample = {"metadata": {}} | pruned(SAMPLES[kind], rng)
     lazy = from_json(class_named(definition), json.dumps(sample))
-    full = rebuild(from_json(class_named(definition), json.dumps(sample)))
+    full = read_everything(from_json(class_named(definition), json.dumps(sample)))
     pool: list[tuple[Any, Any]] = [(lazy, full)]
     for _ in range(30):
         model, twin = rng.choice(pool)

@@ -7,6 +7,7 @@ Import a kind from the module of its API group, and what works on every kind fro
 
 - ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated, one module for each group and version; import the one you need
 - ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
+- ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and :class:`ResourceInfo`, where the server keeps a kind
 - ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class
 - ``_partial.py``: :class:`PartialObjectMetadata`, the metadata of objects
@@ -14,6 +15,7 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_quantity.py``: :class:`Quantity`, amounts such as ``100m`` and ``2Gi``
 - ``_selectors/``: label and field selectors
 - ``_values.py``: the types of fields that are neither models nor scalars: JSON, times, read-only maps
+- ``_hints.py``: refuses classes with fields of mutable types
 - ``_serde.py``: JSON to Python and back, with msgspec
 - ``_converter.py``: the same for the types that msgspec does not support, with cattrs
 - ``_generate/``: the developers' tool that generates modules from ``_schema.json``; the library never imports it
@@ -28,6 +30,7 @@ from ._lazy import Model as Model
 from ._lazy import encode as encode
 from ._lazy import from_dict as from_dict
 from ._lazy import from_json as from_json
+from ._lazy import json_equal as json_equal
 from ._lazy import to_dict as to_dict
 from ._meta import GroupVersionKind as GroupVersionKind
 from ._meta import KubernetesObject as KubernetesObject
@@ -83,6 +86,7 @@ __all__ = [
     "encode",
     "from_dict",
     "from_json",
+    "json_equal",
     "key_of",
     "metadata_kind",
     "resource_of",

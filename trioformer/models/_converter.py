@@ -63,10 +63,7 @@ _MAPPINGS: tuple[object, ...] = (Mapping, FrozenMap)
 
 
 def _renames(cls: type[Any]) -> dict[str, Any]:
-    return {
-        a.name: override(rename=a.metadata.get("json", camel_case(a.name)), omit_if_default=True)
-        for a in attrs.fields(cls)
-    }
+    return {a.name: override(rename=a.metadata.get("json", camel_case(a.name))) for a in attrs.fields(cls)}
 
 
 def make_converter(
@@ -90,7 +87,9 @@ def make_converter(
         return structure_object
 
     def make_unstructure_hook(cls: type[Any]) -> Callable[[Any], Any]:
-        return make_dict_unstructure_fn(cls, converter, **_renames(cls))
+        unstructure = make_dict_unstructure_fn(cls, converter, **_renames(cls))
+        # Such a class does not know which fields the program gave, so all are encoded, also those that equal a default.
+        return lambda value: {key: member for key, member in unstructure(value).items() if member is not None}
 
     converter.register_structure_hook_factory(_is_attrs_class, make_structure_hook)
     converter.register_unstructure_hook_factory(_is_attrs_class, make_unstructure_hook)
@@ -103,11 +102,14 @@ def make_converter(
     converter.register_unstructure_hook(Quantity, str)
     converter.register_structure_hook(bytes, lambda value, _: msgspec.convert(value, bytes))
     converter.register_unstructure_hook(bytes, msgspec.to_builtins)
+    converter.register_structure_hook_func(_is(object), lambda value, _: value)
     converter.register_structure_hook_func(_is(JSON), lambda value, _: freeze(value))
     converter.register_unstructure_hook_func(_is(JSON), converter.unstructure)
     converter.register_structure_hook_func(
         lambda type_: get_origin(type_) in _MAPPINGS,
-        lambda value, type_: FrozenMap({k: converter.structure(v, get_args(type_)[1]) for k, v in value.items()}),
+        lambda value, type_: FrozenMap(
+            {k: freeze(converter.structure(v, get_args(type_)[1])) for k, v in value.items()}
+        ),
     )
     for cls, structure, unstructure in hooks:
         _register(converter, cls, structure, unstructure)

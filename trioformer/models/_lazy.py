@@ -9,13 +9,18 @@ So an object is the bytes of its level, a JSON object, and a field is decoded wh
 - The first read of an empty slot decodes that field; the second decodes all fields of the level, because code that
   reads two fields often reads more.  Objects in it are again made from raw slices of the same bytes.
 - ``_origin`` is the bytes of the level.  It is an attrs field, so ``attrs.evolve`` passes it on, and its converter
-  wraps it in :class:`Changed`: bare bytes mean that the object is unchanged and encodes to them, wrapped bytes that its
-  fields are merged into them.  So fields that are not in the model survive a read-modify-write.
+  wraps it in :class:`Edits`, with the names of the fields that the program gave: bare bytes mean that the object is
+  unchanged and encodes to them, edits that these fields are merged into them.  All others keep their bytes, whether the
+  model has them or not, and whether they can be decoded or not.
+
+A call of ``attrs.evolve`` does not say which fields the program gave.  But it passes them first, as keyword arguments,
+and then all others in the order of the class, of which ``_origin`` is the first: those before ``_origin`` were given.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -23,36 +28,57 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, 
 
 import attrs
 
+from ..errors import DecodeError
 from . import _serde
+from ._fields import MADE, Codec
+from ._fields import Field as _Field
+from ._hints import check_annotations, check_hint
 from ._serde import Raw
-from ._values import EMPTY_MAP, FrozenMap, camel_case, freeze
+from ._values import EMPTY_MAP, FrozenMap, freeze
 
-__all__ = ["Changed", "Model", "encode", "field_names", "from_dict", "from_json", "make", "to_dict"]
+__all__ = ["Edits", "Model", "encode", "field_names", "from_dict", "from_json", "json_equal", "make", "to_dict"]
 
 M = TypeVar("M", bound="Model")
 
 
-class Changed:
-    """The origin of a changed object, into which its fields are merged."""
+class Edits:
+    """The origin of an object that the program made: what it was made from, and the fields that the program gave."""
 
-    __slots__ = ("raw",)
+    __slots__ = ("names", "raw")
 
-    def __init__(self, raw: bytes | Raw) -> None:
+    def __init__(self, raw: bytes | Raw | None, names: frozenset[str]) -> None:
         self.raw = raw
+        self.names = names
 
 
-_IMMUTABLE = frozenset({str, int, bool, float, bytes, tuple, type(None), FrozenMap})
-
-
-def _as_changed(origin: object) -> object:
-    return origin if origin is None or isinstance(origin, Changed) else Changed(cast("bytes", origin))
+_IMMUTABLE = frozenset({str, int, bool, float, bytes, type(None), FrozenMap})
+_COLLECTIONS = (tuple, list, set, Mapping)
 
 
 class _Slots:
     """Adds the slot ``_once``: the name of the first field that was decoded."""
 
     __slots__ = ("_once",)
-    _once: str | None
+    _once: str | frozenset[str] | None
+    """In an object that the program makes: the names of the fields that it gave, until the origin has taken them."""
+
+
+def _as_edits(origin: object, model: Any) -> Edits:
+    names: frozenset[str] = model._once
+    _set_once(model, _ALL)  # a field that is read later is decoded alone, and does not overwrite those that were given
+    if isinstance(origin, Edits):
+        return Edits(origin.raw, origin.names | names)
+    return Edits(cast("bytes | Raw | None", origin), names)
+
+
+class _Undecodable:
+    """What ``attrs.evolve`` reads of a field that cannot be decoded: the new object decodes it as badly as the old."""
+
+    __slots__ = ()
+
+
+_UNDECODABLE = _Undecodable()
+_EVOLVE = attrs.evolve.__code__
 
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
@@ -62,26 +88,59 @@ class Model(_Slots):
     Make one with keyword arguments, decode one with :func:`from_json`, change one with ``attrs.evolve``.
     Absent lists and maps read as empty, other absent fields as their default.
 
-    Two models are equal when all fields of the model are equal.
+    Two models of a class are equal when their JSON is, whatever the order of members: fields that the class does not
+    have count, and ``1``, ``1.0`` and ``true`` differ.  So ``old.spec == new.spec`` says whether anything has changed.
     A copy is the object itself; a pickle has its JSON.
 
     Raises:
         DecodeError: From reading an attribute whose JSON is not of its type.
+        TypeError: From the definition of a subclass with a field of a mutable type.
     """
 
-    _origin: Any = attrs.field(default=None, converter=_as_changed, eq=False, repr=False, alias="_origin")
+    _origin: Any = attrs.field(
+        default=None,
+        converter=attrs.Converter(_as_edits, takes_self=True),  # type: ignore[misc]  # mypy supports only functions
+        eq=False,
+        repr=False,
+        alias="_origin",
+    )
     _json_names: ClassVar[Mapping[str, str]] = EMPTY_MAP
     """The API's names that are not the camelCase of the Python names."""
     _deferred: ClassVar[frozenset[str]] = frozenset()
     """Fields that are not decoded with the others of their level."""
     _always: ClassVar[frozenset[str]] = frozenset()
-    """Fields that a new object always encodes."""
+    """Fields that a new object encodes even if the program did not give them."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not _is_builtin(cls):
+            check_annotations(cls, Model)
+            # Without eq=False, attrs would compare Python values, for which 1 is True.
+            for name in ("__eq__", "__hash__", "__repr__"):
+                if name not in cls.__dict__:
+                    setattr(cls, name, getattr(cls, name))
+
+    if not TYPE_CHECKING:  # type checkers take the signature from the fields
+
+        def __new__(cls, *args: object, **given: object) -> Self:
+            made = object.__new__(cls)
+            names = list(given)
+            if "_origin" in given:
+                del names[names.index("_origin") :]
+            if args:
+                names += [a.alias for a in attrs.fields(cls) if a.init and not a.kw_only][: len(args)]
+            _set_once(made, frozenset(names))
+            return made
 
     def __attrs_post_init__(self) -> None:
         # The caller's list or dict would be a mutable part of an immutable object.
         for attribute in attrs.fields(type(self)):
             value = getattr(self, attribute.name)
-            if type(value) not in _IMMUTABLE and isinstance(value, list | Mapping):
+            if type(value) in _IMMUTABLE or value == ():
+                continue
+            if value is _UNDECODABLE:
+                object.__delattr__(self, attribute.name)
+            elif isinstance(value, _COLLECTIONS):
                 object.__setattr__(self, attribute.name, freeze(value))
 
     if not TYPE_CHECKING:  # a visible __getattr__ would make type checkers accept every name
@@ -90,20 +149,23 @@ class Model(_Slots):
             plan = _plan_of(type(self))
             if name not in plan.fields:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return plan.read(self, name)
+            try:
+                return plan.read(self, name)
+            except DecodeError:
+                if plan.can_skip(name) and _is_read_by_evolve():
+                    return _UNDECODABLE
+                raise
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         if not isinstance(other, Model) or type(self) is not type(other):
             return NotImplemented
-        mine, theirs = self._origin, other._origin
-        if mine is not None and not isinstance(mine, Changed) and not isinstance(theirs, Changed) and mine == theirs:
-            return True
-        return all(getattr(self, name) == getattr(other, name) for name in field_names(type(self)))
+        mine, theirs = encode(self), encode(other)
+        return mine == theirs or _canonical(self, mine) == _canonical(other, theirs)
 
     def __hash__(self) -> int:
-        return hash((type(self), *(getattr(self, name) for name in field_names(type(self)))))
+        return hash((type(self), _canonical(self, encode(self))))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(_shown(self))})"
@@ -117,9 +179,29 @@ class Model(_Slots):
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
         return from_json, (type(self), encode(self))
 
+    def _complete(self, data: bytes) -> bytes:
+        """Return this object's JSON with the members that it may omit without a difference."""
+        return data
 
+
+def _canonical(model: Model, data: bytes) -> bytes:
+    return _serde.canonical(model._complete(data))
+
+
+def _is_read_by_evolve() -> bool:
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name == "__getattr__":
+        frame = frame.f_back
+    return frame is not None and frame.f_code is _EVOLVE
+
+
+def _is_builtin(cls: type[object]) -> bool:
+    return cls.__module__.startswith(_BUILTIN)
+
+
+_BUILTIN = __name__.rpartition(".")[0] + "."
 _set_origin: Callable[[Model, bytes | Raw], None] = Model.__dict__["_origin"].__set__
-_set_once: Callable[[Model, str | None], None] = _Slots.__dict__["_once"].__set__
+_set_once: Callable[[_Slots, str | frozenset[str] | None], None] = _Slots.__dict__["_once"].__set__
 
 
 def _shown(model: Model, *, longest: int = 60) -> Iterator[str]:
@@ -134,7 +216,7 @@ def _shown(model: Model, *, longest: int = 60) -> Iterator[str]:
 
 def make(cls: type[M], raw: bytes | Raw) -> M:
     """Make an object of ``cls`` from the bytes of its level, without a check."""
-    made = cls.__new__(cls)
+    made: M = object.__new__(cls)  # the __new__ of models is for those that the program makes
     _set_origin(made, raw)
     _set_once(made, None)
     return made
@@ -171,46 +253,6 @@ def to_dict(model: Model) -> dict[str, Any]:
 # --- plans: how the fields of a class are decoded and encoded ---------------------------------------------------------
 
 
-class _Field:
-    """One field: its two names, its default, and how it is decoded and encoded."""
-
-    __slots__ = ("default", "find", "json", "key", "name", "set", "structure", "unstructure")
-
-    def __init__(self, cls: type[Model], attribute: attrs.Attribute[Any], hint: Any) -> None:
-        self.name = attribute.name
-        self.json = cls._json_names.get(self.name) or attribute.metadata.get("json") or camel_case(self.name)
-        self.key = _serde.dumps(self.json) + b":"
-        self.default: Any = _default_of(cls, attribute)
-        self.set: Callable[[Model, Any], None] = _slot(cls, self.name)
-        self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
-        self.structure, self.unstructure = _codec(hint)
-
-    def find_in(self, data: bytes | Raw) -> Raw:
-        """Return the raw value of this field in its level."""
-        if self.find is None:
-            self.find = _serde.level_decoder((self.json,))
-        return self.find(data)[0]
-
-    def value_of(self, raw: Raw) -> Any:
-        """Decode a raw slice; absent and null read as the default."""
-        data = bytes(raw) if len(memoryview(raw)) <= 4 else raw
-        return self.default if data in (b"", b"null") else self.structure(raw)
-
-
-def _default_of(cls: type[Model], attribute: attrs.Attribute[Any]) -> Any:
-    default: Any = attribute.default
-    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # attrs types the class Factory as a function
-        return default.factory(cls) if default.takes_self else default.factory()
-    return None if default is attrs.NOTHING else default
-
-
-def _slot(cls: type[Model], name: str) -> Callable[[Model, Any], None]:
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return cast("Callable[[Model, Any], None]", base.__dict__[name].__set__)
-    raise TypeError(f"{cls.__name__}.{name} has no slot; make the class with @attrs.frozen (slots=True)")
-
-
 def _without_none(hint: Any) -> Any:
     members = [member for member in get_args(hint) if member is not type(None)] if _is_union(hint) else [hint]
     return members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007  # built at run time
@@ -231,32 +273,35 @@ def _is_plain(hint: Any) -> bool:
     return hint in _PLAIN
 
 
-def _codec(hint: Any) -> tuple[Callable[[Raw], Any], Callable[[Any], bytes]]:
-    """Return the functions that decode and encode a value of the hinted type."""
+def _codec(hint: Any) -> Codec:
+    """Return how a value of the hinted type is decoded and encoded."""
     hint = _without_none(hint)
     origin, args = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Model):
-        return functools.partial(make, hint), encode
+        return functools.partial(make, hint), encode, False
     if origin is tuple and isinstance(args[0], type) and issubclass(args[0], Model):
         item = args[0]
         return (
             lambda raw: tuple([make(item, one) for one in _serde.list_items(raw)]),
             lambda value: b"[" + b",".join(map(encode, value)) + b"]",
+            False,
         )
     if origin is Mapping and isinstance(args[1], type) and issubclass(args[1], Model):
         member = args[1]
         return (
             lambda raw: FrozenMap({key: make(member, one) for key, one in _serde.map_items(raw).items()}),
             lambda value: _object([_serde.dumps(key) + b":" + encode(one) for key, one in value.items()]),
+            False,
         )
     if origin is Mapping and _is_plain(args[1]):
         decode_map = _serde.plain_decoder(dict[str, args[1]])  # type: ignore[valid-type]  # a run-time type
-        return lambda raw: FrozenMap(decode_map(raw)), _serde.dumps
+        return lambda raw: FrozenMap(decode_map(raw)), _serde.dumps, False
     if _is_plain(hint):
-        return _serde.plain_decoder(hint), _serde.dumps
+        return _serde.plain_decoder(hint), _serde.dumps, False
     return (
-        functools.partial(_serde.structure, type_=hint),
+        lambda raw: freeze(_serde.structure(raw, hint)),
         lambda value: _serde.dumps(_serde.unstructure(value, hint)),
+        True,
     )
 
 
@@ -267,14 +312,23 @@ _ALL = "*"
 class _Plan:
     """How the objects of one class are decoded and encoded; made when the class is first used."""
 
-    __slots__ = ("fields", "find_all", "level")
+    __slots__ = ("fields", "find_all", "has_post_init", "level")
 
     def __init__(self, cls: type[Model]) -> None:
         hints = typing.get_type_hints(cls, include_extras=True)
         declared = [a for a in attrs.fields(cls) if a.name != "_origin"]
-        self.fields = {a.name: _Field(cls, a, hints[a.name]) for a in declared}
+        if not _is_builtin(cls):
+            for attribute in declared:
+                check_hint(cls, attribute.name, hints[attribute.name], Model)
+        builtin = _is_builtin(cls)
+        self.fields = {a.name: _Field(cls, a, _codec(hints[a.name]), is_builtin=builtin) for a in declared}
+        self.has_post_init = cls.__attrs_post_init__ is not Model.__attrs_post_init__
         self.level = [field for name, field in self.fields.items() if name not in cls._deferred]
         self.find_all = _serde.level_decoder(tuple(field.json for field in self.level))
+
+    def can_skip(self, name: str) -> bool:
+        """Return whether ``attrs.evolve`` may go on without a field, because no code of the class sees its value."""
+        return not (self.has_post_init or self.fields[name].is_seen)
 
     def read(self, model: Model, name: str) -> Any:
         """Decode the field ``name``, and with the second field of a level all the others.
@@ -301,7 +355,9 @@ class _Plan:
             DecodeError: Its JSON is not of its type.
         """
         try:
-            value = field.value_of(field.find_in(model._origin) if raw is None else raw)
+            value = field.value_of(field.find_in(_raw_of(model)) if raw is None else raw)
+            if value is MADE:
+                value = field.make_default(model)
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, f"{type(model).__name__}.{field.name}") from error
         field.set(model, value)
@@ -317,10 +373,16 @@ class _Plan:
             if field.name == model._once:
                 continue
             try:
-                field.set(model, field.value_of(raw))
+                value = field.value_of(raw)
+                field.set(model, field.make_default(model) if value is MADE else value)
             except _serde.FAULTS:
                 continue
         _set_once(model, _ALL)
+
+
+def _raw_of(model: Model) -> bytes | Raw:
+    origin = model._origin
+    return cast("bytes | Raw", origin.raw if isinstance(origin, Edits) else origin)
 
 
 _plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
@@ -342,41 +404,56 @@ def encode(model: Model) -> bytes:
     """Encode a model as JSON.
 
     An object that was decoded and not changed encodes to the same bytes.
-    A changed one keeps every member that is not in the model; an absent field stays absent, an empty one empty, and an
-    unchanged value keeps its bytes.
-    A new object omits fields that equal their default.
+
+    A new object has the fields that the program gave, also those that equal the default of the class; the others are
+    absent, so the server decides what they are.
+    In a changed one, the fields that the program gave are changed, and all other members keep their bytes, whether the
+    class has them or not.
+    ``None`` removes a member.
+    An empty list or map is encoded as such, but the classes of built-in kinds omit it, as their Go types do.
+
+    Raises:
+        DecodeError: A part that was changed is not a JSON object.
     """
     origin = model._origin
-    if origin is None:
-        return _object(list(_new_members(model)))
-    if isinstance(origin, Changed):
-        return _merged(model, origin.raw)
-    return bytes(origin)
-
-
-def _new_members(model: Model) -> Iterator[bytes]:
+    if not isinstance(origin, Edits):
+        return bytes(origin)
+    members: dict[str, bytes | Raw] = {}
+    if origin.raw is not None:
+        try:
+            members |= _serde.map_items(origin.raw)
+        except _serde.FAULTS as error:
+            raise _serde.decode_error(error, type(model).__name__) from error
     always = type(model)._always
     for name, field in _plan_of(type(model)).fields.items():
-        value = getattr(model, name)
-        if name in always or (value is not None and value != field.default):
-            yield field.key + field.unstructure(value)
-
-
-def _merged(model: Model, raw: bytes | Raw) -> bytes:
-    members: dict[str, bytes | Raw] = {}
-    members |= (before := _serde.map_items(raw))
-    for name, field in _plan_of(type(model)).fields.items():
-        value = getattr(model, name)
-        old = before.get(field.json)
-        if old is None:
-            if value is not None and value != field.default:
-                members[field.json] = field.unstructure(value)
-        elif field.value_of(old) != value:
-            if value is None or (value == field.default and isinstance(value, tuple | FrozenMap)):
-                del members[field.json]
-            else:  # a scalar even if it is the default: the server's default for an absent field may be another
+        if field.argument in origin.names:
+            field.write(members, getattr(model, name))
+        elif origin.raw is None and (name in always or field.factory is not None):
+            value = getattr(model, name)
+            # What a factory made belongs to this object; but an empty list is only a way to write the default.
+            if name in always or (value is not None and value not in ((), EMPTY_MAP)):
                 members[field.json] = field.unstructure(value)
     return _object([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()])
+
+
+def json_equal(one: object, other: object) -> bool:
+    """Return whether two values are the same JSON: models, free-form values, or plain dicts, lists and scalars.
+
+    The order of members does not matter, and tuples are lists.
+    Unlike for Python's ``==``, ``1``, ``1.0`` and ``true`` differ, and so do fields that a model does not have.
+
+    Raises:
+        TypeError: A value cannot be encoded as JSON.
+    """
+    return _canonical_value(one) == _canonical_value(other)
+
+
+def _canonical_value(value: object) -> bytes:
+    return (
+        _canonical(value, encode(value))
+        if isinstance(value, Model)
+        else _serde.canonical(_serde.dumps(_serde.plain(value)))
+    )
 
 
 # An attrs class of a custom kind may have models as fields, such as a PodTemplateSpec.

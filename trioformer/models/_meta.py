@@ -188,7 +188,10 @@ class KubernetesObject(_Headed):
             if name == "spec" and self._once is None and self._head.spec != _NO_SPEC:
                 plan = _lazy._plan_of(type(self))
                 if name in plan.fields:
-                    value = plan.read_one(self, plan.fields[name], self._head.spec)
+                    try:
+                        value = plan.read_one(self, plan.fields[name], self._head.spec)
+                    except DecodeError:
+                        return super().__getattr__(name)  # which knows what follows
                     _lazy._set_once(self, name)
                     return value
             return super().__getattr__(name)
@@ -213,12 +216,32 @@ class KubernetesObject(_Headed):
         """``metadata.resourceVersion``, without decoding the metadata."""
         return self._head.metadata.resourceVersion
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, KubernetesObject) and type(self) is type(other) and _differ_in_head(self, other):
+            return False
+        return super().__eq__(other)
+
     def __hash__(self) -> int:
         metadata = self._head.metadata
         return hash((type(self), metadata.namespace, metadata.name, metadata.uid))
 
+    def _complete(self, data: bytes) -> bytes:
+        return _with_type_meta(self, data)
+
     def __repr__(self) -> str:
         return f"<{self.kind} {key_of(self)}{' at ' + self.resource_version if self.resource_version else ''}>"
+
+
+def _differ_in_head(one: KubernetesObject, other: KubernetesObject) -> bool:
+    """Return whether decoded objects differ in name, uid or resourceVersion, which are read without decoding them."""
+    if not (isinstance(one._origin, bytes) and isinstance(other._origin, bytes)):
+        return False
+    try:
+        return one._head.metadata != other._head.metadata
+    except DecodeError:
+        return False
 
 
 _NO_SPEC = Raw(b"")
@@ -281,10 +304,14 @@ def resource_of(cls: type[object]) -> ResourceInfo:
 
 def encode_for_server(obj: KubernetesObject) -> bytes:
     """Encode an object as a request body: its JSON, with the kind and apiVersion that items of lists omit."""
-    data = _lazy.encode(obj)
+    return _with_type_meta(obj, _lazy.encode(obj))
+
+
+def _with_type_meta(obj: KubernetesObject, data: bytes) -> bytes:
     members = _serde.map_items(data)
     if "kind" in members and "apiVersion" in members:
         return data
-    type_meta = _serde.dumps({"apiVersion": obj.api_version, "kind": obj.kind})
-    rest = {key: raw for key, raw in members.items() if key not in ("kind", "apiVersion")}
-    return b"".join((type_meta[:-1], *(b"," + _serde.dumps(k) + b":" + bytes(v) for k, v in rest.items()), b"}"))
+    api_version = members.pop("apiVersion", None) or _serde.dumps(obj.api_version)
+    kind = members.pop("kind", None) or _serde.dumps(obj.kind)
+    head = b'{"apiVersion":' + bytes(api_version) + b',"kind":' + bytes(kind)
+    return b"".join((head, *(b"," + _serde.dumps(k) + b":" + bytes(v) for k, v in members.items()), b"}"))

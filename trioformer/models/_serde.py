@@ -23,6 +23,7 @@ __all__ = [
     "FAULTS",
     "Head",
     "Raw",
+    "canonical",
     "check_object",
     "decode",
     "decode_error",
@@ -32,6 +33,7 @@ __all__ = [
     "loads",
     "make_head",
     "map_items",
+    "merge_changes",
     "plain",
     "plain_decoder",
     "register_hooks",
@@ -271,6 +273,53 @@ def decode(data: bytes | bytearray | memoryview | Raw) -> Any:
         return msgspec.json.decode(data)
     except _INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
+
+
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def canonical(data: bytes | Raw) -> bytes:
+    """Return the canonical form of JSON: two values are the same if it is, whatever the order of their members.
+
+    ``1``, ``1.0`` and ``true`` differ; ``1.0`` and ``1.00`` do not.
+    What cannot be decoded, such as a number of 400 digits, is returned as it is.
+    """
+    try:
+        return _encode_sorted(msgspec.json.decode(data))
+    except (*_INVALID_JSON, ValueError):
+        return bytes(data)
+
+
+def merge_changes(old: bytes, before: bytes, after: bytes) -> bytes:
+    """Apply the difference between two values to a third, of which the first knows only a part.
+
+    Args:
+        old: The JSON that the server sent.
+        before: What is encoded from the value that was decoded from it.
+        after: What is encoded from the changed value.
+
+    Returns:
+        The changed JSON, with the members that the class of the value does not have.
+    """
+    return msgspec.json.encode(_merged(*map(msgspec.json.decode, (old, before, after))))
+
+
+def _merged(old: Any, before: Any, after: Any) -> Any:
+    if all(isinstance(value, dict) for value in (old, before, after)):
+        members = {key: value for key, value in old.items() if key in after or key not in before}
+        for key, value in after.items():
+            if key not in before or not _is_same(before[key], value):
+                members[key] = _merged(old.get(key), before.get(key), value)
+        return members
+    if all(isinstance(value, list) for value in (old, before, after)) and len(old) == len(before):
+        # An item that is not changed may have moved.
+        known = {_encode_sorted(item): kept for item, kept in zip(before, old, strict=True)}
+        return [known.get(_encode_sorted(item), item) for item in after]
+    return after
+
+
+def _is_same(one: object, other: object) -> bool:
+    return _encode_sorted(one) == _encode_sorted(other)
 
 
 def dumps(value: object) -> bytes:

@@ -140,17 +140,6 @@ class Unstructured(_WithMembers):
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(self).__name__) from error
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Unstructured) or type(self) is not type(other):
-            return NotImplemented
-        mine, theirs = _lazy.encode(self), _lazy.encode(other)
-        return mine == theirs or dict(self) == dict(other)
-
-    def __hash__(self) -> int:  # a class with __eq__ does not inherit it
-        return KubernetesObject.__hash__(self)
-
     def __reduce__(self) -> tuple[Callable[..., KubernetesObject], tuple[object, ...]]:
         return _unpickled, (resource_of(type(self)), _lazy.encode(self))
 

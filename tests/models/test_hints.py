@@ -1,0 +1,129 @@
+"""A class with a field of a mutable type is refused when it is defined."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, MutableSequence, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Optional
+
+import attrs
+import pytest
+
+from trioformer.models import JSON, Model, Quantity, Time, from_json
+
+
+@attrs.define
+class Loose:
+    """A mutable class."""
+
+    value: int = 0
+
+
+@dataclass
+class LooseData:
+    """A mutable dataclass."""
+
+    value: int = 0
+
+
+@attrs.frozen
+class Deep:
+    """An immutable class with a mutable part."""
+
+    names: dict[str, int] = attrs.Factory(dict)
+
+
+@attrs.frozen
+class Tree:
+    """A class that contains itself."""
+
+    children: tuple[Tree, ...] = ()
+
+
+@dataclass(frozen=True)
+class Data:
+    """An immutable dataclass."""
+
+    value: int = 0
+
+
+@attrs.frozen
+class Empty:
+    """A class without fields."""
+
+
+def define(hint: Any) -> type[Model]:
+    members = {"__annotations__": {"hosts": hint}, "hosts": None, "__module__": __name__}
+    return attrs.frozen(kw_only=True, eq=False, repr=False)(type("Website", (Model,), members))
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown", "advice"),
+    [
+        (list[str], "list[str]", "write tuple[str, ...]"),
+        ("list[str]", "list[str]", "write tuple[str, ...]"),
+        (list, "list", "write tuple[JSON, ...]"),
+        (list[Any], "list[Any]", "write tuple[Any, ...]"),
+        (dict[str, int], "dict[str, int]", "write Mapping[str, int]"),
+        (dict, "dict", "write Mapping[str, JSON]"),
+        (OrderedDict[str, int], "OrderedDict[str, int]", "write Mapping[str, int]"),
+        (set[str], "set[str]", "write tuple[str, ...]"),
+        (bytearray, "bytearray", "write bytes"),
+        (MutableSequence[str], "MutableSequence[str]", "write tuple[str, ...]"),
+        (list[str] | None, "list[str] | None", "write tuple[str, ...] | None"),
+        (Optional[list[str]], "list[str] | None", "write tuple[str, ...] | None"),  # noqa: UP045  # older code has it
+        (tuple[dict[str, int], ...], "tuple[dict[str, int], ...]", "write tuple[Mapping[str, int], ...]"),
+        (Mapping[str, list[int]], "Mapping[str, list[int]]", "write Mapping[str, tuple[int, ...]]"),
+        (Annotated[list[str], "doc"], "Annotated[list[str], 'doc']", "write tuple[str, ...]"),
+        (Loose, "Loose", "define Loose with @attrs.frozen"),
+        (tuple[Loose, ...], "tuple[Loose, ...]", "define Loose with @attrs.frozen"),
+        (LooseData | None, "LooseData | None", "define LooseData with @dataclass(frozen=True)"),
+    ],
+)
+def test_a_class_with_a_mutable_type_is_refused_with_the_type_to_write(hint: Any, shown: str, advice: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        define(hint)
+    assert str(caught.value) == f"Website.hosts is {shown}, but objects are immutable; {advice}"
+
+
+def test_a_mutable_type_inside_another_class_is_refused_too() -> None:
+    with pytest.raises(TypeError) as caught:
+        define(tuple[Deep, ...])
+    assert str(caught.value) == "Deep.names is dict[str, int], but objects are immutable; write Mapping[str, int]"
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        str,
+        int | str | None,
+        tuple[str, ...],
+        Mapping[str, str],
+        Sequence[str],
+        frozenset[str],
+        Quantity | None,
+        Time,
+        JSON,
+        Any,
+        tuple[Mapping[str, JSON], ...],
+        Tree,
+        Data,
+        Empty,
+        Model,
+        ClassVar[list[str]],
+        "NotDefinedYet | None",
+    ],
+)
+def test_a_class_with_immutable_types_is_accepted(hint: Any) -> None:
+    assert issubclass(define(hint), Model)
+
+
+def test_a_type_that_is_defined_later_is_checked_when_the_class_is_used() -> None:
+    cls = define("DefinedLater")
+    globals()["DefinedLater"] = list[str]
+    try:
+        with pytest.raises(TypeError, match=r"^Website\.hosts is list\[str\], but objects are immutable; write tuple"):
+            from_json(cls, "{}").hosts  # type: ignore[attr-defined]  # noqa: B018
+    finally:
+        del globals()["DefinedLater"]

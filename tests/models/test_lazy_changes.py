@@ -1,0 +1,490 @@
+"""What has changed is decided by JSON: which objects are equal, and what an object encodes to after a change."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import pickle
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import attrs
+import pytest
+
+from trioformer.errors import DecodeError
+from trioformer.models import (
+    EMPTY_MAP,
+    JSON,
+    FrozenMap,
+    KubernetesObject,
+    Model,
+    ObjectMeta,
+    Quantity,
+    ResourceInfo,
+    Time,
+    encode,
+    from_dict,
+    from_json,
+    json_equal,
+    unstructured_kind,
+)
+from trioformer.models._lazy import _plan_of
+from trioformer.models.apps_v1 import Deployment, DeploymentSpec
+from trioformer.models.core_v1 import ConfigMap, Pod, PodSpec, PodTemplateSpec
+from trioformer.models.meta_v1 import Condition
+
+counter = itertools.count()
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Rule(Model):
+    """A part of a custom resource."""
+
+    path: str = "/"
+    weight: int = 1
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RouteSpec(Model):
+    """The spec of a custom resource."""
+
+    replicas: int = 0
+    ratio: float | None = None
+    hosts: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    labels: Mapping[str, str] = EMPTY_MAP
+    limit: Quantity | None = None
+    since: Time | None = None
+    free: JSON = None
+    number: int = attrs.field(factory=lambda: next(counter))
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+    template: PodTemplateSpec | None = None
+
+
+@attrs.frozen(kw_only=True)  # with the methods that attrs would make
+class Route(KubernetesObject):
+    """A custom resource."""
+
+    __resource__: ClassVar[ResourceInfo] = ResourceInfo(
+        group="example.com", version="v1", kind="Route", plural="routes", namespaced=True
+    )
+
+    spec: RouteSpec = RouteSpec()
+
+
+@attrs.frozen
+class Box:
+    """A part of a custom resource, an attrs class that is not a model."""
+
+    size: int = 1
+    hosts: tuple[str, ...] = ()
+    inner: Box | None = None
+    boxes: tuple[Box, ...] = ()
+    free: JSON = None
+
+
+@attrs.frozen(kw_only=True)
+class Shelf(Model):
+    """A custom resource with such parts."""
+
+    box: Box = Box()
+    boxes: tuple[Box, ...] = ()
+    anything: Any = None
+
+
+Gadget = unstructured_kind("example.com/v1", "Gadget", plural="gadgets", namespaced=True)
+
+
+def route(spec: str) -> Route:
+    return from_json(Route, f'{{"metadata": {{"name": "a", "resourceVersion": "1"}}, "spec": {spec}}}')
+
+
+def json_of(model: Model) -> Any:
+    return json.loads(encode(model))
+
+
+# ------------------------------------------------------------------------------------------------- equality
+
+DIFFERENT = [
+    ('{"free": 1}', '{"free": true}'),
+    ('{"free": 0}', '{"free": false}'),
+    ('{"free": 1}', '{"free": 1.0}'),
+    ('{"free": {"a": [{"b": 1}]}}', '{"free": {"a": [{"b": true}]}}'),
+    ('{"free": [0]}', '{"free": [false]}'),
+    ('{"ratio": 1}', '{"ratio": 1.0}'),
+    ('{"limit": "1"}', '{"limit": "1000m"}'),
+    ('{"limit": 1}', '{"limit": "1"}'),
+    ('{"new": 1}', "{}"),
+    ('{"rules": [{"new": 1}]}', '{"rules": [{"new": 2}]}'),
+    ('{"template": {"spec": {"new": {"a": 1}}}}', '{"template": {"spec": {"new": {"a": true}}}}'),
+    ('{"hosts": []}', "{}"),
+    ('{"hosts": null}', "{}"),
+    ('{"free": "1"}', '{"free": 1}'),
+]
+SAME = [
+    ('{"free": {"a": 1, "b": 2}}', '{"free": {"b": 2, "a": 1}}'),
+    ('{"replicas":1,"new":[1]}', '{ "new": [1],\n "replicas": 1 }'),
+    ('{"free": 1.0}', '{"free": 1.00}'),
+    ('{"free": "\\u00e9"}', '{"free": "é"}'),
+    ('{"free": 123456789012345678901234567890}', '{"free":123456789012345678901234567890}'),
+    ('{"free": 1e999}', '{"free": 1e999}'),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_objects_and_parts_with_different_json_are_not_equal(one: str, other: str) -> None:
+    assert route(one).spec != route(other).spec
+    assert route(one) != route(other)
+    old, new = (from_json(Gadget, encode(route(each))) for each in (one, other))
+    assert old != new
+    assert old["spec"] != new["spec"]
+    read = [route(each) for each in (one, other)]
+    for each in read:
+        for name in _plan_of(RouteSpec).fields:
+            getattr(each.spec, name)
+    assert read[0].spec != read[1].spec
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_objects_with_the_same_json_are_equal_and_have_one_hash(one: str, other: str) -> None:
+    assert route(one).spec == route(other).spec
+    assert route(one) == route(other)
+    assert hash(route(one).spec) == hash(route(other).spec)
+    assert hash(route(one)) == hash(route(other))
+    changed = attrs.evolve(route(one), spec=route(other).spec)
+    assert changed == route(one)
+    assert encode(changed) == encode(route(one)).replace(b'": ', b'":').replace(b", ", b",") or json_of(changed)
+
+
+def test_an_object_of_a_list_equals_that_of_a_watch() -> None:
+    item = from_json(Pod, '{"metadata": {"name": "a"}}')
+    assert item == from_json(Pod, '{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}')
+    assert item != from_json(Pod, '{"kind": "Pod", "apiVersion": "v2", "metadata": {"name": "a"}}')
+    assert item == Pod(metadata=ObjectMeta(name="a"))
+
+
+def test_a_difference_in_the_head_is_found_without_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = (from_dict(Pod, {"metadata": {"name": "a", "resourceVersion": each}}) for each in "12")
+    monkeypatch.setattr("trioformer.models._serde.canonical", None)
+    assert old != new
+    assert old == from_json(Pod, encode(old))
+    odd = from_json(Pod, '{"metadata": {"name": 5}}')
+    assert odd == from_json(Pod, encode(odd))
+
+
+def test_undecodable_objects_can_be_compared() -> None:
+    one, same, other = (from_json(Pod, f'{{"metadata":{text},"spec":5}}') for text in ("5", " 5 ", "6"))
+    assert one == same
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    "decorate", [attrs.frozen(kw_only=True), attrs.frozen(kw_only=True, order=False, unsafe_hash=None)]
+)
+def test_attrs_does_not_replace_the_comparison_of_a_class(decorate: Any) -> None:
+    @decorate
+    class Odd(Model):
+        free: JSON = None
+
+    assert from_json(Odd, '{"free": 1}') != from_json(Odd, '{"free": true}')
+    assert {from_json(Odd, '{"free": 1}')} == {from_json(Odd, '{"free":1}')}
+    assert repr(Odd(free=1)).endswith("Odd(free=1)")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, True, False),
+        (0, False, False),
+        (1, 1.0, False),
+        (1, 1, True),
+        (None, False, False),
+        ((1, {"a": (True,)}), [1, {"a": [True]}], True),
+        ((1, {"a": (True,)}), [1, {"a": [1]}], False),
+        ({"a": 1, "b": 2}, FrozenMap(b=2, a=1), True),
+        (PodSpec(node_name="a"), {"nodeName": "a"}, True),
+        (Pod(), {}, False),
+    ],
+)
+def test_free_form_values_are_compared_as_json(one: object, other: object, equal: bool) -> None:
+    assert json_equal(one, other) is equal
+    assert json_equal(other, one) is equal
+
+
+def test_values_that_are_not_json_cannot_be_compared() -> None:
+    with pytest.raises(TypeError, match="cannot be encoded as JSON"):
+        json_equal(object(), 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"a": 1}, {"a": True}), ({"a": (1, {"b": 0})}, {"a": (1, {"b": False})}), ({"a": 1}, {"a": 1.0})],
+)
+def test_a_frozen_map_tells_numbers_of_different_types_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
+    frozen = from_dict(RouteSpec, {"free": one}).free
+    assert frozen != other
+    assert other != frozen
+    assert not frozen == other  # noqa: SIM201  # both operators
+    assert frozen == from_dict(RouteSpec, {"free": one}).free
+    assert not frozen != from_dict(RouteSpec, {"free": one}).free  # noqa: SIM202  # both operators
+    assert frozen != 5
+
+
+# ------------------------------------------------------------------------------------------------- changes
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(1, True), (0, False), (1, 1.0), ((1,), (True,)), ({"a": {"b": 0}}, {"a": {"b": False}})]
+)
+def test_a_change_of_free_form_json_is_written(old: JSON, new: JSON) -> None:
+    before = from_dict(RouteSpec, {"free": old})
+    assert encode(attrs.evolve(before, free=new)) == encode(from_dict(RouteSpec, {"free": new}))
+
+
+def test_a_template_that_differs_in_unknown_fields_is_written() -> None:
+    text = '{"spec": {"template": {"spec": {"containers": [{"name": "c", "new": %s}]}}}}'
+    old, wanted = (from_json(Deployment, text % value) for value in ("1", "2"))
+    assert old.spec.template != wanted.spec.template
+    changed = attrs.evolve(old, spec=attrs.evolve(old.spec, template=wanted.spec.template))
+    assert json_of(changed) == json_of(wanted)
+
+
+def test_a_part_of_another_order_is_not_a_change() -> None:
+    old = from_json(Route, '{"metadata":{},"spec":{"free":{"a":1,"b":2}}}')
+    assert encode(attrs.evolve(old, spec=from_json(RouteSpec, '{"free":{"b":2,"a":1}}'))) == encode(old)
+
+
+def test_fields_that_are_given_are_sent_even_if_they_are_the_default() -> None:
+    assert json_of(RouteSpec(replicas=0, hosts=(), labels={}, tags={}, number=7)) == {
+        "replicas": 0,
+        "hosts": [],
+        "labels": {},
+        "tags": {},
+        "number": 7,
+    }
+    assert json_of(Rule()) == {}
+    assert json_of(Rule(weight=1)) == {"weight": 1}
+    assert json_of(Route(spec=RouteSpec(number=1)))["spec"] == {"number": 1}
+    assert json_of(RouteSpec(number=1, limit=None, free=None)) == {"number": 1}
+
+
+def test_built_in_kinds_omit_empty_collections_and_send_given_scalars() -> None:
+    condition = Condition(type="Ready", status="True", reason="Done", message="")
+    assert json_of(condition) == {"type": "Ready", "status": "True", "reason": "Done", "message": ""}
+    assert json_of(DeploymentSpec(replicas=0)) == {"replicas": 0}
+    assert json_of(ConfigMap(data={}, metadata=ObjectMeta(name="a", labels={}, finalizers=()))) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a"},
+    }
+    stored = from_json(ObjectMeta, '{"finalizers": ["a"], "labels": {"a": "b"}, "annotations": {}}')
+    assert json_of(attrs.evolve(stored, finalizers=(), labels={}, annotations={})) == {"annotations": {}}
+    undecodable = from_json(ObjectMeta, '{"finalizers": 5}')
+    assert json_of(attrs.evolve(undecodable, finalizers=())) == {}
+
+
+def test_changes_add_up_over_several_evolves() -> None:
+    new = attrs.evolve(attrs.evolve(Rule(), weight=1), path="/")
+    assert json_of(new) == {"path": "/", "weight": 1}
+    old = from_json(RouteSpec, '{"replicas": 3, "new": 1}')
+    once = attrs.evolve(old, hosts=())
+    twice = attrs.evolve(once, replicas=0)
+    assert json_of(attrs.evolve(twice)) == {"replicas": 0, "new": 1, "hosts": []}
+    assert json_of(once) == {"replicas": 3, "new": 1, "hosts": []}
+    assert json_of(attrs.evolve(twice, replicas=3)) == {"replicas": 3, "new": 1, "hosts": []}
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_copy_keeps_what_was_given(copied: Any) -> None:
+    assert json_of(copied(RouteSpec(replicas=0, number=1))) == {"replicas": 0, "number": 1}
+
+
+def test_fields_that_were_read_before_are_not_given() -> None:
+    old = from_json(RouteSpec, '{"replicas": null, "new": 1}')
+    for name in _plan_of(RouteSpec).fields:
+        getattr(old, name)
+    assert json_of(attrs.evolve(old, hosts=("a",))) == {"replicas": None, "new": 1, "hosts": ["a"]}
+
+
+def test_fields_may_be_given_by_position() -> None:
+    @attrs.frozen
+    class Point(Model):
+        x: int = 0
+        y: int = 0
+
+    assert json_of(Point(0)) == {"x": 0}
+    assert json_of(attrs.evolve(Point(0), y=0)) == {"x": 0, "y": 0}
+
+
+def test_a_field_may_have_another_name_as_an_argument() -> None:
+    @attrs.frozen(kw_only=True)
+    class Hidden(Model):
+        _size: int = 0
+        color: str = attrs.field(default="red", alias="colour")
+
+    assert json_of(Hidden(size=0, colour="red")) == {"size": 0, "color": "red"}
+    assert json_of(attrs.evolve(Hidden(), colour="red")) == {"color": "red"}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace is new in Python 3.13")
+def test_copy_replace_is_evolve() -> None:
+    replace: Any = copy.__dict__["replace"]
+    assert json_of(replace(from_json(RouteSpec, '{"new": 1}'), hosts=())) == {"new": 1, "hosts": []}
+
+
+# ------------------------------------------------------------------------------------------------- undecodable siblings
+
+
+def test_a_field_can_be_changed_beside_one_that_cannot_be_decoded() -> None:
+    old = from_json(RouteSpec, '{"replicas": "three", "since": 5, "hosts": ["a"], "rules": 7}')
+    new = attrs.evolve(old, hosts=("b",))
+    assert encode(new) == b'{"replicas":"three","since":5,"hosts":["b"],"rules":7}'
+    assert new.hosts == ("b",)
+    for model in (old, new):
+        for name in ("replicas", "since", "rules"):
+            with pytest.raises(DecodeError, match=rf"RouteSpec\.{name}: "):
+                getattr(model, name)
+    assert json_of(attrs.evolve(new, replicas=1)) == {"replicas": 1, "since": 5, "hosts": ["b"], "rules": 7}
+    assert new != old
+
+
+def test_metadata_can_be_changed_beside_a_spec_that_cannot_be_decoded() -> None:
+    text = '{"kind": 5, "metadata": {"name": "a", "labels": {"x": 1}, "ownerReferences": {}}, "spec": {"overhead": 5}}'
+    pod = from_json(Pod, text)
+    new = attrs.evolve(pod, metadata=attrs.evolve(pod.metadata, finalizers=("f",)))
+    wanted = json.loads(text)
+    wanted["metadata"]["finalizers"] = ["f"]
+    assert json_of(new) == wanted
+
+
+def test_a_spec_that_cannot_be_decoded_need_not_be_read() -> None:
+    @attrs.frozen(kw_only=True)
+    class Odd(Route):
+        spec: Box = Box()  # type: ignore[assignment]  # a class that is not a model
+
+    odd = from_json(Odd, '{"apiVersion":"a","kind":"b","metadata":{"name":"a"},"spec":5}')
+    changed = attrs.evolve(odd, api_version="c", kind="d", metadata=odd.metadata)
+    assert encode(changed) == b'{"apiVersion":"c","kind":"d","metadata":{"name":"a"},"spec":5}'
+    for obj in (from_json(Odd, encode(odd)), changed):
+        with pytest.raises(DecodeError, match=r"Odd\.spec: "):
+            obj.spec  # noqa: B018
+
+
+def test_a_part_that_is_not_an_object_cannot_be_changed() -> None:
+    part = from_json(Route, '{"spec": 5}').spec
+    with pytest.raises(DecodeError, match=r"^cannot decode RouteSpec: "):
+        encode(attrs.evolve(part, hosts=()))
+
+
+def test_code_of_a_class_never_sees_a_field_that_cannot_be_decoded() -> None:
+    seen = []
+
+    @attrs.frozen(kw_only=True)
+    class Checked(Model):
+        size: int = attrs.field(default=0, validator=lambda _, __, value: seen.append(value))
+        name: str = ""
+
+    @attrs.frozen(kw_only=True)
+    class Processed(Model):
+        size: int = 0
+        name: str = ""
+
+        def __attrs_post_init__(self) -> None:
+            seen.append(self.size)
+
+    for cls in (Checked, Processed):
+        with pytest.raises(DecodeError, match=r"\.size: "):
+            attrs.evolve(from_json(cls, '{"size": "large"}'), name="a")
+    assert seen == []
+
+
+# ------------------------------------------------------------------------------------------- classes that are no models
+
+
+@pytest.mark.parametrize(
+    ("old", "change", "wanted"),
+    [
+        ({"size": 1, "new": 1}, {"hosts": ("a",)}, {"size": 1, "new": 1, "hosts": ["a"]}),
+        ({"hosts": ["a"], "new": 1}, {"hosts": ()}, {"hosts": [], "new": 1}),
+        ({"size": 2}, {"size": 1}, {"size": 1}),
+        ({"free": 1}, {"free": True}, {"free": True}),
+        ({"free": {"a": 1, "b": {"c": 1}}}, {"free": {"b": {}}}, {"free": {"b": {}}}),
+        ({"inner": {"size": 2, "new": 1}}, {"inner": Box(size=3)}, {"inner": {"size": 3, "new": 1}}),
+        ({"inner": {"size": 2}, "new": [1]}, {"inner": None}, {"new": [1]}),
+        ({"inner": None}, {"size": 5}, {"inner": None, "size": 5}),
+        (
+            {"boxes": [{"size": 1, "new": 1}, {"size": 2, "new": 2}]},
+            {"boxes": (Box(size=2), Box(size=1))},
+            {"boxes": [{"size": 2, "new": 2}, {"size": 1, "new": 1}]},
+        ),
+    ],
+)
+def test_a_changed_class_that_is_no_model_keeps_what_it_does_not_know(
+    old: dict[str, Any], change: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    before = from_dict(Shelf, {"box": old, "new": 1})
+    assert json_of(attrs.evolve(before, box=attrs.evolve(before.box, **change))) == {"box": wanted, "new": 1}
+    assert encode(attrs.evolve(before, box=attrs.evolve(before.box))) == encode(before)
+
+
+# ------------------------------------------------------------------------------------------------- frozen
+
+
+def parts(value: Any) -> Iterator[Any]:
+    yield value
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | frozenset) else ()
+    for item in items:
+        yield from parts(item)
+
+
+@pytest.mark.parametrize("hint", [Any, object, JSON, "tuple[Any, ...]", Mapping[str, Any]])
+def test_decoded_values_are_frozen_whatever_the_hint(hint: Any) -> None:
+    value = attrs.field(default=None, type=hint)
+    cls = attrs.make_class("Loose", {"value": value}, bases=(Model,), frozen=True, kw_only=True, slots=True)
+    text = '{"value": [{"a": [1]}]}' if hint != Mapping[str, Any] else '{"value": {"b": [{"a": [1]}]}}'
+    found = from_json(cls, text).value
+    assert {type(part) for part in parts(found)} <= {FrozenMap, tuple, int}
+
+
+def test_a_default_factory_runs_for_each_object_and_what_it_makes_is_frozen() -> None:
+    one, other = from_json(RouteSpec, "{}"), from_json(RouteSpec, "{}")
+    assert one.number != other.number
+    assert one.number == one.number
+    assert (type(one.tags), one.tags) == (FrozenMap, {})
+    assert one.replicas == 0
+    assert one.number != other.number
+    first, second = RouteSpec(), RouteSpec()
+    assert first.number != second.number
+    assert json_of(first) == {"number": first.number}
+    assert json_of(attrs.evolve(first, hosts=())) == {"hosts": [], "number": first.number}
+    assert encode(attrs.evolve(one, hosts=("a",))) == b'{"hosts":["a"]}'
+
+
+def test_a_default_factory_receives_the_object() -> None:
+    @attrs.frozen(kw_only=True)
+    class Named(Model):
+        name: str = ""
+        title: str = attrs.Factory(lambda it: it.name.upper(), takes_self=True)
+
+    assert from_json(Named, '{"name": "a"}').title == "A"
+    assert from_json(Named, '{"name": "a"}') != Named(name="a")  # which has the title, too
+    assert Named(name="a").title == "A"
+
+
+def test_a_mutable_default_is_frozen() -> None:
+    @attrs.frozen(kw_only=True)
+    class Shared(Model):
+        tags: Mapping[str, str] = {"a": "b"}  # as a user may write it
+
+    assert type(from_json(Shared, "{}").tags) is FrozenMap
+    assert type(Shared().tags) is FrozenMap
+
+
+def test_what_a_program_gives_is_frozen_at_every_level() -> None:
+    given: Any = ([{"a": {1}}],)
+    spec = RouteSpec(free=given)
+    assert {type(part) for part in parts(spec.free)} == {tuple, FrozenMap, frozenset, int}
+    rules = (Rule(),)
+    assert RouteSpec(rules=rules).rules is rules

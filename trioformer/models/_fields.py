@@ -1,0 +1,112 @@
+"""The fields of a model's class: how one is decoded, and how a change of it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import attrs
+
+from . import _serde
+from ._serde import Raw
+from ._values import FrozenMap, camel_case, freeze
+
+__all__ = ["MADE", "Codec", "Field"]
+
+Codec: TypeAlias = tuple[Callable[[Raw], Any], Callable[[Any], bytes], bool]
+"""Decodes a value; encodes one; and whether a changed one must be merged into the old, since decoding lost members."""
+
+MADE: Any = object()
+"""The default of a field whose default is made for each object."""
+
+
+class Field:
+    """One field: its names in Python, in calls and in JSON, its default, and how it is decoded and encoded."""
+
+    __slots__ = (
+        "argument",
+        "default",
+        "factory",
+        "find",
+        "is_merged",
+        "is_seen",
+        "json",
+        "name",
+        "omits_empty",
+        "set",
+        "structure",
+        "unstructure",
+    )
+
+    def __init__(self, cls: Any, attribute: attrs.Attribute[Any], codec: Codec, *, is_builtin: bool) -> None:
+        self.name = attribute.name
+        self.argument = attribute.alias
+        self.json = cls._json_names.get(self.name) or attribute.metadata.get("json") or camel_case(self.name)
+        self.factory: Any = attribute.default if isinstance(attribute.default, attrs.Factory) else None  # type: ignore[arg-type]  # attrs types the class Factory as a function
+        """Makes the default of each object; None if all have the same."""
+        self.default: Any = MADE if self.factory is not None else _constant_default(attribute)
+        self.set: Callable[[object, Any], None] = _slot(cls, self.name)
+        self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
+        self.structure, self.unstructure, self.is_merged = codec
+        self.omits_empty = is_builtin and isinstance(self.default, tuple | FrozenMap)
+        """Whether an empty value is not encoded, as with omitempty in the Go types of the built-in kinds."""
+        self.is_seen = attribute.converter is not None or attribute.validator is not None
+        """Whether code of the class receives the value when an object is made."""
+
+    def find_in(self, data: bytes | Raw) -> Raw:
+        """Return the raw value of this field in its level."""
+        if self.find is None:
+            self.find = _serde.level_decoder((self.json,))
+        return self.find(data)[0]
+
+    def value_of(self, raw: Raw) -> Any:
+        """Decode a raw slice; absent and null read as the default, which may still have to be made."""
+        data = bytes(raw) if len(memoryview(raw)) <= 4 else raw
+        return self.default if data in (b"", b"null") else self.structure(raw)
+
+    def make_default(self, model: object) -> Any:
+        """Make the default of one object."""
+        return freeze(self.factory.factory(model) if self.factory.takes_self else self.factory.factory())
+
+    def write(self, members: dict[str, bytes | Raw], value: Any) -> None:
+        """Change the members of a level to a value that the program gave; one that says the same keeps its bytes."""
+        old = members.get(self.json)
+        before = None if old is None else bytes(old)
+        if value is None or (self.omits_empty and not value):
+            if before not in (None, b"null") and (value is None or not self._is_empty(Raw(before))):
+                del members[self.json]
+            return
+        after = self.unstructure(value)
+        if before is None or before == b"null":
+            members[self.json] = after
+        elif before != after:
+            # The value may have been decoded from other bytes, such as a time with a fraction.
+            read = self._read_again(Raw(before))
+            if read is None:
+                members[self.json] = after
+            elif _serde.canonical(read) != _serde.canonical(after):
+                members[self.json] = _serde.merge_changes(before, read, after) if self.is_merged else after
+
+    def _is_empty(self, raw: Raw) -> bool:
+        try:
+            return not self.value_of(raw)
+        except _serde.FAULTS:
+            return False
+
+    def _read_again(self, raw: Raw) -> bytes | None:
+        """Encode what is decoded from a raw value; None if it cannot be decoded."""
+        try:
+            return self.unstructure(self.value_of(raw))
+        except _serde.FAULTS:
+            return None
+
+
+def _constant_default(attribute: attrs.Attribute[Any]) -> Any:
+    return None if attribute.default is attrs.NOTHING else freeze(attribute.default)
+
+
+def _slot(cls: type[object], name: str) -> Callable[[object, Any], None]:
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return cast("Callable[[object, Any], None]", base.__dict__[name].__set__)
+    raise TypeError(f"{cls.__name__}.{name} has no slot; make the class with @attrs.frozen (slots=True)")
