@@ -163,6 +163,15 @@ def test_conditions_work_for_kinds_without_a_class() -> None:
     assert not has_field("spec.size", 3)(obj)
 
 
+@pytest.mark.parametrize(("found", "value"), [(True, 1), (1, True), (False, 0), (0, False)])
+def test_a_field_that_is_a_number_is_not_true_or_false(found: int, value: int) -> None:
+    widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
+    obj = widget.of({"metadata": {"name": "w"}, "status": {"done": found}})
+    assert has_field("status.done", found)(obj)
+    assert has_field("status.done", float(value))(obj) is isinstance(value, bool)
+    assert not has_field("status.done", value)(obj)
+
+
 def test_conditions_have_a_description() -> None:
     assert [str(one) for one in (created(), deleted(), deleted(uid="u"))] == [
         "creation",

@@ -101,7 +101,7 @@ def has_field(path: str, value: FieldValue) -> Condition:
         path: Attribute names joined by dots, such as ``status.phase`` or ``spec.node_name``, and the keys of maps, as
             in ``metadata.labels.app``; for an :class:`~trioformer.models.Unstructured` the names in its JSON.  Write a
             predicate for an element of a list, and for a name with a dot.
-        value: The value that the field must be equal to; an absent field is not equal to any value.
+        value: The value that the field must be equal to; an absent field is not equal to any value, and true is not 1.
 
     Raises:
         AttributeError: Raised by ``wait_for``: the kind has no such field.
@@ -114,7 +114,7 @@ def has_field(path: str, value: FieldValue) -> Condition:
             found = found.get(name) if isinstance(found, Mapping | Unstructured) else getattr(found, name)
             if found is None:
                 return False
-        return found == value
+        return found == value and isinstance(found, bool) is isinstance(value, bool)
 
     return Condition(f"{path}={value}", is_met_by)
 

@@ -56,6 +56,35 @@ async def test_a_definition_serves_its_kind_until_it_is_deleted() -> None:
     assert server.list("widgets.example.com") == []
 
 
+async def test_numbers_of_a_custom_kind_are_stored_as_kube_apiserver_stores_them() -> None:
+    server = APIServer()
+    server.create(definition())
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    async with running(server) as http:
+        sent = {
+            "a": 1.0,
+            "b": [1e2, 1.5],
+            "c": {"d": -0.0},
+            "e": 1e21,
+            "f": 2**63,
+            "g": 2**63 - 1,
+            "h": True,
+            "i": 1e-7,
+        }
+        made = await http.post(widgets, json={"metadata": {"name": "w"}, "spec": sent})
+        assert '"spec":{"a":1,"b":[100,1.5],"c":{"d":0},"e":1e21,"f":9223372036854776000,' in made.text
+        assert '"g":9223372036854775807,"h":true,"i":1e-7}' in made.text
+        # The number is stored as it was, but the write counts as one.
+        one = (await http.patch(f"{widgets}/w", **merge_patch({"spec": {"a": 1.0}}))).json()
+        assert (one["spec"], one["metadata"]["generation"]) == (made.json()["spec"], 2)
+        assert one["metadata"]["resourceVersion"] != made.json()["metadata"]["resourceVersion"]
+        for value in (True, 1):
+            same = (await http.patch(f"{widgets}/w", **merge_patch({"spec": {"a": value}}))).json()
+            assert same["spec"]["a"] is value
+        again = (await http.patch(f"{widgets}/w", **merge_patch({"spec": {"a": 1}}))).json()
+        assert again == same
+
+
 @pytest.mark.parametrize(
     "spec", [{"names": {"plural": "x", "kind": "X"}, "versions": [5]}, {"versions": [{"storage": True}]}]
 )

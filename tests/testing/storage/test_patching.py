@@ -47,7 +47,7 @@ def test_merge_patches_follow_the_rfc(original: Any, patch: Any, result: Any) ->
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=2),
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from((0.0, 1.0, 1.5)) | st.text("ab", max_size=2),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
     max_leaves=8,
 )

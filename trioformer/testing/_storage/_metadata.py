@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from ._kinds import ServedKind
@@ -181,9 +182,28 @@ def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> No
 
 
 def json_equal(one: object, other: object) -> bool:
-    """Return whether two decoded JSON values are equal; unlike Python's ``==``, true is not 1."""
+    """Return whether two decoded JSON values are equal; unlike for Python's ``==``, true, 1 and 1.0 differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(json_equal(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(json_equal, one, other))
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return one == other and type(one) is type(other)
+
+
+def stored_numbers(value: Any) -> Any:
+    """Return a JSON value of a custom kind with its numbers as kube-apiserver stores them: ``1.0`` as ``1``.
+
+    It decodes integers as int64 and all other numbers as float64, and encodes these without a fraction if it is 0.
+    """
+    if isinstance(value, dict):
+        return {key: stored_numbers(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [stored_numbers(item) for item in value]
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        value = float(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _FIRST_WITH_EXPONENT:
+        return int(Decimal(repr(value)))
+    return value
+
+
+_FIRST_WITH_EXPONENT = 1e21

@@ -29,6 +29,7 @@ from ._metadata import (
     json_equal,
     metadata_of,
     ordered,
+    stored_numbers,
     with_server_fields,
     without_server_fields,
 )
@@ -132,6 +133,8 @@ class Registry:
         if served.resource == _custom.DEFINITIONS:
             _custom.check(obj)
         self._prepare(served, obj, keep_status=part == "whole")
+        if not served.is_builtin:
+            obj = stored_numbers(obj)
         if dry_run:
             return Stored(key, 0, body_of(obj))
         stored = self.storage.put(served.resource, key, obj)
@@ -231,6 +234,8 @@ class Registry:
         obj: JSONObject = {"metadata": ordered(metadata), **rest}
         if json_equal(obj, old):
             return current
+        if not served.is_builtin:
+            obj = stored_numbers(obj)
         if served.resource == _custom.DEFINITIONS:
             _custom.check(obj)
         if dry_run:
