@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import attrs
+import httpx
 import pytest
 import trio
 import trio.testing
@@ -11,7 +13,9 @@ import trio.testing
 from tests.support.controllers import leaves
 from tests.support.lease_candidates import NAME, NAMESPACE, create_lease, stored_lease
 from tests.support.managers import Worker, initializing
-from trioformer import Client, SharedInformerFactory
+from tests.support.raw_requests import pod
+from trioformer import Client, SharedInformerFactory, open_client
+from trioformer.controller import Controller, Request
 from trioformer.leaderelection import LeaderElectionOptions, LeadershipLostError
 from trioformer.manager import LeaderElection, ManagerContext, run_controllers
 from trioformer.models.coordination_v1 import Lease
@@ -93,6 +97,61 @@ async def test_a_lost_lease_cancels_controllers_without_grace_and_raises(
     assert "the lease is held by 'another'" in str(error)
     assert [line.split()[1:] for line in log] == [["a", "starts"], ["a", "is", "cancelled"]]
     assert 10 <= trio.current_time() <= 12.5  # at the next renewal, not 100 s later
+
+
+@attrs.define(eq=False)
+class RecordingTransport(httpx.AsyncBaseTransport):
+    """Records the user agents of the requests for Leases and for other objects."""
+
+    inner: httpx.AsyncBaseTransport
+    of_leases: set[str] = attrs.field(factory=set)
+    of_others: set[str] = attrs.field(factory=set)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        seen = self.of_leases if "/leases" in request.url.path else self.of_others
+        seen.add(request.headers["user-agent"])
+        return await self.inner.handle_async_request(request)
+
+
+async def test_busy_controllers_do_not_delay_the_renewals_of_the_lease(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async def reconcile(request: Request) -> None:
+        while True:
+            await context_client.api(Pod, "default").list()
+
+    async def start(context: ManagerContext) -> Controller:
+        nonlocal context_client
+        context_client = context.client
+        controller = Controller("busy", reconcile, workers=24)
+        controller.watch(context.factory.informer(Pod))
+        return controller
+
+    for number in range(24):
+        api_server.create(pod(f"p{number}"))
+    recorded = RecordingTransport(api_server.http_transport())
+    async with open_client(api_server.config, http_transport=recorded, qps=5, burst=10, user_agent="mine/1") as client:
+        context_client, stop = client, trio.Event()
+        with trio.move_on_after(120) as scope:
+            await run_controllers(client, {"busy": start}, leader_election=election("a"), stop=stop)
+        assert context_client is client
+    assert scope.cancelled_caught
+    assert trio.current_time() == 120
+    assert recorded.of_leases == {"mine/1/leader-election"}
+    assert recorded.of_others == {"mine/1"}
+
+
+async def test_an_election_with_a_client_of_its_own_uses_that(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    recorded = RecordingTransport(api_server.http_transport())
+    async with open_client(api_server.config, http_transport=recorded, user_agent="given/1") as given:
+        with trio.move_on_after(10):
+            await run_controllers(
+                client, initializing(Worker("a", [])), leader_election=attrs.evolve(election("a"), client=given)
+            )
+    assert recorded.of_leases == {"given/1"}
+    assert recorded.of_others == set()
 
 
 async def test_the_lease_is_released_when_a_controller_fails(

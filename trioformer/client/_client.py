@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar, cast, final
 
 import attrs
@@ -16,12 +16,22 @@ from ..kubeconfig import ClusterConfig, load_config
 from ..models import KubernetesObject, Unstructured, unstructured_kind
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
 from ..transport import BURST, RequestObserver
-from ..transport._internal import Transport, open_transport
+from ..transport._internal import Transport, default_user_agent, open_transport
 from ._api import Api
 from ._discovery import discover_resource
 from ._responses import check, unexpected_response
 
 T = TypeVar("T", bound=KubernetesObject)
+
+
+@final
+@attrs.frozen
+class _Opened:
+    """The arguments of :func:`open_client` with which a separate client is opened."""
+
+    http_transport: httpx.AsyncBaseTransport | None
+    user_agent: str | None
+    observer: RequestObserver | None
 
 
 @final
@@ -50,6 +60,7 @@ class Client(metaclass=NoPublicConstructor):
     config: ClusterConfig
     """The server and the credentials."""
     _transport: Transport
+    _opened: _Opened
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.config.server}>"
@@ -168,4 +179,23 @@ async def open_client(
     async with open_transport(
         config, http_transport=http_transport, user_agent=user_agent, qps=qps, burst=burst, observer=observer
     ) as transport:
-        yield Client._create(config, transport)
+        yield Client._create(config, transport, _Opened(http_transport, user_agent, observer))
+
+
+def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContextManager[Client]:
+    """Open a client of the same cluster whose requests do not wait behind those of another one.
+
+    It has its own connections and no rate limit, and the same observer.
+
+    Args:
+        client: The other client; it may be closed before this one.
+        purpose: Appended to the ``User-Agent``, so that the server's audit log tells the two apart.
+    """
+    opened = client._opened
+    agent = default_user_agent() if opened.user_agent is None else opened.user_agent
+    return open_client(
+        client.config,
+        http_transport=opened.http_transport,
+        user_agent=f"{agent}/{purpose}",
+        observer=opened.observer,
+    )

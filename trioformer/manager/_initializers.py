@@ -92,4 +92,7 @@ class LeaderElection:
     options: LeaderElectionOptions | None = None
     """Durations and callbacks."""
     client: Client | None = None
-    """A separate client, so that renewals do not wait behind the controllers' requests; None for the manager's."""
+    """The client of the election.
+
+    None opens one for the manager's cluster, with its own connections and without a rate limit, so that renewals do not
+    wait behind the controllers' requests."""

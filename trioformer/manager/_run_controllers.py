@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import trio
 
 from ..cache import SharedInformerFactory
 from ..client import Client
+from ..client._internal import open_separate_client
 from ..leaderelection import LeaderElector
 from ._enabled import enabled_controllers
 from ._health import logger
@@ -102,41 +104,51 @@ async def run_controllers(
             has_started = True
             task_status.started(url)
 
-    run = ManagerRun(
-        client=client,
-        factory=SharedInformerFactory(client) if factory is None else factory,
-        controllers=[ManagedController(name, initializers[name]) for name in names],
-        start_interval=start_interval,
-        lease="" if leader_election is None else leader_election.name,
-        elector=None if leader_election is None else _elector(client, leader_election),
-        metrics=metrics,
-        stop=trio.Event() if stop is None else stop,
-        shutdown_grace=shutdown_grace,
-        on_started=started,
-    )
-    for name in initializers:
-        if name not in names:
-            logger.info("controller %s: disabled", name)
-    if http is None:
-        await run.run()
-    else:
-        from . import _http  # noqa: PLC0415  # needs an extra
-
-        listener = await _http.listen(http)
-        endpoints = _http.Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics)
-        async with trio.open_nursery() as nursery:
-            url = await nursery.start(_http.serve, endpoints, listener)
-            logger.info("serving %s", url)
+    async with _open_elector(client, leader_election) as elector:
+        run = ManagerRun(
+            client=client,
+            factory=SharedInformerFactory(client) if factory is None else factory,
+            controllers=[ManagedController(name, initializers[name]) for name in names],
+            start_interval=start_interval,
+            lease="" if leader_election is None else leader_election.name,
+            elector=elector,
+            metrics=metrics,
+            stop=trio.Event() if stop is None else stop,
+            shutdown_grace=shutdown_grace,
+            on_started=started,
+        )
+        for name in initializers:
+            if name not in names:
+                logger.info("controller %s: disabled", name)
+        if http is None:
             await run.run()
-            nursery.cancel_scope.cancel()
+        else:
+            from . import _http  # noqa: PLC0415  # needs an extra
+
+            listener = await _http.listen(http)
+            endpoints = _http.Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics)
+            async with trio.open_nursery() as nursery:
+                url = await nursery.start(_http.serve, endpoints, listener)
+                logger.info("serving %s", url)
+                await run.run()
+                nursery.cancel_scope.cancel()
     started()
 
 
-def _elector(client: Client, election: LeaderElection) -> LeaderElector:
-    return LeaderElector(
-        client if election.client is None else election.client,
-        name=election.name,
-        namespace=election.namespace,
-        identity=election.identity,
-        options=election.options,
-    )
+@asynccontextmanager
+async def _open_elector(client: Client, election: LeaderElection | None) -> AsyncGenerator[LeaderElector | None, None]:
+    """Make the elector, and open the client of its own if it was given none."""
+    async with AsyncExitStack() as stack:
+        elector: LeaderElector | None = None
+        if election is not None:
+            own = election.client
+            if own is None:
+                own = await stack.enter_async_context(open_separate_client(client, purpose="leader-election"))
+            elector = LeaderElector(
+                own,
+                name=election.name,
+                namespace=election.namespace,
+                identity=election.identity,
+                options=election.options,
+            )
+        yield elector

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._byte_stream import ByteStream as ByteStream
 from ._connection import Transport as Transport
+from ._connection import default_user_agent as default_user_agent
 from ._connection import open_transport as open_transport
 from ._frames import FrameSplitter as FrameSplitter
 from ._frames import Scan as Scan

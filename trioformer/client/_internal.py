@@ -1,0 +1,5 @@
+"""What other packages of trioformer need of this one, and users do not."""
+
+from __future__ import annotations
+
+from ._client import open_separate_client as open_separate_client
