@@ -81,7 +81,7 @@ async def test_predicates_receive_every_state_in_order(
         nursery.start_soon(controller.run)
     await nursery.start(informer.run)
     await trio.sleep(100)
-    before = {number: 1 for number in range(20)}
+    before = dict.fromkeys(range(20), 1)
     expected = [f"+p{number}@1*" for number in range(20)]
     for version in range(2, MOVES + 2):
         expected.append(f"p{version % 20}@{before[version % 20]}→{version}")
