@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import queue
 import random
+import time
 from collections import Counter
 
 import attrs
@@ -11,7 +13,7 @@ import trio
 import trio.testing
 
 from tests.support.controllers import Reconcile
-from trioformer import Client, ConflictError, SharedInformerFactory, StatusError
+from trioformer import Client, ClusterConfig, ConflictError, SharedInformerFactory, StatusError, open_client
 from trioformer.controller import (
     Controller,
     Request,
@@ -22,7 +24,7 @@ from trioformer.controller import (
 )
 from trioformer.models.apps_v1 import ReplicaSet
 from trioformer.models.core_v1 import ConfigMap, Pod
-from trioformer.testing import APIServer
+from trioformer.testing import APIServer, serve_http
 
 
 def replica_set(name: str, replicas: int = 1) -> dict[str, object]:
@@ -107,6 +109,79 @@ async def test_an_object_that_was_deleted_while_the_watch_was_broken_is_reconcil
         await trio.sleep(1)
     await trio.sleep(60)
     assert missing == ["deleted"]
+
+
+def owner_reference(name: str) -> dict[str, object]:
+    owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": "uid", "controller": True}]
+    return {"metadata": {"ownerReferences": owners}}
+
+
+@attrs.define(eq=False)
+class ServedPods:
+    """An embedded server on a socket, in a thread of its own, so that it does not wait for slow functions."""
+
+    moves: int
+    urls: queue.Queue[str] = attrs.field(factory=queue.Queue)
+    token: trio.lowlevel.TrioToken | None = None
+    begin: trio.Event | None = None
+    end: trio.Event | None = None
+
+    async def serve(self) -> None:
+        """Serve 60 pods, and when told to, move one after another to an owner that no other pod has."""
+        self.token, self.begin, self.end = trio.lowlevel.current_trio_token(), trio.Event(), trio.Event()
+        server = APIServer()
+        for number in range(60):
+            server.create(pod_of(f"p{number}", "first"))
+        async with trio.open_nursery() as nursery:
+            self.urls.put(await nursery.start(serve_http, server))
+            await self.begin.wait()
+            for number in range(self.moves):
+                server.patch(Pod, f"p{number % 60}", owner_reference(f"owner-{number}"))
+            await self.end.wait()
+            nursery.cancel_scope.cancel()
+
+    def tell(self, event: trio.Event | None) -> None:
+        assert self.token is not None
+        assert event is not None
+        self.token.run_sync_soon(event.set)
+
+
+async def test_no_owner_is_lost_in_3_600_moves_over_a_socket_with_slow_functions(nursery: trio.Nursery) -> None:
+    served, rng, missing = ServedPods(3_600), random.Random(1), trio.Event()
+    nursery.start_soon(trio.to_thread.run_sync, trio.run, served.serve)
+    config = ClusterConfig(server=await trio.to_thread.run_sync(served.urls.get))
+    reconciled: set[str] = set()
+
+    async def reconcile(request: Request) -> None:
+        reconciled.add(request.name)
+        if len(reconciled) > served.moves:
+            missing.set()
+
+    of_replica_set = request_for_owner(ReplicaSet)
+
+    def slow_owner(pod: Pod) -> tuple[Request, ...]:
+        until = time.perf_counter() + rng.uniform(0.0002, 0.001)
+        while time.perf_counter() < until:
+            pass
+        return tuple(of_replica_set(pod))
+
+    try:
+        async with open_client(config) as client, trio.open_nursery() as inner:
+            factory = SharedInformerFactory(client)
+            informer = factory.informer(Pod)
+            controller = Controller("owners", reconcile)
+            controller.watch(informer, enqueue=slow_owner)
+            await inner.start(factory.run)
+            await inner.start(controller.run)
+            served.tell(served.begin)
+            with trio.move_on_after(60):
+                await missing.wait()
+            buffer = controller.statistics().handlers[0].buffer
+            inner.cancel_scope.cancel()
+    finally:
+        served.tell(served.end)
+    assert {f"owner-{number}" for number in range(served.moves)} - reconciled == set()
+    assert buffer.coalesced == 0
 
 
 @attrs.define(eq=False)
