@@ -24,7 +24,15 @@ import httpx
 import trio
 import trio.testing
 
-from trioformer import ClusterConfig, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer import (
+    ClusterConfig,
+    Notification,
+    ResourceEventHandler,
+    SharedInformerFactory,
+    Updated,
+    open_client,
+)
+from trioformer.controller import Controller, Request
 from trioformer.models.core_v1 import Pod
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -145,6 +153,36 @@ async def informer_cost(server: Recorded, meter: Meter) -> float:
     return taken[0]
 
 
+async def controller_cost(server: Recorded, meter: Meter) -> float:
+    """Measure an informer with one controller, whose only worker is busy: its functions and the queue remain."""
+    done, left = trio.Event(), len(server.events)
+
+    def count(event: Notification[Pod]) -> bool:
+        nonlocal left
+        if isinstance(event, Updated):
+            left -= 1
+            if not left:
+                done.set()
+        return True
+
+    async def never_return(_: Request) -> None:
+        await trio.sleep_forever()
+
+    async with open_client(SERVER, http_transport=server) as client, trio.open_nursery() as nursery:
+        factory = SharedInformerFactory(client)
+        controller = Controller("pods", never_return)
+        controller.watch(factory.informer(Pod), predicates=[count])
+        await nursery.start(factory.run)
+        await nursery.start(controller.run)
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        with meter() as taken:
+            server.go.set()
+            await done.wait()
+        nursery.cancel_scope.cancel()
+    return taken[0]
+
+
 async def limit_cost(server: Recorded, meter: Meter) -> float:
     """Measure a minimal loop over the same bytes."""
     import drive_limit  # one of the benchmarks, in the directory of the modules that it imports
@@ -188,7 +226,7 @@ def calls() -> Iterator[list[float]]:
 def main(what: str = "seconds") -> None:
     """Print the cost of an event for both."""
     sys.path.append(str(BENCHMARKS / "drivers"))
-    count, events, costs = 400, 4_000, {"informer": informer_cost, "limit": limit_cost}
+    count, events, costs = 400, 4_000, {"informer": informer_cost, "controller": controller_cost, "limit": limit_cost}
     # Both are measured in turn, so that a busy machine slows both, and the minimum counts: disturbances only add time.
     rounds, meter = (7, seconds) if what == "seconds" else (1, calls)
     # With a clock that stands still, the time slices depend on the number of items only.

@@ -124,7 +124,9 @@ class Controller:
         A controller that is running first receives all objects in the cache, and continues to work meanwhile.
         In a run that is stopping this has no effect before the next run.
 
-        Predicates and ``enqueue`` are called after the caches of all informers have synced that are watched before the
+        Predicates and ``enqueue`` receive every state that the cache has from then on, in order.
+        They must be quick: when they are slower than the events, the cache waits for them.
+        They are called after the caches of all informers have synced that are watched before the
         run, so they may read any of these.
         Their exceptions end :meth:`run`, with a note that names the controller and the object; the informer continues.
 

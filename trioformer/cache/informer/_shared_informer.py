@@ -91,7 +91,8 @@ class SharedInformer(Generic[T]):
     A listener is a handler (:meth:`add_event_handler`) or a subscription (:meth:`subscribe`).
     Each listener receives the states of an object in order: a subsequence that ends with the newest.
     A handler is called once at a time; there is no order between listeners.
-    A slow listener never delays the cache or another listener, unless its ``overflow`` is ``"block"``.
+    A slow listener never delays the cache or another listener, unless its ``overflow`` is ``"block"``, or it is a
+    controller whose functions are slow.
     Objects are immutable and shared.
 
     The informer owns no task before :meth:`run` is called; ``run`` owns the reflector, the process loop and one task

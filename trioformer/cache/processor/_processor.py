@@ -291,6 +291,7 @@ class Subscription(Generic[T], metaclass=NoPublicConstructor):
     Raises:
         trio.BrokenResourceError: From iterating: the subscription fell behind, and its ``overflow`` does not allow
             merging.
+        trio.BusyResourceError: From iterating: another task is iterating.
     """
 
     _buffer: ListenerBuffer[T]
