@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar, final
 
 import trio
@@ -40,6 +41,31 @@ def enclosing_tasks() -> Iterator[trio.lowlevel.Task]:
     while task is not None:
         yield task
         task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
+
+
+@asynccontextmanager
+async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
+    """Open a nursery for tasks that serve the block, and are cancelled when the block has ended.
+
+    What the block raises is raised unchanged; a plain nursery wraps it in an exception group.
+    An error of a task cancels the block and leaves in a group, so the tasks should handle their own errors.
+    """
+    raised: BaseException | None = None
+    try:
+        with trio.CancelScope() as nursery_scope:
+            async with trio.open_nursery() as nursery:
+                try:
+                    yield nursery
+                except BaseException as error:  # noqa: BLE001  # raised below, where no nursery can wrap it
+                    raised = error
+                nursery.cancel_scope.cancel()
+                # The nursery waits for the tasks.  If the caller's cancellation reached that wait, the nursery would
+                # raise it in place of what the block has raised.
+                nursery_scope.shield = True
+        if raised is not None:
+            raise raised
+    finally:
+        del raised
 
 
 def first_leaf(error: Exception | None) -> Exception | None:

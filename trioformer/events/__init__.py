@@ -3,6 +3,8 @@
 - ``_recorder.py``: :class:`EventRecorder`
 - ``_series.py``: an occurrence, and the series of equal ones that one Event counts
 - ``_correlation.py``: combines similar events, and limits the Events of an object
+- ``_write_queue.py``: the Events that wait, in a line for each object
+- ``_write_loop.py``: decides which one is written next
 - ``_writer.py``: sends the Event of a series to the API server
 - ``_options.py``: :class:`EventRecorderOptions`, :class:`EventRecorderStatistics`
 """

@@ -38,16 +38,15 @@ class EventRecorderOptions:
     refresh_period: float = 1_800.0
     """Seconds between two writes of the count of an active series."""
     max_tries: int = 12
-    """How often an Event is sent before it is dropped, if the requests fail with transient errors.
-
-    It is dropped after ``max_tries * retry_period`` at the latest, also when requests are slow or the server asks for
-    a longer delay."""
+    """How often an Event is sent before it is dropped, if the requests fail with transient errors.  The Events of other
+    objects do not wait for it.  While nothing can be written, the tries of only one Event count."""
     retry_period: float = 10.0
-    """Seconds between two tries; the delay before the second one is shortened by a random factor."""
+    """Seconds between two tries, or a ``Retry-After`` that is longer; the delay before the second one is shortened by a
+    random factor."""
     request_deadline: float = 30.0
-    """Seconds allowed for a single request; fewer if the Event is dropped before that."""
+    """Seconds allowed for a single request."""
     flush_period: float = 5.0
-    """Seconds for which a cancelled :meth:`EventRecorder.run` may still write."""
+    """Seconds for which a cancelled :meth:`EventRecorder.run` may still write; the rest is dropped, and logged."""
     wall_clock: Callable[[], float] = time.time
     """Seconds since 1970, for the times in Events; deadlines and periods are measured on trio's clock."""
     rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)

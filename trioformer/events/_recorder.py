@@ -9,6 +9,7 @@
 
 :meth:`EventRecorder.event` makes these decisions immediately and never blocks.
 The queue holds series, not events, so an event that repeats before its series is written costs no request.
+It has a line for each object (``_write_queue.py``), and ``_write_loop.py`` decides which one is written next.
 
 Source: client-go ``tools/events``, and ``tools/record`` for what the former lacks.
 """
@@ -19,7 +20,7 @@ import logging
 import math
 import re
 import socket
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Hashable
 from datetime import UTC, datetime
 from typing import Final, Literal, final
@@ -34,12 +35,17 @@ from ..models.events_v1 import Event
 from ._correlation import Aggregator, SpamFilter, remember
 from ._options import EventRecorderOptions, EventRecorderStatistics
 from ._series import MAX_NOTE, MAX_WORD, SUBDOMAIN, Observation, Series, reference_to, truncate
+from ._write_loop import WriteLoop, WriteResults
+from ._write_queue import WriteQueue
 from ._writer import EventWriter
 
 logger = logging.getLogger("trioformer.events")
 
 LOG_PERIOD: Final = 60.0
 """Seconds in which a problem of the same kind is logged once."""
+
+MAX_NAMED: Final = 5
+"""How many series the log line about lost events names."""
 
 _QUALIFIED_NAME: Final = re.compile(rf"({SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 
@@ -56,6 +62,11 @@ def _check_word(name: str, value: str) -> str:
     if not 1 <= len(value.encode()) <= MAX_WORD:
         raise ValueError(f"the {name} of an event must have 1 to {MAX_WORD} bytes, not {len(value.encode())}")
     return value
+
+
+def _text(series: Series, error: Exception) -> str:
+    """The text of an error, without the name that the line begins with."""
+    return str(error).removeprefix(f"event {series}: ") or repr(error)
 
 
 @final
@@ -78,7 +89,8 @@ class EventRecorder:
       until ten minutes pass without another.  Its note begins with ``(combined from similar events):``.
     - An object gets 25 Events of a type, and then one more every five minutes.  The others are filtered.
     - 1,000 Events may wait to be written; further ones are dropped.  So are those that the server rejects, and those
-      that could not be written in 12 tries or two minutes, during which the others wait.
+      that could not be written in 12 tries.
+    - The Events of an object are written in order.  One that has to be tried again delays only those of its object.
 
     None of these raises an exception.  Drops are logged, at most once a minute for each reason, and
     :meth:`statistics` counts everything.
@@ -111,11 +123,11 @@ class EventRecorder:
     """Limits and durations."""
     _aggregator: Aggregator = attrs.field(init=False)
     _spam_filter: SpamFilter = attrs.field(init=False)
-    _writer: EventWriter = attrs.field(init=False)
+    _loop: WriteLoop = attrs.field(init=False)
     _series: OrderedDict[Hashable, Series] = attrs.field(factory=OrderedDict, init=False)  # ordered by last event
-    _queue: deque[Series] = attrs.field(factory=deque, init=False)  # the first one stays until it is written
-    _queue_changed: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _queue: WriteQueue = attrs.field(factory=WriteQueue, init=False)
     _is_running: bool = attrs.field(default=False, init=False)
+    _has_ended: bool = attrs.field(default=False, init=False)  # it has run, and does not run now
     _last_stamp: int = attrs.field(default=0, init=False)
     _quiet_until: dict[str, float] = attrs.field(factory=dict, init=False)
     _recorded: int = attrs.field(default=0, init=False)
@@ -123,6 +135,7 @@ class EventRecorder:
     _dropped: int = attrs.field(default=0, init=False)
     _filtered: int = attrs.field(default=0, init=False)
     _combined: int = attrs.field(default=0, init=False)
+    _lost: list[Series] | None = attrs.field(default=None, init=False)  # what a flush has dropped
 
     def __attrs_post_init__(self) -> None:
         if not _QUALIFIED_NAME.fullmatch(self.controller):
@@ -133,7 +146,9 @@ class EventRecorder:
         _check_word("reporting instance", self.instance)
         self._aggregator = Aggregator(self.options)
         self._spam_filter = SpamFilter(self.options)
-        self._writer = EventWriter(self.options, self._on_retry, self._new_stamp)
+        results = WriteResults(written=self._on_written, retried=self._on_retry, dropped=self._on_dropped)
+        writer = EventWriter(self.options, self._new_stamp)
+        self._loop = WriteLoop(self._queue, writer, results, self.options.retry_period)
 
     def __repr__(self) -> str:
         state = "running" if self._is_running else "not running"
@@ -204,6 +219,8 @@ class EventRecorder:
             )
             self._enqueue(series)
             self._remember(series)
+        if self._has_ended:
+            self._log("ended", f"recorded after the end of run(), events wait until it runs again: {self._waiting()}")
 
     def _repeat(self, series: Series, now: float) -> None:
         series.count += 1
@@ -222,9 +239,8 @@ class EventRecorder:
         if not series.is_queued:
             if len(self._queue) >= self.options.queue_size:
                 return False
-            series.is_queued = True
-            self._queue.append(series)
-            self._queue_changed.set()
+            self._queue.add(series)
+            self._loop.notify()
         return True
 
     def _new_stamp(self) -> int:
@@ -245,58 +261,53 @@ class EventRecorder:
 
         Cancellation:
             It writes what is not written yet, including the counts of series: each is tried once, for
-            ``flush_period`` seconds in total.  What is left after that is dropped, and logged.
+            ``flush_period`` seconds in total, during which it is shielded.  What is left after that is dropped; one log
+            line says how many events were lost, and of which objects.
 
         Ownership:
-            It opens no nursery.  It may be run again, and continues with what was recorded in between.
+            Its tasks have ended when it returns.  It may be run again, and continues with what was recorded in between.
+            When it ends with an error, what is not written stays queued, which is logged.
         """
         if self._is_running:
             raise trio.BusyResourceError(f"the event recorder of {self.controller!r} is running already")
-        self._is_running = True
+        self._is_running, self._has_ended = True, False
         try:
             task_status.started()
             try:
-                await self._write_forever()
+                await self._loop.run(self._end_idle_series)
             except trio.Cancelled:
                 await self._flush()
                 raise
+            except Exception:
+                if waiting := self._waiting():
+                    logger.warning(
+                        "event recorder %s: events not written when run() failed: %d", self.controller, waiting
+                    )
+                raise
         finally:
-            self._is_running = False
+            self._is_running, self._has_ended = False, True
 
-    async def _write_forever(self) -> None:
-        while True:
-            self._end_idle_series()
-            if self._queue:
-                await self._write_first(self.options.max_tries)
-            else:
-                self._queue_changed = trio.Event()  # no checkpoint since the queue was found empty
-                with trio.move_on_at(self._next_series_end()):
-                    await self._queue_changed.wait()
-
-    def _next_series_end(self) -> float:
-        longest_idle = next(iter(self._series.values()), None)
-        return math.inf if longest_idle is None else longest_idle.observed_at + self.options.idle_period
-
-    def _end_idle_series(self) -> None:
-        """End the series that were idle for too long, and enqueue their final counts."""
-        while self._next_series_end() <= trio.current_time():
-            series = next(iter(self._series.values()))
+    def _end_idle_series(self) -> float:
+        """End the series that were idle for too long, and enqueue their final counts; return when the next one ends."""
+        while (series := next(iter(self._series.values()), None)) is not None:
+            ends_at = series.observed_at + self.options.idle_period
+            if ends_at > trio.current_time():
+                return ends_at
             if series.unwritten and not self._enqueue(series):
-                return  # tried again when the queue has room
+                return math.inf  # tried again when the queue has room
             del self._series[series.observation.key]
+        return math.inf
 
-    async def _write_first(self, tries: int) -> None:
-        series = self._queue[0]
-        written = series.written
-        error = await self._writer.write(series, tries=tries)
-        self._written += series.written - written
-        self._queue.popleft()
-        series.is_queued = False
-        if error is not None:
-            self._forget(series)
-            self._drop(series.unwritten, repr(error.__class__), f"event {series} cannot be written: {error}")
-        elif series.is_due(trio.current_time(), self.options.refresh_period):
+    def _on_written(self, series: Series, count: int) -> None:
+        self._written += count
+        if series.is_due(trio.current_time(), self.options.refresh_period):
             self._enqueue(series)  # it was recorded again in the meantime
+
+    def _on_dropped(self, series: Series, error: Exception) -> None:
+        self._forget(series)
+        if self._lost is not None:
+            self._lost.append(series)
+        self._drop(series.unwritten, repr(error.__class__), f"event {series} cannot be written: {_text(series, error)}")
 
     def _forget(self, series: Series) -> None:
         if self._series.get(series.observation.key) is series:
@@ -304,26 +315,38 @@ class EventRecorder:
 
     async def _flush(self) -> None:
         """Try to write everything once within ``flush_period``, and drop the rest."""
-        dropped = self._dropped
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + self.options.flush_period):
-            while self._queue or self._queue_all():
-                await self._write_first(1)
-        self._queue_all()
-        for series in self._queue:
-            series.is_queued = False
+        lost = self._lost = []
+        try:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + self.options.flush_period):
+                await self._loop.flush(self._enqueue_all)
+        finally:
+            self._drop_rest(lost)
+            self._lost = None
+
+    def _drop_rest(self, lost: list[Series]) -> None:
+        """Drop what is left, and log everything that was lost."""
+        self._enqueue_all()
+        for series in self._queue.clear():
             self._forget(series)
             self._dropped += series.unwritten
-        self._queue.clear()
-        if lost := self._dropped - dropped:
-            logger.warning("event recorder %s: events not written at shutdown: %d", self.controller, lost)
+            lost.append(series)
+        if lost:
+            lost.sort(key=lambda series: -series.unwritten)
+            named = ", ".join(f"{series.what} ({series.unwritten})" for series in lost[:MAX_NAMED])
+            others = f" and {more} others" if (more := len(lost) - MAX_NAMED) > 0 else ""
+            logger.warning(
+                "event recorder %s: events not written at shutdown: %d: %s%s",
+                self.controller,
+                sum(series.unwritten for series in lost),
+                named,
+                others,
+            )
 
-    def _queue_all(self) -> int:
-        """Enqueue all unwritten series, ignoring the limit; returns the length of the queue."""
+    def _enqueue_all(self) -> None:
+        """Enqueue all unwritten series, ignoring the limit."""
         for series in self._series.values():
             if series.unwritten and not series.is_queued:
-                series.is_queued = True
-                self._queue.append(series)
-        return len(self._queue)
+                self._queue.add(series)
 
     # --- statistics and log -------------------------------------------------------------------------------------------
 
@@ -332,7 +355,7 @@ class EventRecorder:
         return EventRecorderStatistics(
             recorded=self._recorded,
             written=self._written,
-            waiting=self._recorded - self._written - self._dropped - self._filtered,
+            waiting=self._waiting(),
             dropped=self._dropped,
             filtered=self._filtered,
             combined=self._combined,
@@ -341,12 +364,17 @@ class EventRecorder:
             is_running=self._is_running,
         )
 
+    def _waiting(self) -> int:
+        return self._recorded - self._written - self._dropped - self._filtered
+
     def _drop(self, count: int, problem: str, why: str) -> None:
         self._dropped += count
         self._log(f"dropped: {problem}", f"events dropped: {count}, {self._dropped} in total; {why}")
 
     def _on_retry(self, series: Series, error: Exception) -> None:
-        self._log(f"retried: {error.__class__!r}", f"event {series} cannot be written, retrying: {error}")
+        self._log(
+            f"retried: {error.__class__!r}", f"event {series} cannot be written, retrying: {_text(series, error)}"
+        )
 
     def _log(self, kind: str, text: str) -> None:
         """Log a warning, or at DEBUG if one of the same kind was logged less than ``LOG_PERIOD`` ago."""

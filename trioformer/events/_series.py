@@ -79,9 +79,14 @@ class Observation:
     """Whether it represents similar events."""
 
     @property
+    def obj(self) -> Hashable:
+        """The object, whose Events are written in order."""
+        return identity_of(self.regarding)
+
+    @property
     def subject(self) -> Hashable:
         """Object and type, which have a common rate limit."""
-        return identity_of(self.regarding), self.type
+        return self.obj, self.type
 
     @property
     def kind(self) -> Hashable:
@@ -133,6 +138,12 @@ class Series:
     """Whether the server is known to have the Event."""
     is_queued: bool = False
     """Whether the series is in the queue."""
+    tries: int = 0
+    """Failed requests that count against it, since its last success."""
+    quick_tries: int = 0
+    """How often it was tried again soon after the connection failed, since its last success."""
+    was_delayed: bool = False
+    """Whether it was tried again later, since its last success."""
 
     def __attrs_post_init__(self) -> None:
         self.rename(self.stamp)
@@ -146,6 +157,13 @@ class Series:
         self.name = f"{self.observation.regarding.name}.{stamp:x}"
         if len(self.name) > MAX_NAME or not re.fullmatch(SUBDOMAIN, self.name):
             self.name = str(uuid.uuid4())  # other kinds, such as ClusterRole, allow names that Events do not
+
+    @property
+    def what(self) -> str:
+        """Reason and object, for a log line; without the note, which is content."""
+        about = self.observation.regarding
+        place = "" if about.namespace is None else f"{about.namespace}/"
+        return f"{self.observation.reason} of {about.kind} {place}{about.name}"
 
     @property
     def unwritten(self) -> int:

@@ -47,81 +47,74 @@ def is_transient(error: Exception) -> bool:
 @final
 @attrs.define(eq=False)
 class EventWriter:
-    """Creates and patches Events."""
+    """Creates and patches Events, and says when to try again."""
 
     _options: EventRecorderOptions
-    _on_retry: Callable[[Series, Exception], None]
     _new_stamp: Callable[[], int]
     _quick_tries: QuickTries = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._quick_tries = QuickTries(QUICK_TRIES, self._options.rng)
 
-    async def write(self, series: Series, *, tries: int) -> Exception | None:
-        """Write the current count of a series, and retry transient errors.
+    async def write(self, series: Series) -> None:
+        """Write the current count of a series, once.
 
-        A failed connection is tried again after 0.5 to 1 s, ten times since the last success, before its failures count
-        as tries; not if there is only one.
-        This takes at most ``max_tries * retry_period``, because the other series wait.  If the server asks for a longer
-        delay than is left, nothing is sent for the rest of that time.
-
-        Returns:
-            The error after which it gave up, or None.
+        Raises:
+            StatusError, ConnectionFailedError, UnexpectedResponseError, DecodeError: The request failed.
+            ValueError: The Event cannot be encoded.
         """
-        delay = self._options.retry_period * self._options.rng.random()
-        end = trio.current_time() + self._options.max_tries * self._options.retry_period
-        while True:
-            count = series.count
-            try:
-                await self._store(series, count, end)
-            except FAILURES as error:
-                is_lost = tries > 1 and outcome_of(error) is Outcome.LOST
-                if is_lost and (quick := self._quick_tries.next_delay()) is not None:
-                    next_try = trio.current_time() + quick
-                else:
-                    tries -= 1
-                    if not tries or not is_transient(error):
-                        return error
-                    next_try = trio.current_time() + max(delay, retry_after(error, self._options.rng))
-                    delay = self._options.retry_period
-                if next_try >= end:
-                    await trio.sleep_until(end)  # the server asked for this delay, so the next series waits as well
-                    return error
-                self._on_retry(series, error)
-            else:
-                series.written, series.written_at = count, trio.current_time()
-                self._quick_tries.reset()
-                return None
-            await trio.sleep_until(next_try)
+        count = series.count
+        await self._store(series, count)
+        series.written, series.written_at = count, trio.current_time()
+        series.tries, series.quick_tries, series.was_delayed = 0, 0, False
+        self._quick_tries.reset()
 
-    async def _store(self, series: Series, count: int, end: float) -> None:
+    def delay_after(self, series: Series, error: Exception, *, counts: bool) -> float | None:
+        """Return the seconds until the next try of a series after a failure; None to drop it.
+
+        Transient failures count as tries only if ``counts``.
+
+        A failed connection is tried again after 0.5 to 1 s, before its failures count as tries: ten times for a series,
+        and ten times for all since the last success.
+        """
+        is_quick = outcome_of(error) is Outcome.LOST and series.quick_tries < QUICK_TRIES
+        if is_quick and (quick := self._quick_tries.next_delay()) is not None:
+            series.quick_tries += 1
+            return quick
+        series.tries += counts
+        if series.tries >= self._options.max_tries or not is_transient(error):
+            return None
+        is_first, series.was_delayed = not series.was_delayed, True
+        delay = self._options.retry_period * (self._options.rng.random() if is_first else 1)
+        return max(delay, retry_after(error, self._options.rng))
+
+    async def _store(self, series: Series, count: int) -> None:
         if series.is_stored:
             with suppress(NotFoundError):  # deleted, or expired: servers keep Events for an hour by default
-                await self._patch(series, count, end)
+                await self._patch(series, count)
                 return
         was_sent, series.was_sent = series.was_sent, True
         try:
-            await self._create(series, count, end)
+            await self._create(series, count)
         except AlreadyExistsError:
             if not was_sent:
                 series.rename(self._new_stamp())  # another client's Event has this name
-                await self._create(series, count, end)
+                await self._create(series, count)
             elif count > 1:
                 # An earlier request without a response has created it, perhaps with a lower count.
-                await self._patch(series, count, end)
+                await self._patch(series, count)
         series.is_stored = True
 
-    async def _create(self, series: Series, count: int, end: float) -> None:
-        await self._send(series, series.api.create(series.event(count)), end)
+    async def _create(self, series: Series, count: int) -> None:
+        await self._send(series, series.api.create(series.event(count)))
 
-    async def _patch(self, series: Series, count: int, end: float) -> None:
+    async def _patch(self, series: Series, count: int) -> None:
         repetitions = series.repetitions(count)
         assert repetitions is not None
-        await self._send(series, series.api.patch(series.name, {"series": to_dict(repetitions)}), end)
+        await self._send(series, series.api.patch(series.name, {"series": to_dict(repetitions)}))
 
-    async def _send(self, series: Series, request: Awaitable[R], end: float) -> R:
-        now = trio.current_time()
-        deadline = min(now + self._options.request_deadline, end)
-        with trio.move_on_at(deadline):
+    async def _send(self, series: Series, request: Awaitable[R]) -> R:
+        patience = self._options.request_deadline
+        with trio.move_on_after(patience):
             return await request
-        raise ConnectionFailedError(f"event {series}: no response within {max(0.0, deadline - now):g} s")
+        raise ConnectionFailedError(f"event {series}: no response within {patience:g} s")

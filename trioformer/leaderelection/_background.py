@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from .._util import open_serving_nursery
+
 
 @asynccontextmanager
 async def background(async_fn: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:
@@ -21,24 +23,13 @@ async def background(async_fn: Callable[[], Awaitable[None]]) -> AsyncGenerator[
     - ``async_fn`` is shielded from the caller's cancellation, which the block receives.
     - ``async_fn`` must handle its own errors: one that it raises cancels the block, and leaves in an exception group.
     """
-    raised: BaseException | None = None
-    task_scope = trio.CancelScope(shield=True)
-    try:
-        with trio.CancelScope() as nursery_scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_run_in, task_scope, async_fn)
-                try:
-                    yield
-                except BaseException as error:  # noqa: BLE001  # raised below, where no nursery can wrap it
-                    raised = error
-                task_scope.cancel()
-                # The nursery waits for the task.  If the caller's cancellation reached that wait, the nursery would
-                # raise it in place of what the block has raised.
-                nursery_scope.shield = True
-        if raised is not None:
-            raise raised
-    finally:
-        del raised
+    scope = trio.CancelScope(shield=True)
+    async with open_serving_nursery() as nursery:
+        nursery.start_soon(_run_in, scope, async_fn)
+        try:
+            yield
+        finally:
+            scope.cancel()
 
 
 async def _run_in(scope: trio.CancelScope, async_fn: Callable[[], Awaitable[None]]) -> None:

@@ -1,0 +1,63 @@
+"""Helpers of all packages: a nursery whose tasks serve a block."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+
+from trioformer._util import open_serving_nursery
+
+
+@pytest.mark.parametrize("raised", [KeyError("mine"), KeyboardInterrupt(), ExceptionGroup("two", [OSError()])])
+async def test_what_the_block_of_a_serving_nursery_raises_leaves_unchanged(raised: BaseException) -> None:
+    with pytest.raises(type(raised)) as caught:
+        async with open_serving_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            raise raised
+    assert caught.value is raised
+
+
+async def test_the_tasks_of_a_serving_nursery_end_with_the_block(autojump_clock: trio.testing.MockClock) -> None:
+    ended: list[float] = []
+
+    async def task() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.append(trio.current_time())
+
+    async with open_serving_nursery() as nursery:
+        nursery.start_soon(task)
+        await trio.sleep(3)
+    assert ended == [3]
+
+
+async def test_a_cancellation_of_a_serving_nursery_is_not_wrapped_while_a_task_ends_slowly(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async def task() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(3)
+
+    with trio.move_on_after(1) as scope:
+        with pytest.raises(trio.Cancelled):
+            async with open_serving_nursery() as nursery:
+                nursery.start_soon(task)
+                await trio.sleep_forever()
+        assert trio.current_time() == 4
+        await trio.lowlevel.checkpoint()
+    assert scope.cancelled_caught
+
+
+async def test_an_error_of_a_task_cancels_the_block_of_a_serving_nursery() -> None:
+    async def task() -> None:
+        raise KeyError("the task's")
+
+    with pytest.RaisesGroup(KeyError):
+        async with open_serving_nursery() as nursery:
+            nursery.start_soon(task)
+            await trio.sleep_forever()

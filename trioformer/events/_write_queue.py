@@ -1,0 +1,126 @@
+"""The Events that wait to be written, in one line for each object.
+
+Lines are independent: the Events of an object keep their order, and one that has to be tried again delays only those
+behind it in its line.  Between lines, those that have waited longest go first.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+import itertools
+import math
+from collections import deque
+from collections.abc import Hashable, Iterator
+from typing import final
+
+import attrs
+
+from ._series import Series
+
+
+class LineState(enum.Enum):
+    """What a line waits for."""
+
+    READY = "its turn"
+    DELAYED = "the time of the next try"
+    WRITING = "the response to the write of its first Event"
+
+
+@final
+@attrs.define(eq=False)
+class Line:
+    """The waiting Events of one object, oldest first."""
+
+    key: Hashable
+    """The object."""
+    turn: int
+    """Lines with a lower number go first."""
+    state: LineState = LineState.READY
+    waiting: deque[Series] = attrs.field(factory=deque)
+    """The first one stays until it is written or dropped."""
+
+
+@final
+@attrs.define(eq=False)
+class WriteQueue:
+    """All lines.  Its length is the number of Events."""
+
+    _lines: dict[Hashable, Line] = attrs.field(factory=dict, init=False)
+    _ready: list[tuple[int, Line]] = attrs.field(factory=list, init=False)  # a heap by turn
+    _delayed: list[tuple[float, int, Line]] = attrs.field(factory=list, init=False)  # a heap by time
+    _turns: Iterator[int] = attrs.field(factory=itertools.count, init=False)
+    _length: int = attrs.field(default=0, init=False)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def add(self, series: Series) -> None:
+        """Append a series to the line of its object."""
+        key = series.observation.obj
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = Line(key, next(self._turns))
+            self._push(line)
+        line.waiting.append(series)
+        series.is_queued = True
+        self._length += 1
+
+    def take(self, now: float) -> Line | None:
+        """Return the line whose turn it is, to write its first Event; None if all lines wait for something else."""
+        self._end_delays(now)
+        if not self._ready:
+            return None
+        line = heapq.heappop(self._ready)[1]
+        line.state = LineState.WRITING
+        return line
+
+    def next_due(self) -> float:
+        """Return when the next delayed line is due, on trio's clock; infinity without one."""
+        return self._delayed[0][0] if self._delayed else math.inf
+
+    # --- after a write ---
+
+    def remove_first(self, line: Line) -> None:
+        """Remove the first Event of a line, which was written or dropped."""
+        line.waiting.popleft().is_queued = False
+        self._length -= 1
+        if line.waiting:
+            line.turn = next(self._turns)
+            self._push(line)
+        else:
+            del self._lines[line.key]
+
+    def delay(self, line: Line, until: float) -> None:
+        """Let a line wait for the next try of its first Event; lines that are waiting now go before it."""
+        line.state, line.turn = LineState.DELAYED, next(self._turns)
+        heapq.heappush(self._delayed, (until, line.turn, line))
+
+    def put_back(self, line: Line) -> None:
+        """Put a line back whose write was cancelled."""
+        self._push(line)
+
+    # --- at the end ---
+
+    def end_delays(self) -> None:
+        """Let the delayed lines be ready now."""
+        self._end_delays(math.inf)
+
+    def clear(self) -> list[Series]:
+        """Remove and return everything."""
+        left = [series for line in self._lines.values() for series in line.waiting]
+        for series in left:
+            series.is_queued = False
+        self._lines.clear()
+        self._ready.clear()
+        self._delayed.clear()
+        self._length = 0
+        return left
+
+    def _end_delays(self, now: float) -> None:
+        while self._delayed and self._delayed[0][0] <= now:
+            self._push(heapq.heappop(self._delayed)[2])
+
+    def _push(self, line: Line) -> None:
+        line.state = LineState.READY
+        heapq.heappush(self._ready, (line.turn, line))
