@@ -11,7 +11,7 @@ from trioformer._util import open_serving_nursery
 
 @pytest.mark.parametrize("raised", [KeyError("mine"), KeyboardInterrupt(), ExceptionGroup("two", [OSError()])])
 async def test_what_the_block_of_a_serving_nursery_raises_leaves_unchanged(raised: BaseException) -> None:
-    with pytest.raises(type(raised)) as caught:
+    with pytest.raises(type(raised)) as caught:  # noqa: PT012  # the block is what raises
         async with open_serving_nursery() as nursery:
             nursery.start_soon(trio.sleep_forever)
             raise raised
@@ -44,7 +44,7 @@ async def test_a_cancellation_of_a_serving_nursery_is_not_wrapped_while_a_task_e
                 await trio.sleep(3)
 
     with trio.move_on_after(1) as scope:
-        with pytest.raises(trio.Cancelled):
+        with pytest.raises(trio.Cancelled):  # noqa: PT012  # the block is what is cancelled
             async with open_serving_nursery() as nursery:
                 nursery.start_soon(task)
                 await trio.sleep_forever()

@@ -255,7 +255,7 @@ async def test_a_client_that_is_closed_too_early_ends_the_run_and_what_waits_is_
     assert stored(api_server) == []
 
 
-async def test_a_client_that_is_closed_before_the_shutdown_does_not_replace_the_cancellation(
+async def test_a_client_that_is_closed_before_the_shutdown_keeps_the_cancellation(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,
     nursery: trio.Nursery,
