@@ -248,7 +248,9 @@ class Operator:
         status = attrs.evolve(website.status, observed_generation=generation, pods=pods, conditions=conditions)
         if status != website.status:
             websites = self.client.api(Website, namespace=website.namespace)
-            written = await websites.patch(website.name, {"status": status}, subresource="status")
+            # By its fields: a model cannot say in a merge patch that a field is to be removed.
+            fields = {"observedGeneration": generation, "pods": pods, "conditions": conditions}
+            written = await websites.patch(website.name, {"status": fields}, subresource="status")
             # The next reconcile compares with this status, so the cache must not be older.
             await self.factory.informer(Website).wait_until_at_least(written)
 

@@ -26,7 +26,7 @@ import trio.testing
 from tests.e2e.parallel import in_parallel
 from tests.e2e.recovery.figures import report
 from trioformer import Client, SharedInformerFactory, StatusError, load_config, open_client
-from trioformer.cache import Lister, Notification, ResourceEventHandler, Updated
+from trioformer.cache import Lister, Notification, QuarantineReason, ResourceEventHandler, Updated
 from trioformer.client import Api
 from trioformer.controller import Controller, Request
 from trioformer.errors import QuarantinedError
@@ -61,8 +61,6 @@ class OrderSpec(Model):
 
     count: int = 0
     """Read by the transform."""
-    note: str = ""
-    """Dropped by the transform."""
     customer: str = ""
     """Read by an index function."""
     size: str = "small"
@@ -99,7 +97,7 @@ DEFINITION = from_dict(CustomResourceDefinition, {"metadata": {"name": "orders.s
 
 # Null is in no field of the server's own, which leaves out such members; in free-form JSON it reads as absent.
 GOOD_SPEC = (
-    '{"count":1,"note":"fragile","customer":"c-1","size":"small","since":"2020-01-01T00:00:00Z","payer":"","color":null,'
+    '{"count":1,"customer":"c-1","size":"small","since":"2020-01-01T00:00:00Z","payer":"","color":null,'
     '"address":{"metadata":{"name":"home","uid":null,"namespace":null,"resourceVersion":null}},"details":{"a":[1]}}'
 )
 BAD_SPECS: Mapping[str, str] = {
@@ -123,11 +121,11 @@ TURNS = ("listed", "created", "turned", "deleted")
 # --- what the program has of its own ---
 
 
-def without_note(order: Order) -> Order:
+def without_annotations(order: Order) -> Order:
     """The transform."""
     if order.spec.count < 0:
         raise ValueError("less than nothing")
-    return attrs.evolve(order, spec=attrs.evolve(order.spec, note=""))
+    return attrs.evolve(order, metadata=attrs.evolve(order.metadata, annotations={}))
 
 
 def by_customer(order: Order) -> Iterable[str]:
@@ -185,7 +183,9 @@ class Reconciler:
             return
         if order is None:
             self.gone.add(key)
-        elif self.states.get(key, (-1, 0.0))[0] < order.spec.serial:
+            return
+        assert order.metadata.annotations == {}
+        if self.states.get(key, (-1, 0.0))[0] < order.spec.serial:
             self.states[key] = (order.spec.serial, trio.current_time())
             self._news.set()
 
@@ -214,18 +214,20 @@ class Writer:
 
     async def create(self, key: str, spec: str = GOOD_SPEC) -> None:
         namespace, _, name = key.partition("/")
-        body = f'{{"apiVersion":"shop.example.com/v1","kind":"Order","metadata":{{"name":"{name}"}},"spec":{spec}}}'
+        metadata = f'{{"name":"{name}","annotations":{{"note":"fragile"}}}}'
+        body = f'{{"apiVersion":"shop.example.com/v1","kind":"Order","metadata":{metadata},"spec":{spec}}}'
         path = f"/apis/shop.example.com/v1/namespaces/{namespace}/orders"
         response = await self.http.post(path, content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == 201, response.text[:300]
         if spec == GOOD_SPEC:
             self.written[key] = (0, trio.current_time())
 
-    async def change(self, key: str) -> None:
+    async def change(self, key: str) -> Order:
         """Change a good object."""
         serial = next(numbers)
-        await self.orders(key).patch(key.partition("/")[2], {"spec": {"serial": serial}})
+        changed = await self.orders(key).patch(key.partition("/")[2], {"spec": {"serial": serial}})
         self.written[key] = (serial, trio.current_time())
+        return changed
 
     async def set_spec(self, key: str, spec: str) -> None:
         namespace, _, name = key.partition("/")
@@ -341,7 +343,8 @@ async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named
         tenants = await create_tenants(writer)
         bad = {tenant.bad for tenant in tenants}
         factory = SharedInformerFactory(client)
-        informer = factory.informer(Order, transform=without_note, indexers={"customer": by_customer, "size": by_size})
+        indexers = {"customer": by_customer, "size": by_size}
+        informer = factory.informer(Order, transform=without_annotations, indexers=indexers)
         lister, painter = informer.lister, Painter()
         informer.add_event_handler(painter)
         reconciler = Reconciler(lister)
@@ -350,6 +353,11 @@ async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named
         with trio.fail_after(30):
             await nursery.start(factory.run)
             await nursery.start(controller.run)
+
+        async def wait_for_everything() -> None:
+            """Wait until the cache and all listeners have what was written, that of the bad objects as well."""
+            await informer.wait_until_at_least(await writer.change(tenants[0].good[0]))
+            await trio.testing.wait_all_tasks_blocked()
 
         writer.written.clear()
         began = trio.current_time()
@@ -364,9 +372,10 @@ async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named
         )
         assert len(took) == TENANTS * GOOD, "some were not handled within ten seconds"
         assert [seconds for seconds in took.values() if seconds > IN_TIME] == []
-        await trio.testing.wait_all_tasks_blocked()
+        await wait_for_everything()
 
         assert lister.quarantined().keys() == bad
+        assert {each.reason for each in lister.quarantined().values()} == set(QuarantineReason), "each stage found some"
         problems = " ".join(factory.problems().values())
         assert [key for key in bad if key not in problems] == []
         for tenant in tenants:
@@ -387,8 +396,7 @@ async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named
         took = await latencies(writer, reconciler)
         assert sorted(took) == sorted(tenant.bad for tenant in mended)
         assert [seconds for seconds in took.values() if seconds > IN_TIME] == []
-        await writer.change(tenants[0].good[0])
-        await trio.testing.wait_all_tasks_blocked()
+        await wait_for_everything()
         assert lister.quarantined() == {}
         assert factory.problems() == {}
         assert [tenant for tenant in mended if lister.get("bad", namespace=tenant.namespace) is None] == []

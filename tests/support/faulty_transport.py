@@ -78,17 +78,16 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         assert isinstance(response.stream, httpx.AsyncByteStream)
         patience = request.extensions["timeout"]["read"]
         is_error = response.status_code != 200
-        retry_after = float(response.headers.get("retry-after", 0)) if is_error and self.checks_retry_after else 0.0
-        close = partial(self._close_for, retry_after, is_check=is_check)
-        response.stream = _Body(self, response.stream, is_watch and not is_error, close, patience)
+        if self.checks_retry_after and (retry_after := response.headers.get("retry-after")):
+            response.stream = _Noticed(response.stream, partial(self._close, float(retry_after), is_check=is_check))
+        response.stream = _Body(self, response.stream, is_watch and not is_error, is_error, patience)
         return response
 
-    def _close_for(self, seconds: float, *, is_check: bool) -> None:
-        until = trio.current_time() + seconds
-        if seconds and is_check:
-            self.checks_closed_until = until
-        elif seconds:
-            self.closed_until = until
+    def _close(self, seconds: float, *, is_check: bool) -> None:
+        if is_check:
+            self.checks_closed_until = trio.current_time() + seconds
+        else:
+            self.closed_until = trio.current_time() + seconds
 
     def heal(self) -> None:
         """Cancel every pending fault."""
@@ -108,20 +107,45 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         return frame
 
 
+class _Noticed(httpx.AsyncByteStream):
+    """The body of a response that is known when all of it was read.
+
+    Requests that were sent beside this one could not obey it, and half an error response is a broken connection.
+    """
+
+    def __init__(self, inner: httpx.AsyncByteStream, on_end: Callable[[], None]) -> None:
+        self._inner = inner
+        self._pieces = inner.__aiter__()
+        self._on_end = on_end
+
+    def __aiter__(self) -> _Noticed:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await self._pieces.__anext__()
+        except StopAsyncIteration:
+            self._on_end()
+            raise
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class _Body(httpx.AsyncByteStream):
     def __init__(
         self,
         transport: FaultyTransport,
         inner: httpx.AsyncByteStream,
         is_watch: bool,
-        on_end: Callable[[], None],
+        is_error: bool,
         patience: float | None,
     ) -> None:
         self._transport = transport
         self._inner = inner
         self._pieces = inner.__aiter__()
         self._is_watch = is_watch
-        self._on_end: Callable[[], None] | None = on_end
+        self._is_error = is_error
         self._patience = patience
         self._rest = b""
         self._ending: Ending | None = None
@@ -136,14 +160,13 @@ class _Body(httpx.AsyncByteStream):
             await self._end(self._ending)
         piece, self._rest = self._rest, b""
         while not piece:
-            piece = await self._next_piece()
+            piece = await self._pieces.__anext__()
             if self._is_watch:
                 piece = self._transport.process_frame(piece)
                 if self._transport.gathers:
                     piece += await self._gather()
             if piece and self._transport.cuts:
                 cut = self._transport.cuts.popleft()
-                self._on_end = None  # half an error response is a broken connection
                 piece, self._ending = piece[: int(len(piece) * cut.at)], cut.how
                 if not piece:
                     await self._end(cut.how)
@@ -151,15 +174,6 @@ class _Body(httpx.AsyncByteStream):
             middle = len(piece) // 2
             piece, self._rest = piece[:middle], piece[middle:]
         return piece
-
-    async def _next_piece(self) -> bytes:
-        try:
-            return await self._pieces.__anext__()
-        except StopAsyncIteration:
-            # Only now is the response known: requests that were sent beside this one could not obey it.
-            if self._on_end is not None:
-                self._on_end()
-            raise
 
     async def _gather(self) -> bytes:
         gathered = b""
