@@ -319,6 +319,12 @@ async def test_the_base_classes_are_not_kinds(client: Client) -> None:
 # --- Unstructured: through a client -----------------------------------------------------------------------------------
 
 
+def test_a_model_that_would_be_merged_into_an_object_is_refused() -> None:
+    obj = from_dict(Widget, widget(a="b"))
+    with pytest.raises(TypeError, match="metadata must be a mapping, not a ObjectMeta; pass a mapping with None"):
+        obj.merge({"metadata": ObjectMeta(labels={"a": "b"})})
+
+
 async def test_unstructured_objects_are_written_read_and_watched(api_server: APIServer, client: Client) -> None:
     api_server.register(WIDGET)
     widgets = client.api(Widget, namespace="default")

@@ -81,6 +81,13 @@ async def test_the_scale_of_a_kind_of_which_only_metadata_is_read_is_a_scale(
     assert (await headers.patch("web", {}, subresource="status")).name == "web"
 
 
+async def test_a_scale_is_requested_as_such_and_not_as_metadata() -> None:
+    scale = '{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":2}}'
+    async with client_of(scale) as (client, transport):
+        await client.api(metadata_kind(Deployment), "shop").get("web", subresource="scale")
+    assert transport.requests[0].headers["accept"] == "application/json"
+
+
 async def test_the_scale_of_a_custom_kind_is_a_scale(api_server: APIServer, client: Client) -> None:
     names = {"plural": "crontabs", "kind": "CronTab"}
     version = {"name": "v1", "served": True, "storage": True, "subresources": {"scale": {}}}

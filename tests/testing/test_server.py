@@ -23,7 +23,7 @@ from trioformer.errors import (
     TooManyRequestsError,
 )
 from trioformer.models import KubernetesObject, ObjectMeta, ResourceInfo
-from trioformer.models.core_v1 import ConfigMap, Namespace, Pod, PodStatus
+from trioformer.models.core_v1 import ConfigMap, Namespace, Pod, PodStatus, Toleration
 from trioformer.testing import APIServer, RequestRecord
 from trioformer.testing._in_memory import Exchange, InMemoryTransport
 
@@ -66,6 +66,16 @@ def test_the_direct_api_takes_and_returns_dicts() -> None:
     assert server.get(ConfigMap.__resource__, "cm")["kind"] == "ConfigMap"
     server.delete("configmaps", "cm", namespace="default")
     assert server.list("configmaps") == []
+
+
+def test_a_model_that_would_be_merged_by_a_patch_is_refused() -> None:
+    server = APIServer()
+    server.create(Pod(metadata=ObjectMeta(name="a")))
+    for patch in ({"status": PodStatus(pod_ip="10.0.0.1")}, {"spec": {"x": PodStatus()}}, Pod()):
+        with pytest.raises(TypeError, match=r"^patch a: [a-z. ]+ must be a mapping, not a Pod.*; call replace\(\)"):
+            server.patch(Pod, "a", patch)  # type: ignore[arg-type]  # the mistake that the test makes
+    toleration = Toleration(toleration_seconds=3)
+    assert server.patch(Pod, "a", {"spec": {"tolerations": [toleration]}}).spec.tolerations == (toleration,)
 
 
 def test_a_given_object_is_not_changed() -> None:

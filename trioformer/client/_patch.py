@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
 
-import attrs
-
 from ..errors import UnsupportedMediaTypeError
-from ..models import Model, Quantity
-from ..models._internal import dumps, plain
+from ..models._internal import dumps, find_model, plain
 
 PatchType: TypeAlias = Literal["merge", "strategic", "json"]
 """The type of a patch: JSON merge patch (RFC 7386), Kubernetes' strategic merge patch, or JSON patch (RFC 6902)."""
@@ -35,44 +32,24 @@ def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
         raise ValueError(f"a patch type must be one of {', '.join(map(repr, _MEDIA_TYPES))}, not {patch_type!r}")
     if patch_type == "json":
         _check_operations(patch)
-    elif isinstance(patch, Mapping):
-        _check_merged(patch, patch_type, ())
-    elif _is_typed(patch):
-        raise _typed_error(patch, patch_type, ())
     else:
-        given = type(patch).__name__
-        raise TypeError(f"a {patch_type} patch must be a mapping, not a {given}; use patch_type='json' for operations")
+        _check_merged(patch, patch_type)
+        if not isinstance(patch, Mapping):
+            given = type(patch).__name__
+            hint = "use patch_type='json' for operations"
+            raise TypeError(f"a {patch_type} patch must be a mapping, not a {given}; {hint}")
     return dumps(plain(patch)), media_type
 
 
-def _check_merged(patch: Mapping[object, object], patch_type: PatchType, path: tuple[object, ...]) -> None:
-    """Reject typed objects that would be merged into the stored ones.
-
-    A model encodes a field that was cleared as an absent one, and a merge leaves absent fields as they are: the server
-    would keep what the caller has cleared, and the response would look like a success.
-    A typed object in a list is not merged: the list is replaced, or the object is added.
-    """
-    for key, value in patch.items():
-        where = (*path, key)
-        if isinstance(value, Mapping):
-            _check_merged(value, patch_type, where)
-        elif _is_typed(value):
-            raise _typed_error(value, patch_type, where)
-        elif patch_type == "strategic" and isinstance(value, list | tuple):
-            for item in value:
-                if isinstance(item, Mapping):
-                    _check_merged(item, patch_type, where)
-
-
-def _is_typed(value: object) -> bool:
-    return isinstance(value, Model) or (attrs.has(type(value)) and not isinstance(value, Quantity))
-
-
-def _typed_error(value: object, patch_type: PatchType, path: tuple[object, ...]) -> TypeError:
-    what = f"{'.'.join(map(str, path))!r} of a {patch_type} patch" if path else f"a {patch_type} patch"
-    call = "replace_status()" if path[:1] == ("status",) else "replace()"
-    return TypeError(
-        f"{what} must be a mapping, not a {type(value).__name__}, which cannot say that a field is removed; "
+def _check_merged(patch: object, patch_type: PatchType) -> None:
+    found = find_model(patch, merges_lists=patch_type == "strategic")
+    if found is None:
+        return
+    where, model = found
+    what = f"{where!r} of a {patch_type} patch" if where else f"a {patch_type} patch"
+    call = "replace_status()" if where.partition(".")[0] == "status" else "replace()"
+    raise TypeError(
+        f"{what} must be a mapping, not a {type(model).__name__}, which cannot say that a field is removed; "
         f"call {call} with the object, or pass a mapping with None for each field to remove"
     )
 

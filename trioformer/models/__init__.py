@@ -10,6 +10,7 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and :class:`ResourceInfo`, where the server keeps a kind
 - ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class
+- ``_merge_patch.py``: finds models in merge patches
 - ``_partial.py``: :class:`PartialObjectMetadata`, the metadata of objects
 - ``_kinds.py``: finds built-in kinds by name; ``builtin_kinds.py`` is their generated table
 - ``_quantity.py``: :class:`Quantity`, amounts such as ``100m`` and ``2Gi``

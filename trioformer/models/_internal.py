@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._merge_patch import find_model as find_model
 from ._meta import encode_for_server as encode_for_server
 from ._meta import make_object as make_object
 from ._partial import metadata_only as metadata_only

@@ -14,6 +14,7 @@ import attrs
 
 from ..errors import DecodeError
 from . import _lazy, _serde
+from ._merge_patch import find_model
 from ._meta import KubernetesObject, ObjectMeta, ResourceInfo, resource_of
 from ._serde import Raw
 
@@ -86,8 +87,12 @@ class Unstructured(_WithMembers):
 
         Raises:
             DecodeError: As :meth:`of` does.
+            TypeError: The patch contains a model that would be merged, which cannot say that a field is removed.
         """
         kind = type(self).__name__
+        if (found := find_model(patch)) is not None:
+            problem = f"{found[0] or 'the patch'} must be a mapping, not a {type(found[1]).__name__}"
+            raise TypeError(f"merge of a {kind}: {problem}; pass a mapping with None for each field to remove")
         try:
             data = _merged(_lazy.encode(self), _as_mapping(_serde.plain(patch)))
         except _serde.FAULTS as error:

@@ -15,7 +15,7 @@ import trio
 from ..client import Client, open_client
 from ..kubeconfig import ClusterConfig
 from ..models import KubernetesObject, ResourceInfo, resource_of
-from ..models._internal import decode, dumps
+from ..models._internal import decode, dumps, find_model, plain
 from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
 from ._in_memory import Exchange, InMemoryTransport, connection_refused
 from ._serving._app import Application
@@ -240,10 +240,14 @@ class APIServer:
 
         Raises:
             StatusError: As a client would get it.
+            TypeError: The patch contains a model that would be merged.
         """
+        if (found := find_model(patch)) is not None:
+            problem = f"{found[0] or 'the patch'} must be a mapping, not a {type(found[1]).__name__}"
+            raise TypeError(f"patch {name}: {problem}; call replace() with the object, or pass a mapping with None")
         with as_status_errors(f"patch {name}"):
             served = find_kind(self._kinds, kind)
-            change: JSONObject = decode(dumps(patch))
+            change: JSONObject = decode(dumps(plain(patch)))
             stored = self._registry.update(served, namespace, name, lambda old: merge(old, change), part="whole")
             return convert_like(kind, served, stored)
 
