@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import pickle
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -328,6 +329,20 @@ def test_a_field_may_have_another_name_as_an_argument() -> None:
     assert json_of(attrs.evolve(Hidden(), colour="red")) == {"color": "red"}
 
 
+def test_another_order_of_attrs_evolve_is_noticed_at_the_import() -> None:
+    program = """
+import attrs
+
+def evolve(inst, **changes):
+    return type(inst)(**{**{a.alias: getattr(inst, a.name) for a in attrs.fields(type(inst))}, **changes})
+
+attrs.evolve = evolve
+import trioformer.models
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("attrs.evolve() does not pass its changes first\n")
+
+
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace is new in Python 3.13")
 def test_copy_replace_is_evolve() -> None:
     replace: Any = copy.__dict__["replace"]
@@ -346,6 +361,7 @@ def test_a_field_can_be_changed_beside_one_that_cannot_be_decoded() -> None:
         for name in ("replicas", "since", "rules"):
             with pytest.raises(DecodeError, match=rf"RouteSpec\.{name}: "):
                 getattr(model, name)
+    assert (new.hosts, new.free) == (("b",), None)
     assert json_of(attrs.evolve(new, replicas=1)) == {"replicas": 1, "since": 5, "hosts": ["b"], "rules": 7}
     assert new != old
 
@@ -365,7 +381,7 @@ def test_a_spec_that_cannot_be_decoded_need_not_be_read() -> None:
         spec: Box = Box()  # type: ignore[assignment]  # a class that is not a model
 
     odd = from_json(Odd, '{"apiVersion":"a","kind":"b","metadata":{"name":"a"},"spec":5}')
-    changed = attrs.evolve(odd, api_version="c", kind="d", metadata=odd.metadata)
+    changed = attrs.evolve(odd, api_version="c", kind="d", metadata=ObjectMeta(name="a"))
     assert encode(changed) == b'{"apiVersion":"c","kind":"d","metadata":{"name":"a"},"spec":5}'
     for obj in (from_json(Odd, encode(odd)), changed):
         with pytest.raises(DecodeError, match=r"Odd\.spec: "):

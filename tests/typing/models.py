@@ -24,6 +24,7 @@ from trioformer.models import (
     encode,
     from_dict,
     from_json,
+    json_equal,
     key_of,
     metadata_kind,
     resource_of,
@@ -81,6 +82,7 @@ _ = pod.nodes  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAc
 assert_type(encode(pod), bytes)
 assert_type(encode_for_server(pod), bytes)
 assert_type(key_of(pod), str)
+assert_type(json_equal(schema.default, {"a": [1]}), bool)
 
 # Constructors
 Pod(metadata=ObjectMeta(name="a", labels={"b": "c"}), spec=PodSpec(containers=(Container(name="c", args=("-v",)),)))

@@ -148,6 +148,10 @@ class ObjectMeta(Model):
     uid: str = ""
 
 
+if attrs.evolve(OwnerReference(), name="")._origin.names != {"name"}:  # see _lazy.py
+    raise ImportError("trioformer does not support this attrs: attrs.evolve() does not pass its changes first")
+
+
 class _Headed(Model):
     """Adds the slot for the head: the metadata fields that the library reads of every object."""
 
