@@ -111,6 +111,38 @@ async def test_an_informer_that_cannot_watch_is_logged_until_it_watches_again(
     assert controller.statistics().waiting_for == ()
 
 
+async def test_a_short_failure_is_not_logged(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "trioformer.controller")
+    lists = [listing(pod("a")), *[FORBIDDEN] * 3, listing(pod("a"), version=2)]
+    source = ScriptedListWatch(lists, [[28.0, LOST], [FORBIDDEN], [None]])
+    informer, controller = informer_of(source), Controller("pods", Reconcile())
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(30.5)
+    assert controller.statistics().waiting_for != ()
+    await trio.sleep(100)
+    assert controller.statistics().waiting_for == ()
+    assert lines(caplog) == []
+
+
+async def test_of_two_informers_with_the_same_name_only_the_failing_one_is_logged(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "trioformer.controller")
+    lists = [listing(pod("a")), *[FORBIDDEN] * 6, listing(pod("a"), version=2)]
+    failing, works = informer_of(ScriptedListWatch(lists, [[1.0, LOST], [FORBIDDEN], [None]])), pods("b")
+    controller = Controller("pods", Reconcile())
+    controller.watch(failing)
+    controller.watch(works)
+    await start(nursery, controller, failing, works)
+    await trio.sleep(600)
+    levels = [line.split()[0] for line in lines(caplog)]
+    assert len(levels) > 2
+    assert (set(levels[:-1]), levels[-1]) == ({"WARNING"}, "INFO")
+
+
 async def test_an_informer_that_stops_with_its_controller_is_not_logged(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -75,7 +75,7 @@ class InformerFailures:
             log("controller %s: no more events: %s", self.name, _describe(watch, registration))
 
     async def _log_delays(self) -> None:
-        logged: set[str] = set()
+        logged: set[HandlerRegistration[Any]] = set()
         while True:
             await trio.sleep(LOG_PERIOD)
             if not self.sources.is_open:
@@ -85,12 +85,12 @@ class InformerFailures:
                 if _has_stopped(informer.state):
                     continue
                 if not is_failing(informer):
-                    if name in logged:
+                    if registration in logged:
                         logger.info("controller %s: events are received again: %s", self.name, name)
-                        logged.discard(name)
+                        logged.discard(registration)
                 elif informer.state.age >= LOG_PERIOD:
                     logger.warning("controller %s: events are delayed: %s", self.name, _describe(watch, registration))
-                    logged.add(name)
+                    logged.add(registration)
 
 
 def _describe(watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> str:
