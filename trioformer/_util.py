@@ -59,8 +59,8 @@ async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
                 except BaseException as error:  # noqa: BLE001  # raised below, where no nursery can wrap it
                     raised = error
                 nursery.cancel_scope.cancel()
-                # The nursery waits for the tasks.  If the caller's cancellation reached that wait, the nursery would
-                # raise it in place of what the block has raised.
+                # If the caller's cancellation was visible here, the nursery would not catch the Cancelled of its tasks,
+                # and raise them in a group in place of what the block has raised.
                 nursery_scope.shield = True
         if raised is not None:
             raise raised
