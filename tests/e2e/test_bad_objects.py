@@ -254,7 +254,7 @@ async def writing(control_plane: ControlPlane) -> AsyncIterator[Writer]:
     tls.load_cert_chain(directory / "client.crt", directory / "client.key")
     async with (
         open_client(load_config(kubeconfig=control_plane.kubeconfig)) as client,
-        httpx.AsyncClient(base_url=control_plane.url, verify=tls, trust_env=False) as http,
+        httpx.AsyncClient(base_url=control_plane.url, verify=tls, trust_env=False, timeout=60) as http,
     ):
         yield Writer(client, http)
 
