@@ -162,6 +162,18 @@ def test_a_list_may_be_empty(body: bytes, block: int) -> None:
     assert head == ListHead(resource_version="7")
 
 
+@pytest.mark.parametrize("block", [1, 1_000, 100_000])
+@pytest.mark.parametrize("deep", [b'{"a":' * 5_000 + b'"]}"' + b"}" * 5_000, b"[" * 100_000 + b"]" * 100_000])
+def test_an_item_of_too_many_levels_is_an_item_like_any_other(deep: bytes, block: int) -> None:
+    items = [b'{"metadata":{"name":"%d"},"spec":{"a":[{},{}]}}' % number for number in range(100)]
+    items[50] = deep
+    for tail in (b"]}", b'],"metadata":{"resourceVersion":"7"}}'):
+        body = b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[' + b",".join(items) + tail
+        found, head = split(body, range(0, len(body), 3_000), block=block)
+        assert found == items
+        assert (head.kind, head.resource_version) == ("PodList", "7")
+
+
 def test_a_list_may_have_only_items() -> None:
     assert split(b'{"items":[{}]}', [], block=1) == ([b"{}"], ListHead())
     odd = b'{"metadata":null,"kind":7,"items":[{}],"apiVersion":null}'
@@ -194,7 +206,7 @@ def test_members_after_the_items_are_in_the_head() -> None:
         (b'{"items":[{"a":1}{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
         (b'{"items":[{"a":nil},{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
         (b'{"items":[{"a":[}},{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
-        (b'{"items":[' + b"[" * 100_000 + b"]" * 100_000 + b"]}", "an incomplete list"),
+        (b'{"items":[' + b"[" * 100_000 + b"]" * 99_999 + b"]}", "an incomplete list"),
     ],
 )
 @pytest.mark.parametrize("block", [1, 20, 1_000_000])

@@ -11,7 +11,8 @@ Where to cut is a guess that the decoder verifies:
 - The guess is the last position in the buffer where the text is that of the first item's beginning
   (``},{"metadata":{``).  If this text is inside an item, the decoder finds the brackets unbalanced, and an earlier
   position is tried.
-- After a few failures the brackets of the block are counted, which is slow and always right.
+- After a few failures the brackets of the block are counted, which is slow and always right.  So are those of a block
+  with an item of more levels than the decoder accepts: only that item is undecodable, not the list.
 
 The comma at the cut becomes the ``]`` of one block and then the ``[`` of the next, so only the items are copied.
 The rest at the end of the body, with ``{"items":`` before it, is an object: the last items and the members after them.
@@ -117,15 +118,23 @@ class ListSplitter:
         Raises:
             DecodeError: The body is not JSON, ends early, or is not a list (it has no ``items``).
         """
-        rest = bytes(self._buffer)
+        deep: list[bytes] | None = None
         try:
-            late = _members_of(b'{"items":' + rest if self._head else rest)
+            try:
+                rest = bytes(self._buffer)
+                late = _members_of(b'{"items":' + rest if self._head else rest)
+            except RecursionError:
+                if not self._head and not self._find_items():
+                    raise
+                rest = bytes(self._buffer)
+                deep, end = _split_by_brackets(rest)
+                late = _members_of(b'{"items":[]' + rest[end:])
             early = _members_of(self._head + b"null}") if self._head else late
             items, *others = (value if bytes(value) else other for value, other in zip(late, early, strict=True))
             head = _make_head(*map(bytes, others))
             if not bytes(items):
                 raise DecodeError(f"{_EXPECTED} a {head.kind or 'JSON object'} without items: {self._excerpt()}")
-            return [bytes(item) for item in list_items(items)], head
+            return deep if deep is not None else [bytes(item) for item in list_items(items)], head
         except (ValueError, RecursionError) as exc:
             if isinstance(exc, DecodeError):
                 raise
@@ -182,9 +191,15 @@ class ListSplitter:
         buffer[comma] = _CLOSE
         with memoryview(buffer) as view:
             block = bytes(view[: comma + 1])
+        items: list[bytes] | None = None
         try:
             items = [bytes(item) for item in list_items(block)]
-        except (ValueError, RecursionError):
+        except RecursionError:
+            deep, end = _split_by_brackets(block)
+            items = deep if end == len(block) else None
+        except ValueError:
+            pass
+        if items is None:
             buffer[comma] = _COMMA
             return None
         del buffer[:comma]
@@ -216,6 +231,30 @@ def _last_comma(body: bytes) -> tuple[int, bool]:
             if depth == 0:
                 return comma, True
     return comma, False
+
+
+def _split_by_brackets(body: bytes) -> tuple[list[bytes], int]:
+    """Split an array into its items by their brackets; return them and the end of the array, 0 if it does not end."""
+    items: list[bytes] = []
+    closers = bytearray()
+    begin = 1
+    for found in _BRACKET.finditer(body):
+        mark, end = found[1], found.end()
+        if mark in (b'"', b""):
+            break
+        if mark in b"[{":
+            if len(closers) == 1:
+                begin = found.start(1)
+            closers += b"]" if mark == b"[" else b"}"
+        elif not closers or closers[-1:] != mark:
+            break
+        else:
+            closers.pop()
+            if len(closers) == 1:
+                items.append(body[begin:end])
+            elif not closers:
+                return items, end
+    return items, 0
 
 
 def _make_head(raw_metadata: bytes, raw_kind: bytes, raw_api_version: bytes) -> ListHead:
