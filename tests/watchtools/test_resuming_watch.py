@@ -488,6 +488,7 @@ async def test_a_permanent_error_is_raised_at_once(
         for _ in range(2):
             with pytest.raises(kind, match=r"^watch pods in namespace shop: "):
                 await anext(play.events)
+            assert play.events.statistics().failures_in_a_row == 1, "each read raises the same failure"
     assert trio.current_time() == 0
     assert len(play.server.requests) == 1
     assert play.retries == []

@@ -301,6 +301,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
                 # The watch could not be resumed after this event, so only the events before it are returned.
                 self._final_error = DecodeError(f"watch {self._name}: the object of an event has no resourceVersion")
                 self._phase, self._last_error = "failed", self._final_error
+                self._failures_in_a_row += 1
                 break
             self._events_of_watch += 1
             self._events_received += 1
@@ -337,6 +338,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             self._final_error = error
         if self._final_error is not None:
             self._phase, self._last_error = "failed", self._final_error
+            self._failures_in_a_row += 1  # once, although each further read raises it again
             if self._final_error is error:
                 raise error
             raise self._final_error from error
