@@ -27,6 +27,7 @@
     │       ├── ServiceUnavailableError 503
     │       └── ServerTimeoutError      504
     ├── CacheNotSyncedError             a lister was used before its cache had synced
+    ├── QuarantinedError                the newest state of an object cannot be taken: names the key, and why
     ├── CacheSyncError                  caches have not synced in time: names each, and why
     ├── IndexerError                    an index is unknown or exists already, or its function failed
     ├── LeadershipLostError             a lease could not be kept, and the leader code was cancelled
@@ -66,6 +67,7 @@ __all__ = [
     "NotAcceptableError",
     "NotFoundError",
     "NotSynced",
+    "QuarantinedError",
     "RequestTooLargeError",
     "SelectorError",
     "ServerError",
@@ -439,8 +441,32 @@ class CacheSyncError(TrioformerError):
         self.not_synced = not_synced
 
 
+class QuarantinedError(TrioformerError):
+    """An object exists, and the cache cannot take its newest state; raised by reading its key from a lister.
+
+    Attributes:
+        key: The object's key.
+        reason: Why, such as ``undecodable`` or ``transform failed``.
+        since: Since when, on trio's clock.
+    """
+
+    def __init__(self, message: str, *, key: str, reason: str, since: float) -> None:
+        super().__init__(message)
+        self.key = key
+        self.reason = reason
+        self.since = since
+
+
 class IndexerError(TrioformerError):
-    """An index is unknown or exists already, or its function failed; the store is unchanged."""
+    """An index is unknown or exists already, or its function failed; the store is unchanged.
+
+    Attributes:
+        index: The name of the index whose function failed; otherwise empty.
+    """
+
+    def __init__(self, message: str, index: str = "") -> None:
+        super().__init__(message)
+        self.index = index
 
 
 class LeadershipLostError(TrioformerError):

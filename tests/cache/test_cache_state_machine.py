@@ -16,6 +16,7 @@ import trio.testing
 from hypothesis import strategies as st
 
 from tests.support.cache_machine import (
+    BAD,
     NAMES,
     NAMESPACES,
     Burst,
@@ -39,6 +40,7 @@ from tests.support.cache_machine import (
     Setting,
     Settle,
     Slow,
+    Spoil,
     Step,
     Touch,
     Trickle,
@@ -70,6 +72,7 @@ changes = st.one_of(
     st.builds(Delete, namespaces, names),
     st.builds(Recreate, namespaces, names, colors),
     st.builds(Churn, st.integers(0, 1_000), st.integers(2, 40)),
+    st.builds(Spoil, namespaces, names, st.sampled_from((*BAD, *BAD, None))),
 )
 faults = st.one_of(
     st.builds(Compact),

@@ -61,7 +61,20 @@ ODD_OBJECTS = [
     pytest.param(b'{"metadata":{"name":7,"namespace":"shop"}}', "", "name", id="the name is a number"),
     pytest.param(b'{"metadata":{"name":["a"]}}', "", "name", id="the name is a list"),
     pytest.param(b'{"metadata":{"name":"a","namespace":{}}}', "", "namespace", id="the namespace is an object"),
-    pytest.param(b'{"metadata":{"name":"a","namespace":null}}', "a", "namespace", id="the namespace is null"),
+    pytest.param(b'{"metadata":{"name":null,"namespace":null}}', "", "a Pod without a name", id="the name is null"),
+    pytest.param(b'{"metadata":{"name":"a","namespace":null,"uid":7}}', "a", "uid", id="the namespace is null"),
+    pytest.param(
+        b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        "shop/a",
+        "recursion",
+        id="5,000 levels",
+    ),
+    pytest.param(
+        b'{"spec":' + b'{"metadata":{"name":"b"},"a":' * 5_000 + b"1" + b"}" * 5_000 + b',"metadata":{"name":"a"}}',
+        "a",
+        "recursion",
+        id="5,000 levels before the metadata",
+    ),
     pytest.param(b'{"metadata":{"name":"a","namespace":"shop","uid":7}}', "shop/a", "uid", id="the uid is a number"),
     pytest.param(b'{"metadata":{"name":"\xff"}}', "", "utf-8", id="the name is not UTF-8"),
     pytest.param(
@@ -123,7 +136,11 @@ SPACED = b'{"metadata":{"name":"a","namespace":"b"}}'
         (b"7", b"7", "", ""),
         (b'{"type":"ADDED"}', b'{"type":"ADDED"}', "", "ADDED"),
         (b'{"type":"ADDED","object":null}', b'{"type":"ADDED","object":null}', "", "ADDED"),
-        (b'{"type":"ADDED","object":' + NAMED, b'{"type":"ADDED","object":' + NAMED, "", "ADDED"),
+        (b'{"type":"ADDED","object":' + NAMED, b'{"type":"ADDED","object":' + NAMED, "a", "ADDED"),
+        (b'{"object":' + SPACED[:-2] + b"\xff", b'{"object":' + SPACED[:-2] + b"\xff", "b/a", ""),
+        (b'{"object":' + NAMED[:-2] + b"\xff", b'{"object":' + NAMED[:-2] + b"\xff", "", ""),
+        (b'{"object":{"metadata":{"name":"a]"},"spec":[}', b'{"object":{"metadata":{"name":"a]"},"spec":[}', "a]", ""),
+        (b'{"object":[' + NAMED + b"]}", b'{"object":[' + NAMED + b"]}", "", ""),
         (b'{"type":"RENAMED","object":' + NAMED + b"}", NAMED, "a", "RENAMED"),
         (b'{"type":["ADDED"],"object":' + NAMED + b"}", NAMED, "a", ""),
         (b'{"object":' + SPACED + b"}", SPACED, "b/a", ""),
@@ -157,8 +174,9 @@ async def test_undecodable_frames_are_reported_when_they_arrive_in_pieces() -> N
         api_over([bad[:9], bad[9:], bad + bad[:5], bad[5:] + event(body_of("a"))]) as pods,
         pods.watch(on_undecodable=reported.append) as events,
     ):
-        assert [found.object.name for found in await events.receive_batch()] == ["a"]
-        assert len(reported) == 3
+        for number in (1, 2, 3):
+            assert [found.object.name for found in await events.receive_batch()] == (["a"] if number == 3 else [])
+            assert len(reported) == number
         with pytest.raises(trio.EndOfChannel):
             await events.receive_batch()
 
@@ -185,6 +203,32 @@ async def test_an_error_event_raises_whatever_it_contains(frame: bytes, error: t
             with pytest.raises(error):
                 await events.receive_batch()
     assert reported == []
+
+
+async def test_an_undecodable_frame_keeps_its_place_among_the_others() -> None:
+    seen: list[str] = []
+    bad = [b'{"type":"ADDED","object":{"metadata":{"name":"%s","uid":1}}}\n' % name for name in (b"b", b"c", b"e")]
+    frames = event(body_of("a")) + bad[0] + bad[1] + event(body_of("d")) + bad[2]
+    async with api_over(frames) as pods, pods.watch(on_undecodable=lambda found: seen.append(found.key)) as events:
+        for _ in range(4):
+            seen += [found.object.name for found in await events.receive_batch()]
+    assert seen == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("member", ["namespace", "uid", "resourceVersion"])
+async def test_a_null_in_the_metadata_reads_as_empty(member: str) -> None:
+    obj = body_of("a", **{"uid": "u", "resourceVersion": "7", member: None})
+    async with api_over(event(obj), listing(compact(obj))) as pods:
+        async with pods.watch() as events:
+            (found,) = await events.receive_batch()
+        (listed,) = await pods.list()
+    for pod in (found.object, listed):
+        assert (pod.namespace or "", pod.uid, pod.resource_version) == (
+            pod.metadata.namespace or "",
+            pod.metadata.uid,
+            pod.metadata.resource_version,
+        )
+        assert [pod.namespace or "", pod.uid, pod.resource_version].count("") == 1
 
 
 async def test_a_frame_over_the_limit_raises_despite_a_handler() -> None:

@@ -10,11 +10,11 @@ import pytest
 import trio
 import trio.testing
 
-from examples import custom_resource, indexes, list_and_watch, many_namespaces, transforms, work_queue
+from examples import bad_objects, custom_resource, indexes, list_and_watch, many_namespaces, transforms, work_queue
 from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, running, serving_in_a_thread
 from trioformer import Client, SharedInformerFactory
 from trioformer.models import from_dict, to_dict
-from trioformer.models.apps_v1 import ReplicaSet
+from trioformer.models.apps_v1 import Deployment, ReplicaSet
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
 
@@ -143,6 +143,26 @@ async def test_the_index_report_lists_nodes_and_images(
     informer = factory.informer(Pod, indexers=indexes.INDEXERS)
     await nursery.start(factory.run)
     assert indexes.report(informer.lister) == ["node-1: a, b", "node-2: c", "busybox: 1", "nginx: 3"]
+
+
+async def test_bad_objects_are_named_beside_the_sum_of_the_others(
+    api_server: APIServer, client: Client, nursery: trio.Nursery, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def deployment(name: str, replicas: object, containers: object = ()) -> Deployment:
+        spec = {"replicas": replicas, "template": {"spec": {"containers": containers}}}
+        return from_dict(Deployment, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+
+    for made in (deployment("a", 2), deployment("b", "three"), deployment("c", 4, [{"image": "nginx"}])):
+        api_server.create(made)
+    api_server.create(deployment("d", 1, "no list"))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(Deployment, transform=bad_objects.checked)
+    await nursery.start(factory.run)
+    assert bad_objects.total(informer.lister) == "7 replicas, without the newest state of default/b (undecodable)"
+    nursery.start_soon(bad_objects.follow, informer)
+    await trio.testing.wait_all_tasks_blocked()
+    assert capsys.readouterr().out.splitlines() == ["a", "c nginx"]
+    assert sorted(informer.lister.quarantined()) == ["default/b", "default/d"]
 
 
 async def test_a_transform_keeps_the_names_and_the_cache_has_the_written_object(

@@ -28,6 +28,7 @@ from trioformer.manager import ControllerInitializer, LeaderElection, ManagerCon
 from trioformer.manager import _http as manager_http
 from trioformer.manager._health import HealthCheck, Response, health_response
 from trioformer.metrics import Metrics
+from trioformer.models import from_dict
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 
@@ -156,6 +157,19 @@ async def test_http_is_served_first_and_the_manager_is_ready_when_caches_are_syn
             await informer.wait_until_synced()
             assert (await http.get("/readyz")).text == "ok"
         nursery.cancel_scope.cancel()
+
+
+async def test_an_object_in_quarantine_does_not_make_a_replica_not_ready(api_server: APIServer, client: Client) -> None:
+    metadata = {"name": "bad", "namespace": "default", "annotations": {"replicas": "many"}}
+    api_server.create(from_dict(Pod, {"metadata": metadata}))
+    factory = SharedInformerFactory(client)
+    informer = factory.informer(
+        Pod, indexers={"replicas": lambda pod: [str(int(pod.metadata.annotations["replicas"]))]}
+    )
+    async with running(client, initializing(Worker("works", [])), factory=factory) as manager:
+        await informer.wait_until_synced()
+        assert "1 in quarantine: default/bad (index function failed)" in "".join(factory.problems().values())
+        assert await manager.get("/readyz") == (200, "ok")
 
 
 async def test_a_controller_whose_workers_have_not_started_is_not_ready(api_server: APIServer, client: Client) -> None:

@@ -145,6 +145,14 @@ async def test_undecodable_objects_are_counted(nursery: trio.Nursery) -> None:
         await nursery.start(factory.run)
         assert value(metrics, "trioformer_informer_undecodable_total") == 2
         assert value(metrics, "trioformer_informer_objects") == 1
+        reasons = by_label(metrics, "trioformer_informer_quarantined_objects", "reason")
+        assert reasons == {
+            "undecodable": 2,
+            "transform failed": 0,
+            "index function failed": 0,
+            "undecodable for a listener": 0,
+        }
+        assert value(metrics, "trioformer_informer_missing_objects") == 2
         nursery.cancel_scope.cancel()
 
 

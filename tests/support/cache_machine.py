@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import ClassVar, Literal, Protocol
@@ -18,9 +18,16 @@ import trio.testing
 
 from tests.support.cache_machine_listeners import CheckingListener
 from tests.support.faulty_transport import Cut, Ending, FaultyTransport
-from trioformer.cache import ApiListWatch, Overflow, ReflectorOptions, SharedInformer
+from trioformer.cache import (
+    ApiListWatch,
+    Overflow,
+    QuarantineReason,
+    ReflectorOptions,
+    ResourceEventHandler,
+    SharedInformer,
+)
 from trioformer.client import Client, open_client
-from trioformer.errors import NotFoundError
+from trioformer.errors import DecodeError, NotFoundError, QuarantinedError
 from trioformer.models import ObjectMeta, key_of
 from trioformer.models.core_v1 import Namespace, Pod
 from trioformer.testing import APIServer, RequestRecord
@@ -34,6 +41,42 @@ STALLED_RECOVERY_TIME = 750.0
 UNLIMITED = 1_000_000_000
 
 
+BAD: Mapping[str, QuarantineReason] = {
+    "wire": QuarantineReason.UNDECODABLE,
+    "transform": QuarantineReason.TRANSFORM_FAILED,
+    "transform that decodes": QuarantineReason.UNDECODABLE,
+    "index": QuarantineReason.INDEX_FAILED,
+    "index that decodes": QuarantineReason.UNDECODABLE,
+    "handler": QuarantineReason.LISTENER_FAILED,
+}
+"""What fails on an object whose label ``bad`` is this, and the reason for which it is in quarantine."""
+
+
+def fail_on(what: str, pod: Pod) -> None:
+    """Fail if it is what fails on this object."""
+    bad = pod.metadata.labels.get("bad")
+    if bad == what:
+        raise KeyError(what)
+    if bad == f"{what}-that-decodes":
+        raise DecodeError(what)
+
+
+def picky_index(pod: Pod) -> list[str]:
+    fail_on("index", pod)
+    return [pod.metadata.labels["color"]]
+
+
+class PickyHandler(ResourceEventHandler[Pod]):
+    """Fails on some objects."""
+
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        if obj.metadata.labels.get("bad") == "handler":
+            raise DecodeError("handler")
+
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        await self.on_add(new, is_initial=False)
+
+
 def is_red(pod: Pod) -> bool:
     return pod.metadata.labels.get("color") == "red"
 
@@ -43,6 +86,14 @@ def mark(pod: Pod) -> Pod:
     passes = int(pod.metadata.annotations.get("passes", "0")) + 1
     annotations = {**pod.metadata.annotations, "passes": str(passes)}
     return attrs.evolve(pod, metadata=attrs.evolve(pod.metadata, annotations=annotations))
+
+
+def transform_of(setting: Setting) -> Callable[[Pod], Pod]:
+    def transform(pod: Pod) -> Pod:
+        fail_on("transform", pod)
+        return mark(pod) if setting.marked else pod
+
+    return transform
 
 
 @attrs.frozen(kw_only=True)
@@ -161,17 +212,28 @@ class World:
         """Check everything that must hold at rest."""
         informer = self.informer
         truth = {key_of(pod): pod for pod in self.server.list(Pod)}
-        states = _states(truth)
         cache = {key_of(pod): pod for pod in informer.lister}
-        assert _states(cache) == states
+        bad = {
+            key: BAD[what.replace("-", " ")] for key, pod in truth.items() if (what := pod.metadata.labels.get("bad"))
+        }
+        assert {key: each.reason for key, each in informer.lister.quarantined().items()} == bad
+        good = truth.keys() - bad.keys()
+        assert _states({key: pod for key, pod in cache.items() if key not in bad}) == _states(
+            {key: truth[key] for key in good}
+        )
+        states = _states(cache)
         for namespace in NAMESPACES:
-            assert {pod.name for pod in informer.lister.list(namespace=namespace)} == {
-                pod.name for pod in truth.values() if pod.namespace == namespace
-            }
+            found = {pod.name for pod in informer.lister.list(namespace=namespace)}
+            assert found == {pod.name for pod in cache.values() if pod.namespace == namespace}
+        for color in ("red", "blue"):
+            found = {key_of(pod) for pod in informer.lister.by_index("color", color)}
+            assert found == {key for key, pod in cache.items() if pod.metadata.labels["color"] == color}
+        for key in truth:
+            self._check_reads(key, is_bad=key in bad, stored=cache.get(key))
         self._check_informer()
         for listener in self.listeners:
             if listener.is_active:
-                wanted = {key: state for key, state in states.items() if not listener.accepts or is_red(truth[key])}
+                wanted = {key: state for key, state in states.items() if not listener.accepts or is_red(cache[key])}
                 assert _states(listener.view) == wanted, f"{listener.name}: {', '.join(listener.log[-8:])}"
                 for key, pod in listener.view.items():
                     assert pod is cache[key]
@@ -182,14 +244,30 @@ class World:
         assert sum(found.pop(name) for name in checks) <= (len(NAMESPACES) if self.setting.namespaced else 1)
         assert found == self._expected_tasks(), found
 
+    def _check_reads(self, key: str, *, is_bad: bool, stored: Pod | None) -> None:
+        """Check that an object that exists is never reported as gone."""
+        lister = self.informer.lister
+        namespace, _, name = key.partition("/")
+        assert key in lister
+        for allow_stale in (False, True):
+            try:
+                found = lister.get(name, namespace=namespace, allow_stale=allow_stale)
+            except QuarantinedError:
+                assert is_bad
+                assert not allow_stale or stored is None
+            else:
+                assert found is stored is not None
+                assert not is_bad or allow_stale
+
     def _check_informer(self) -> None:
         informer, sources = self.informer, len(NAMESPACES) if self.setting.namespaced else 1
         assert informer.has_synced
         assert informer.is_healthy
-        assert (str(informer.state), informer.state.age) == ("watching", 0)
+        assert (str(informer.state).partition(";")[0], informer.state.age) == ("watching", 0)
         statistics = informer.statistics()
         assert statistics.pending == 0
-        assert statistics.handlers_and_subscriptions == sum(listener.is_active for listener in self.listeners)
+        assert sum(statistics.quarantined.values()) == informer.state.quarantined
+        assert statistics.handlers_and_subscriptions == 1 + sum(listener.is_active for listener in self.listeners)
         assert self.server.statistics().open_watches == self.transport.open_bodies == sources
 
     def _expected_tasks(self) -> Counter[str]:
@@ -202,6 +280,7 @@ class World:
         else:
             expected[f"{name}: reflector"] = 1
         expected.update(f"{name}: {part}" for part in ("process loop", "listeners"))
+        expected[f"handler picky of {name.replace('informer of', 'informer')}"] = 1
         if self.setting.resync_period:
             expected[f"{name}: resync"] = 1
         for listener in self.listeners:
@@ -261,11 +340,14 @@ async def open_world(setting: Setting, listeners: Sequence[Join] = ()) -> AsyncI
         informer = SharedInformer(
             source,
             resync_period=setting.resync_period,
-            transform=mark if setting.marked else None,
+            transform=transform_of(setting),
+            indexers={"color": picky_index},
             options=options,
         )
+        informer.add_event_handler(PickyHandler(), name="picky")
         for reflector in informer._reflectors.values():
             reflector._pacing.rng.seed(setting.seed)  # so that an example can be repeated
+        transport.spoils = b'"wire"'
         world = World(setting, server, transport, client, nursery, informer)
         for step in listeners:
             world.join(step)
@@ -339,6 +421,20 @@ class Recreate:
     async def do(self, world: World) -> None:
         world.delete(self.namespace, self.name)
         world.touch(self.namespace, self.name, self.color)
+
+
+@attrs.frozen
+class Spoil:
+    """Create or change an object so that something fails on it; None corrects it."""
+
+    namespace: str
+    name: str
+    what: str | None
+
+    async def do(self, world: World) -> None:
+        world.touch(self.namespace, self.name)
+        bad = None if self.what is None else self.what.replace(" ", "-")
+        world.server.patch(Pod, self.name, {"metadata": {"labels": {"bad": bad}}}, namespace=self.namespace)
 
 
 @attrs.frozen
@@ -420,7 +516,7 @@ class Corrupt:
     """Make the objects of the next events undecodable, beginning with these changes."""
 
     count: int
-    then: tuple[Touch | Delete | Recreate | Churn, ...] = ()
+    then: tuple[Touch | Delete | Recreate | Spoil | Churn, ...] = ()
 
     async def do(self, world: World) -> None:
         world.transport.corrupted = self.count
@@ -473,7 +569,7 @@ class Unreachable:
 class Outage:
     """Lose the connection, miss some changes, and usually find the history compacted."""
 
-    missed: tuple[Touch | Delete | Recreate | Churn, ...]
+    missed: tuple[Touch | Delete | Recreate | Spoil | Churn, ...]
     compacts: bool = True
     seconds: float = 0.1
     then: int = 0
@@ -498,7 +594,7 @@ class Burst:
     """Block a listener during some changes."""
 
     listener: int
-    changes: tuple[Touch | Delete | Recreate | Churn | Outage, ...]
+    changes: tuple[Touch | Delete | Recreate | Spoil | Churn | Outage, ...]
     seconds: float = 2.0
 
     async def do(self, world: World) -> None:

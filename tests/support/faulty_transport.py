@@ -19,6 +19,7 @@ Ending: TypeAlias = Literal["clean", "reset", "stall"]
 GATHER_PERIOD: Final = 2.0
 """Seconds for which frames are gathered."""
 _PORTAL: Final = b"<!doctype html><title>Please log in</title>"
+_DEEP: Final = b"[" * 3_000 + b"]" * 3_000
 _METADATA: Final = re.compile(rb'"metadata":\{')
 
 
@@ -46,6 +47,8 @@ class FaultyTransport(httpx.AsyncBaseTransport):
     """How many of the next events contain an undecodable object."""
     has_corrupted: bool = False
     """Whether an event was made undecodable since this was last set to False."""
+    spoils: bytes = b""
+    """A JSON string that is replaced by a value of too many levels, in every list and watch."""
     loses_bookmarks: bool = False
     """Whether bookmarks are dropped, including the end bookmarks of watch-lists."""
     halves: bool = False
@@ -161,6 +164,8 @@ class _Body(httpx.AsyncByteStream):
         piece, self._rest = self._rest, b""
         while not piece:
             piece = await self._pieces.__anext__()
+            if self._transport.spoils and not self._is_error:
+                piece = piece.replace(self._transport.spoils, _DEEP)
             if self._is_watch:
                 piece = self._transport.process_frame(piece)
                 if self._transport.gathers:
@@ -180,7 +185,10 @@ class _Body(httpx.AsyncByteStream):
         try:
             with trio.move_on_after(GATHER_PERIOD):
                 while True:
-                    gathered += self._transport.process_frame(await self._pieces.__anext__())
+                    piece = await self._pieces.__anext__()
+                    if self._transport.spoils:
+                        piece = piece.replace(self._transport.spoils, _DEEP)
+                    gathered += self._transport.process_frame(piece)
         except StopAsyncIteration:
             self._ending = "clean"
         except httpx.TransportError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar, assert_never, assert_type
 
 import trio
@@ -21,7 +22,8 @@ from trioformer import (
     field_index,
     open_client,
 )
-from trioformer.cache import InformerKey
+from trioformer.cache import InformerKey, Quarantined, QuarantineReason
+from trioformer.errors import DecodeError
 from trioformer.models import KubernetesObject, PartialObjectMetadata, metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod
 
@@ -87,6 +89,10 @@ async def informers(client: Client, nursery: trio.Nursery) -> None:
     assert_type(informer.add_event_handler(Handler()), HandlerRegistration[Pod])
     assert_type(informer.lister, Lister[Pod])
     assert_type(informer.lister.get("a", namespace="b"), Pod | None)
+    assert_type(informer.lister.get("a", namespace="b", allow_stale=True), Pod | None)
+    assert_type(informer.lister.quarantined(), Mapping[str, Quarantined])
+    assert_type(informer.statistics().quarantined, Mapping[QuarantineReason, int])
+    assert_type(informer.quarantine(informer.lister["b/a"], DecodeError("no")), None)
     assert_type(informer.lister["b/a"], Pod)
     assert_type(informer.lister.by_index("node", "n"), tuple[Pod, ...])
     await nursery.start(factory.run)

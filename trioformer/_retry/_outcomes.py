@@ -24,7 +24,6 @@ from ..errors import (
     NotFoundError,
     StatusError,
     TooManyRequestsError,
-    TransformError,
     UnauthorizedError,
     UnexpectedResponseError,
 )
@@ -69,7 +68,6 @@ class Outcome(enum.Enum):
     DENIED = "401, 403, 404 or 405, or a certificate that does not verify"
     INTERNAL = "500 as an event, within internal_error_retry"
     FAILED = "any other response or ERROR event, a proxy's error page, or something undecodable"
-    NOT_STORED = "an object could not be transformed or stored"
 
 
 def outcome_of(error: Exception) -> Outcome:
@@ -88,7 +86,7 @@ def outcome_of(error: Exception) -> Outcome:
         return Outcome.REJECTED
     if isinstance(error, _DENIALS):
         return Outcome.DENIED
-    return Outcome.NOT_STORED if isinstance(error, TransformError) else Outcome.FAILED
+    return Outcome.FAILED
 
 
 def is_permanent(error: Exception) -> bool:

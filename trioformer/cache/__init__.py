@@ -12,6 +12,8 @@
 - ``factory``: :class:`SharedInformerFactory`, which shares informers
 
 A stage knows only the protocol of the next; the informer knows all of them.
+Objects that cannot be taken (``_bad_objects.py``) pass through the stages by their keys, to the quarantine in
+``store``.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from __future__ import annotations
 from .._retry import BackoffPolicy as BackoffPolicy
 from .._retry import WatchErrorHandler as WatchErrorHandler
 from ..client import UndecodableHandler as UndecodableHandler
+from ._bad_objects import BadObject as BadObject
+from ._bad_objects import Quarantined as Quarantined
+from ._bad_objects import QuarantineReason as QuarantineReason
 from .factory import FactoryStatistics as FactoryStatistics
 from .factory import FactoryTransform as FactoryTransform
 from .factory import FromFactory as FromFactory
@@ -59,6 +64,7 @@ __all__ = [
     "Added",
     "ApiListWatch",
     "BackoffPolicy",
+    "BadObject",
     "BufferStatistics",
     "Deleted",
     "ErrorHandler",
@@ -79,6 +85,8 @@ __all__ = [
     "Namespaces",
     "Notification",
     "Overflow",
+    "QuarantineReason",
+    "Quarantined",
     "Reflector",
     "ReflectorOptions",
     "ReflectorStatistics",

@@ -218,8 +218,8 @@ class Api(ApiRequests[T]):
             send_initial_events: Whether to begin with the current state and a bookmark after it (KEP-3157).
             resumable: Whether the caller watches again after a ConnectionFailedError; then a watch that is silent on a
                 connection that cannot be verified raises one.
-            on_undecodable: Called with each frame that cannot be decoded, before the events that arrived with it are
-                returned, and the watch continues; None raises an error for the first, after the events before it.
+            on_undecodable: Called with each frame that cannot be decoded, between the events before it and those after
+                it, and the watch continues; None raises an error for the first, after the events before it.
                 ERROR events and frames of more than 16 MB are errors in any case.
 
         Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Generic, NamedTuple, NoReturn, TypeVar, cast, final
 
 import trio
@@ -37,7 +38,18 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     It checkpoints when it waits, and about once a millisecond while events are ready.
     """
 
-    __slots__ = ("_body", "_events", "_failure", "_on_undecodable", "_slices", "_splitter", "_where", "_wire_format")
+    __slots__ = (
+        "_body",
+        "_events",
+        "_failure",
+        "_lines",
+        "_on_undecodable",
+        "_slices",
+        "_splitter",
+        "_undecoded",
+        "_where",
+        "_wire_format",
+    )
 
     def __init__(
         self, wire_format: WireFormat[T], body: ByteStream, where: str, on_undecodable: UndecodableHandler | None = None
@@ -49,6 +61,9 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         self._splitter = FrameSplitter()
         self._slices = Slices()
         self._events: deque[WatchEvent[T]] = deque()
+        # An undecodable frame that has not been reported yet, and the frames after it.
+        self._undecoded: tuple[bytes, DecodeError] | None = None
+        self._lines: Iterator[bytes] = iter(())
         self._failure: Exception | None = None
 
     def __repr__(self) -> str:
@@ -60,7 +75,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     async def __anext__(self) -> WatchEvent[T]:
         if not self._events:
             try:
-                self._events.extend(await self.receive_batch())
+                while not self._events:
+                    self._events.extend(await self.receive_batch())
             except trio.EndOfChannel:
                 raise StopAsyncIteration from None
         elif self._slices.is_over():
@@ -70,7 +86,10 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return self._events.popleft()
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for at least one event, and receive all that have arrived.
+        """Wait for at least one event, and receive all that have arrived up to the next undecodable one.
+
+        An undecodable event is reported to ``on_undecodable`` by the next call, so that it keeps its place among the
+        others.  The list is empty if nothing else has arrived.
 
         Raises:
             trio.EndOfChannel: The server has ended the watch; it can be resumed from the last resourceVersion.
@@ -93,11 +112,25 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             if self._failure is not None:
                 await trio.lowlevel.checkpoint()
                 raise self._failure
+            if self._undecoded is not None:
+                await trio.lowlevel.checkpoint_if_cancelled()
+                (line, error), self._undecoded = self._undecoded, None
+                try:
+                    self._skip(line, error)
+                except Exception as exc:  # noqa: BLE001  # a callback's too; each further call raises it again
+                    self._failure = exc
+                    continue
+                return self._decode(self._lines)
             chunk = await self._body.receive_some()
             if not chunk:
                 self._raise_end()
             # no checkpoint between receiving the bytes and returning their events
-            events = self._decode(chunk)
+            try:
+                lines = self._splitter.feed(chunk)
+            except DecodeError as exc:
+                self._failure = self._located(exc)
+                continue
+            events = self._decode(iter(lines))
             if events:
                 return events
 
@@ -106,15 +139,10 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             raise ConnectionFailedError(f"{self._where}: the watch ended inside an event; watch again")
         raise trio.EndOfChannel
 
-    def _decode(self, chunk: bytes) -> list[WatchEvent[T]]:
-        """Decode the complete events; an error is kept, and raised after the events before it are returned."""
+    def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
+        """Decode events up to the next undecodable one; an error is raised after the events before it are returned."""
         kind, scan = self._wire_format.kind, self._wire_format.scan
         events: list[WatchEvent[T]] = []
-        try:
-            lines = self._splitter.feed(chunk)
-        except DecodeError as exc:
-            self._failure = self._located(exc)
-            return events
         try:
             for line in lines:
                 try:
@@ -126,8 +154,9 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                         raise missing_name_error(self._wire_format.name)
                     events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
                 except DecodeError as exc:
-                    self._skip(line, self._located(exc))
-        except Exception as exc:  # noqa: BLE001  # a callback's too; raised after the events before it
+                    self._undecoded, self._lines = (line, self._located(exc)), lines
+                    break
+        except StatusError as exc:
             self._failure = exc
         return events
 

@@ -202,7 +202,13 @@ class ManagerRun:
         return checks | {each.name: each.not_ready_reason for each in self.controllers if each.is_active}
 
     def _caches(self) -> str:
-        return "; ".join(f"{key}: {words}" for key, words in self.factory.problems().items())
+        # Objects in quarantine are a problem too, but not one that another replica would not have.
+        informers = self.factory.informers
+        return "; ".join(
+            f"{key}: {words}"
+            for key, words in self.factory.problems().items()
+            if not (informers[key].has_synced and informers[key].is_healthy)
+        )
 
     def _shutdown(self) -> str:
         return "the process is shutting down" if self.stop.is_set() else ""

@@ -112,6 +112,11 @@ INFORMER_LABELS: Final = ("name", "group", "version", "resource", "informer")
 INFORMER_STATE: Final = MetricSpec[bool](
     "trioformer_informer_state", "1 for the state that the informer is in, 0 for the others.", float
 )
+INFORMER_QUARANTINED: Final = MetricSpec[int](
+    "trioformer_informer_quarantined_objects",
+    "Objects whose newest state the cache cannot take, by reason.",
+    float,
+)
 INFORMER_METRICS: Final = (
     MetricSpec[InformerSnapshot](
         "trioformer_informer_objects", "Objects in the cache.", lambda it: it.statistics.objects
@@ -120,6 +125,11 @@ INFORMER_METRICS: Final = (
         "trioformer_informer_pending_changes",
         "Received changes that are not in the cache yet.",
         lambda it: it.statistics.pending,
+    ),
+    MetricSpec[InformerSnapshot](
+        "trioformer_informer_missing_objects",
+        "Objects in quarantine of which the cache has no state.",
+        lambda it: it.statistics.missing,
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_data_age_seconds",
@@ -157,7 +167,7 @@ INFORMER_METRICS: Final = (
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_undecodable_total",
-        "Objects that were skipped because they cannot be decoded.",
+        "States of objects that could not be decoded.",
         _sum_of(lambda each: each.undecodable),
     ),
 )
@@ -317,6 +327,14 @@ class Collector:
         yield INFORMER_STATE.family(
             (*INFORMER_LABELS, "state"),
             [((*labels, phase), phase == informer.state.phase) for labels, informer in read for phase in InformerPhase],
+        )
+        yield INFORMER_QUARANTINED.family(
+            (*INFORMER_LABELS, "reason"),
+            [
+                ((*labels, str(reason)), count)
+                for labels, informer in read
+                for reason, count in informer.statistics.quarantined.items()
+            ],
         )
         for spec in INFORMER_METRICS:
             yield spec.family(INFORMER_LABELS, read)

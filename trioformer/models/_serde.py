@@ -112,16 +112,37 @@ class Head(msgspec.Struct, gc=False):
 _decode_head = msgspec.json.Decoder(Head).decode
 
 
+class _NullableMetadataHead(msgspec.Struct, gc=False):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815  # as in MetadataHead
+
+
+class _NullableHead(msgspec.Struct, gc=False):
+    metadata: _NullableMetadataHead
+    spec: msgspec.Raw = ABSENT
+
+
+_decode_nullable_head = msgspec.json.Decoder(_NullableHead).decode
+
+
 def scan_head(data: bytes) -> Head:
-    """Scan an object's bytes for its head.
+    """Scan an object's bytes for its head; a null reads as empty, as in Go.
 
     Raises:
         DecodeError: The bytes are not a JSON object with ``metadata``.
     """
     try:
         return _decode_head(data)
-    except _INVALID_JSON as error:
-        raise decode_error(error, "an object's metadata") from error
+    except _INVALID_JSON:
+        try:
+            found = _decode_nullable_head(data)
+        except _INVALID_JSON as error:
+            raise decode_error(error, "an object's metadata") from error
+        metadata = found.metadata
+        texts = (metadata.name, metadata.namespace, metadata.uid, metadata.resourceVersion)
+        return Head(MetadataHead(*(text or "" for text in texts)), found.spec)
 
 
 def scan_whole(data: bytes) -> tuple[bytes, Head]:

@@ -504,7 +504,7 @@ async def test_on_error_takes_the_exception_and_the_object_counts_as_handled(
     assert errors == [("KeyError('a')", "+a@1*"), ("KeyError('b')", "+b@1*")]
 
 
-async def test_an_index_function_that_fails_on_a_change_is_reported_and_relists(
+async def test_an_index_function_that_fails_on_one_object_holds_up_no_other(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestProcessDeltasInBatch"""
@@ -514,35 +514,32 @@ async def test_an_index_function_that_fails_on_a_change_is_reported_and_relists(
             raise ValueError("no")
         return []
 
-    errors: list[Exception] = []
     source = ScriptedListWatch(
-        [listing(pod("a")), listing(pod("a"), pod("b"), pod("bad", 3), version=3)],
-        [[1.0, added(pod("b")) + added(pod("bad", 2)) + added(pod("c")), None]],
+        [listing(pod("a"))],
+        [[1.0, added(pod("b")) + added(pod("bad", 2)) + added(pod("c")), 5.0, modified(pod("bad", 3)), None]],
     )
-    informer = SharedInformer(
-        source, indexers={"x": picky}, options=ReflectorOptions(watch_error_handler=errors.append)
-    )
+    informer = SharedInformer(source, indexers={"x": picky})
     recorder = Recorder()
     informer.add_event_handler(recorder)
     await nursery.start(informer.run)
     await trio.sleep(1.1)
-    assert str(errors[0]).startswith("index function 'x' failed on Pod default/bad")
     assert recorder.seen == ["+a@1*", "+b@1", "+c@1"], "the other changes of the batch are not lost"
-    assert informer.state.phase == "backing off"
-    assert informer.state.error is errors[0]
+    assert str(informer.state) == "watching; 1 in quarantine: default/bad (index function failed)"
     await trio.sleep(60)
-    assert recorder.seen[3:] == ["-c@1?", "+bad@3"]
-    assert source.asked[-2:] == [("list", "1", "None"), ("watch", "3")]
+    assert recorder.seen[3:] == ["+bad@3"]
+    assert str(informer.state) == "watching"
+    assert [what for what, *_ in source.asked] == ["list", "watch"]
 
 
-async def test_an_index_function_that_fails_on_the_first_list_ends_the_informer(
+async def test_an_index_function_that_fails_on_the_whole_first_list_ends_the_informer(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     def picky(obj: Pod) -> list[str]:
         raise ValueError("no")
 
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), indexers={"x": picky})
-    with pytest.RaisesGroup(pytest.RaisesExc(IndexerError, match="index function 'x' failed on Pod default/a")):
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]), indexers={"x": picky})
+    text = "index function 'x' failed on Pod default/a: ValueError .and 1 more: every object of the first list.$"
+    with pytest.RaisesGroup(pytest.RaisesExc(IndexerError, match=text)):
         await informer.run()
     assert informer.state.phase == "failed"
 

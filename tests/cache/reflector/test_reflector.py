@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import attrs
@@ -23,14 +23,13 @@ from tests.support.scripted_list_watch import (
     modified,
     pod,
 )
-from trioformer.cache import BackoffPolicy, Reflector, ReflectorOptions
+from trioformer.cache import BackoffPolicy, BadObject, Reflector, ReflectorOptions
 from trioformer.client import WatchEvent
 from trioformer.errors import (
     ConnectionFailedError,
     DecodeError,
     ExpiredError,
     ForbiddenError,
-    IndexerError,
     InternalServerError,
     ServerTimeoutError,
     ServiceUnavailableError,
@@ -63,9 +62,13 @@ class Sink:
     def bookmark(self, resource_version: str) -> None:
         self.seen.append(f"@{resource_version}")
 
-    def replace(
-        self, objects: Sequence[Pod], resource_version: str, *, undecodable: frozenset[str] = frozenset()
-    ) -> None:
+    def quarantine(self, bad: BadObject) -> None:
+        self.seen.append(f"!{bad.key}")
+
+    def delete_key(self, key: str, resource_version: str) -> None:
+        self.seen.append(f"-{key}")
+
+    def replace(self, objects: Sequence[Pod], resource_version: str, *, bad: Mapping[str, BadObject]) -> None:
         self.seen.append(f"={','.join(obj.name for obj in objects)}@{resource_version}")
 
     @property
@@ -679,21 +682,6 @@ async def test_a_retry_after_of_the_version_request_is_respected(autojump_clock:
     source = ScriptedListWatch([listing(version=5)], versions=[unavailable], version=(1, 36))
     await play(source, Sink(), 60)
     assert source.times[0] >= 7
-
-
-async def test_relist_does_not_cut_short_a_retry_after(
-    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
-) -> None:
-    overload = TooManyRequestsError("slow down", code=429, details=StatusDetails(retry_after_seconds=120))
-    source = ScriptedListWatch([listing(version=5)], [overload])
-    reflector = Reflector(source, Sink(), QUIET, rng=random.Random(1))
-    nursery.start_soon(reflector.run)
-    await trio.sleep(5)
-    reflector.relist([IndexerError("the index failed")])
-    await trio.sleep(200)
-    assert [what for what, *_ in source.asked] == ["list", "watch", "list", "watch"]
-    assert source.times[2] >= 120
-    nursery.cancel_scope.cancel()
 
 
 # --- the check of a resumed watch ---

@@ -43,6 +43,7 @@ END = (
     + b"\n"
 )
 BAD_DELETION = event("DELETED", "a", 8, BROKEN_UID)
+NAMELESS_DELETION = b'{"type":"DELETED","object":{"kind":"Pod","metadata":{"name":7}}}\n'
 
 
 @asynccontextmanager
@@ -64,15 +65,34 @@ async def informing(
 
 
 @pytest.mark.parametrize(
-    ("pieces", "again"),
+    "pieces",
     [
-        ([event("ADDED", "a", 5), BAD_DELETION, END], [page(item("b", 6), version=9)]),
-        ([event("ADDED", "a", 5), event("ADDED", "b", 6), END + BAD_DELETION], [event("ADDED", "b", 6), END]),
-        ([event("ADDED", "a", 5), END, 1.0, BAD_DELETION], [event("ADDED", "b", 6), END]),
+        [event("ADDED", "a", 5) + event("ADDED", "b", 6), BAD_DELETION, END],
+        [event("ADDED", "a", 5), event("ADDED", "b", 6), END + BAD_DELETION],
+        [event("ADDED", "a", 5), event("ADDED", "b", 6), END, 1.0, BAD_DELETION],
     ],
     ids=["before the end of a watch-list", "with its end", "alone in an open watch"],
 )
-async def test_an_undecodable_deletion_anywhere_in_a_watch_is_followed_by_a_list(
+async def test_an_undecodable_deletion_anywhere_in_a_watch_deletes_its_key(
+    pieces: list[bytes | float], autojump_clock: trio.testing.MockClock
+) -> None:
+    undecodable: list[Undecodable] = []
+    async with informing([response(200, *pieces, None)], undecodable) as informer:
+        assert [obj.name for obj in informer.lister] == ["b"]
+        assert informer.lister.quarantined() == {}
+    assert [(each.event_type, each.key) for each in undecodable] == [("DELETED", "default/a")]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "again"),
+    [
+        ([event("ADDED", "a", 5), NAMELESS_DELETION, END], [page(item("b", 6), version=9)]),
+        ([event("ADDED", "a", 5), event("ADDED", "b", 6), END + NAMELESS_DELETION], [event("ADDED", "b", 6), END]),
+        ([event("ADDED", "a", 5), END, 1.0, NAMELESS_DELETION], [event("ADDED", "b", 6), END]),
+    ],
+    ids=["before the end of a watch-list", "with its end", "alone in an open watch"],
+)
+async def test_a_deletion_without_a_key_anywhere_in_a_watch_is_followed_by_a_list(
     pieces: list[bytes | float], again: list[bytes], autojump_clock: trio.testing.MockClock
 ) -> None:
     undecodable: list[Undecodable] = []
@@ -80,7 +100,8 @@ async def test_an_undecodable_deletion_anywhere_in_a_watch_is_followed_by_a_list
     responses = [response(200, *pieces, None), response(200, *again, *end), response(200, None)]
     async with informing(responses, undecodable) as informer:
         assert [obj.name for obj in informer.lister] == ["b"]
-    assert [(each.event_type, each.key) for each in undecodable] == [("DELETED", "default/a")]
+        assert informer.lister.quarantined() == {}
+    assert [(each.event_type, each.key) for each in undecodable] == [("DELETED", "")]
 
 
 async def test_an_undecodable_object_of_a_watch_list_keeps_its_last_state(

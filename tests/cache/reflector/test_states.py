@@ -9,7 +9,6 @@ Waits are exact here, since the randomness always draws its least value; their r
 from __future__ import annotations
 
 import logging
-import math
 import random
 import re
 from typing import Final
@@ -34,7 +33,6 @@ from trioformer.errors import (
     ConnectionFailedError,
     ExpiredError,
     ForbiddenError,
-    IndexerError,
     InternalServerError,
     ServerTimeoutError,
     TooManyRequestsError,
@@ -112,8 +110,6 @@ class Cause:
     lasts: float = 0.0
     """Seconds from the request to the outcome."""
     has_error: bool = False
-    relists: bool = False
-    """Whether the sink cannot store an object, after that time."""
     confirms: bool = False
     """Whether the server has the version of a resumed watch; otherwise there is no response to the question."""
 
@@ -127,19 +123,11 @@ def cause_of(state: State, outcome: Outcome) -> Cause:
         if state in LISTS:
             return Cause(lists=[response], has_error=True)
         return Cause(watches=[response], has_error=True)
-    bad = pod("bad", 5)
-    if outcome is Outcome.NOT_STORED and state is State.CHOOSE:
-        return Cause(versions=[math.inf], lasts=LASTS, has_error=True, relists=True)
-    if outcome is Outcome.NOT_STORED and state in LISTS:
-        return Cause(lists=[listing(bad, version=5)], has_error=True)
-    if outcome is Outcome.NOT_STORED and state in WATCHES:
-        return Cause(watches=[[added(bad)]], has_error=True)
     if outcome is Outcome.RECEIVED and state in LISTS:
         return Cause(lists=[FIVE])
     causes = {
         Outcome.LISTS: Cause(version=(1, 36)),
         Outcome.WATCH_LISTS: Cause(),
-        Outcome.NOT_STORED: Cause(watches=[[None]], lasts=LASTS, has_error=True, relists=True),
         # The same connection becomes a watch, and its end is followed by a pause.
         Outcome.RECEIVED: Cause(watches=[[end(5), LASTS]], lasts=LASTS + WAITS[Wait.PAUSE]),
         Outcome.CONFIRMED: Cause(watches=[[LASTS]], lasts=LASTS + WAITS[Wait.PAUSE], confirms=True),
@@ -159,12 +147,6 @@ class Least(random.Random):
 
     def random(self) -> float:
         return 0.0
-
-
-def reject_bad(obj: Pod) -> Pod:
-    if obj.name == "bad":
-        raise ValueError("bad")
-    return obj
 
 
 @pytest.mark.parametrize(
@@ -189,14 +171,11 @@ async def test_an_outcome_is_followed_by_what_the_table_says(
         internal_error_retry=30.0,
         watch_list=None if state is State.CHOOSE else source.supports_watch_list,
     )
-    reflector = Reflector(source, Sink(), options, transform=reject_bad, rng=Least())
+    reflector = Reflector(source, Sink(), options, rng=Least())
     ends = way.starts + cause.lasts
     with caplog.at_level(logging.INFO):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reflector.run)
-            if cause.relists:
-                await trio.sleep(ends)
-                reflector.relist([IndexerError("the index failed")])
             await trio.sleep(ends + 9 - trio.current_time())
             nursery.cancel_scope.cancel()
 
@@ -221,10 +200,7 @@ async def test_an_outcome_is_followed_by_what_the_table_says(
 def test_every_state_has_an_entry_for_every_response_that_it_can_receive() -> None:
     # The question for the server's version is answered with any response; only these are repeated.
     wanted = {
-        state: {*RESPONSES, Outcome.NOT_STORED}
-        if state is not State.CHOOSE
-        else {Outcome.LOST, Outcome.OVERLOADED, Outcome.NOT_STORED}
-        for state in State
+        state: {*RESPONSES} if state is not State.CHOOSE else {Outcome.LOST, Outcome.OVERLOADED} for state in State
     }
     missing = [
         (state, outcome)

@@ -114,46 +114,44 @@ async def test_fields_that_a_transform_removes_take_no_memory(
     assert "annotations" not in kept["metadata"]
 
 
-async def test_a_transform_that_fails_on_a_change_is_reported_and_retried(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+async def test_a_transform_that_fails_on_one_object_holds_up_no_other(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """client-go: TestRealFIFO_transformer"""
-    broken = True
 
     def transform(obj: Pod) -> Pod:
-        if broken and obj.name == "bad":
+        if obj.name == "bad" and obj.resource_version == "3":
             raise KeyError("no")
         return obj
 
     errors: list[Exception] = []
-    source = ScriptedListWatch(
-        [listing(pod("a")), listing(pod("a"), pod("b", 2), pod("bad", 3), pod("c", 4), version=4)],
-        [[1.0, added(pod("b", 2)) + added(pod("bad", 3)) + added(pod("c", 4)), None]],
-    )
+    changes = added(pod("b", 2)) + added(pod("bad", 3)) + added(pod("c", 4))
+    source = ScriptedListWatch([listing(pod("a"))], [[1.0, changes, 30.0, modified(pod("bad", 5)), None]])
     informer = SharedInformer(source, transform=transform, options=ReflectorOptions(watch_error_handler=errors.append))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     await nursery.start(informer.run)
-    await trio.sleep(30)
-    assert all(isinstance(error, TransformError) for error in errors)
-    assert str(errors[0]) == "the transform of Pod failed on default/bad: KeyError"
-    assert [what for what, *_ in source.asked].count("list") == len(errors) > 2
-    assert recorder.seen == ["+a@1*", "+b@2", "+c@4"], "the other objects of the list are stored too"
-    await trio.sleep(120)
-    assert not informer.has_synced, "the cache has not been up to date for two minutes"
-    broken = False
-    await trio.sleep(100)
-    assert recorder.seen[3:] == ["+bad@3"]
-    assert informer.state.error is None
-    assert informer.has_synced
+    await trio.sleep(20)
+    assert recorder.seen == ["+a@1*", "+b@2", "+c@4"]
+    assert (informer.is_healthy, informer.state.quarantined) == (True, 1)
+    assert "default/bad is in quarantine until it changes: the transform of Pod failed on default/bad: KeyError" in (
+        caplog.text
+    )
+    await trio.sleep(20)
+    assert recorder.seen[3:] == ["+bad@5"]
+    assert informer.lister.quarantined() == {}
+    assert [what for what, *_ in source.asked] == ["list", "watch"]
+    assert errors == []
 
 
-async def test_a_transform_that_fails_on_the_first_list_ends_the_informer(
+async def test_a_transform_that_fails_on_the_whole_first_list_ends_the_informer(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # raises
-    with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match="the transform of Pod failed on default/a")):
+    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # raises
+    text = r"the transform of Pod failed on default/a: ZeroDivisionError \(and 1 more: every object of the first list\)"
+    with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=text)):
         await informer.run()
+    assert informer.state.phase == "failed"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +165,8 @@ async def test_a_transform_that_fails_on_the_first_list_ends_the_informer(
 async def test_a_transform_must_return_the_same_object(
     transform: object, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"))]), transform=transform)  # type: ignore[arg-type]  # wrong on purpose
+    source = ScriptedListWatch([listing(pod("a"), pod("b"))])
+    informer = SharedInformer(source, transform=transform)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=why)):
         await informer.run()
 
@@ -234,11 +233,11 @@ async def test_an_undecodable_object_is_reported_and_its_last_state_is_kept(
         await trio.sleep(60)
     assert recorder.seen == ["+a@1*", "+b@1*", "+c@2", "-c@2?"], "b still exists, only its newest state is unknown"
     assert informer.statistics().reflector.undecodable == 2
-    assert "undecodable Pod default/b is ignored: no" in caplog.text
+    assert "undecodable Pod default/b is in quarantine until it changes: no" in caplog.text
     assert "secret" not in caplog.text
 
 
-async def test_an_undecodable_deletion_from_a_source_is_followed_by_a_list(
+async def test_an_undecodable_deletion_from_a_source_deletes_its_key(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     undecodable: list[Undecodable] = []
@@ -247,7 +246,6 @@ async def test_an_undecodable_deletion_from_a_source_is_followed_by_a_list(
         [[added(pod("c", 2)), None]],
         undecodable=[undecodable_event("DELETED")],
     )
-    source.lists[1:] = [listing(pod("a"), pod("c", 2), version=5)]
     recorder = Recorder()
     informer = SharedInformer(
         source, options=ReflectorOptions(undecodable_handler=undecodable.append, watch_error_handler=lambda _: None)
@@ -257,10 +255,11 @@ async def test_an_undecodable_deletion_from_a_source_is_followed_by_a_list(
     source.undecodable.clear()
     await trio.sleep(10)
     assert recorder.seen == ["+a@1*", "+b@1*", "-b@1?", "+c@2"]
+    assert [what for what, *_ in source.asked] == ["list", "watch"]
     assert [each.raw for each in undecodable] == [b'{"data":"secret"}']
 
 
-async def test_objects_without_a_name_or_of_another_kind_are_ignored_and_reported(
+async def test_objects_without_a_name_or_of_another_kind_are_reported(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """client-go: TestReflectorWatchHandler, TestRealFIFO_PopBrokenItemsInBatch"""

@@ -73,12 +73,21 @@ async def test_changes_during_a_watch_list_are_part_of_the_list(autojump_clock: 
 
 async def test_nothing_is_written_before_the_end_bookmark(autojump_clock: trio.testing.MockClock) -> None:
     """client-go: TestWatchList/"the reflector won't be synced if the bookmark event has been received" """
-    source = watch_lists([added(pod("a", 1)), 5.0, bookmark(3), 5.0, end(3, "false"), None])
+    source = watch_lists([added(pod("a", 1)), 3.0, bookmark(3), 3.0, end(3, "false"), None])
     sink = Sink()
-    reflector = await play(source, sink, 11)
+    reflector = await play(source, sink, 9.9)
     assert sink.seen == []
     assert reflector.statistics().lists == 0
     assert reflector.statistics().resource_version == "", "only the end bookmark sets the version"
+
+
+async def test_bookmarks_do_not_hold_up_the_end_of_a_watch_list(autojump_clock: trio.testing.MockClock) -> None:
+    bookmarks: list[Step] = [each for version in range(10, 110) for each in (9.0, bookmark(version))]
+    source = watch_lists([added(pod("a", 1)), *bookmarks, None], lists=(listing(pod("a", 8), version=8),))
+    sink = Sink()
+    await play(source, sink, 100)
+    assert sink.seen == ["=a@8"]
+    assert source.requests[-2] == (pytest.approx(10, abs=0.1), "list 0")
 
 
 async def test_only_the_value_true_marks_the_end(autojump_clock: trio.testing.MockClock) -> None:

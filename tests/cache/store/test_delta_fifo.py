@@ -10,7 +10,9 @@ import trio
 import trio.testing
 
 from tests.support.scripted_list_watch import pod
-from trioformer.cache.store._delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, Replaced, Sync
+from trioformer.cache import BadObject, QuarantineReason
+from trioformer.cache.store._delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, NamespacedSink, Replaced, Sync
+from trioformer.errors import DecodeError
 from trioformer.models.core_v1 import Pod
 
 
@@ -231,15 +233,54 @@ async def test_a_bookmark_is_popped_with_the_changes_before_it(nursery: trio.Nur
     assert (alone.by_key, alone.resource_versions) == ({}, {"": "7"})
 
 
+def bad(name: str, version: str = "") -> BadObject:
+    return BadObject(f"default/{name}", QuarantineReason.UNDECODABLE, DecodeError("no"), version)
+
+
+async def test_a_bad_state_keeps_its_place_among_the_changes_of_its_key() -> None:
+    queue = fifo()
+    queue.update(pod("a", 1))
+    queue.quarantine(bad("a", "2"))
+    queue.update(pod("a", 3))
+    queue.delete(pod("a", 4))
+    queue.delete(pod("a", 5))
+    queue.quarantine(bad("b", "6"))
+    queue.delete_key("default/b", "7")
+    queue.delete(pod("b", 8))
+    assert len(queue) == 6
+    batch = await queue.pop()
+    assert isinstance(batch, Deltas)
+    changes = [type(each).__name__ for each in batch.by_key["default/a"]]
+    assert changes == ["Delta", "BadObject", "Delta", "Delta"]
+    assert [type(each).__name__ for each in batch.by_key["default/b"]] == ["BadObject", "DeletedKey"]
+    assert batch.resource_versions == {"": "7"}
+
+
+async def test_the_bad_states_of_a_namespace_advance_only_its_version() -> None:
+    queue = fifo()
+    sink = NamespacedSink(queue, "shop")
+    sink.quarantine(BadObject("", QuarantineReason.UNDECODABLE, DecodeError("no"), "6"))
+    sink.delete_key("shop/a", "7")
+    batch = await queue.pop()
+    assert isinstance(batch, Deltas)
+    assert (list(batch.by_key), batch.resource_versions) == (["shop/", "shop/a"], {"shop": "7"})
+    nameless = BadObject("", QuarantineReason.UNDECODABLE, DecodeError("no"))
+    sink.replace([], "9", bad={"": nameless})
+    listed = await queue.pop()
+    assert isinstance(listed, Replaced)
+    assert list(listed.bad) == ["shop/"]
+
+
 async def test_objects_undecodable_in_a_list_are_kept_from_the_one_it_supersedes() -> None:
     queue = fifo()
     queue.replace([pod("a", 1), pod("x", 7), pod("y", 7), pod("z", 7)], "8")
     queue.update(pod("y", 9))
     queue.delete(pod("z", 9))
-    undecodable = frozenset({"default/x", "default/y", "default/z", "default/w"})
-    queue.replace([pod("a", 10)], "10", undecodable=undecodable)
+    queue.quarantine(bad("x", "8"))
+    keys = {f"default/{name}" for name in "xyzw"}
+    queue.replace([pod("a", 10)], "10", bad={f"default/{name}": bad(name) for name in "xyzw"})
     batch = await queue.pop()
     assert isinstance(batch, Replaced)
     assert [f"{obj.name}@{obj.resource_version}" for obj in batch.objects] == ["a@10", "x@7", "y@9"]
-    assert batch.undecodable == {"default/z", "default/w"}
+    assert batch.bad.keys() == keys, "also those of which there is an earlier state"
     assert len(queue) == 0

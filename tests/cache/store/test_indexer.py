@@ -181,14 +181,47 @@ async def test_an_index_added_while_a_replacement_is_staged_is_complete_after_th
     assert indexer.index_keys("node", "n1") == ("default/a",)
 
 
-async def test_a_swap_whose_late_index_fails_leaves_the_indexer_unchanged() -> None:
-    indexer: Indexer[Pod] = Indexer()
-    staged, _ = await indexer.stage([pod("a")])
-    indexer.add_indexers({"fails": fails})
-    with pytest.raises(IndexerError):
-        indexer.swap(staged, "1")
-    assert len(indexer) == 0
-    assert indexer.resource_version == ""
+async def test_an_object_that_a_late_index_fails_on_is_left_out_of_a_swap() -> None:
+    def picky(obj: Pod) -> list[str]:
+        if obj.resource_version == "2":
+            raise ValueError("no")
+        return [obj.resource_version]
+
+    indexer: Indexer[Pod] = Indexer({"name": lambda obj: [obj.name]})
+    old = pod("a", 1)
+    store(indexer, old)
+    staged, _ = await indexer.stage([pod("a", 2), pod("b", 2), pod("c", 3)])
+    indexer.add_indexers({"picky": picky})
+    _, failed = indexer.swap(staged, "3")
+    assert [(obj.name, error.index) for obj, error in failed] == [("a", "picky"), ("b", "picky")]
+    assert sorted(indexer.keys()) == ["default/a", "default/c"]
+    assert indexer.get("default/a") is old, "the stored state stays"
+    assert indexer.index_keys("picky", "1") == ("default/a",)
+    assert sorted(indexer.index_values("picky")) == ["1", "3"]
+    assert sorted(indexer.index_values("name")) == ["a", "c"]
+    assert set(indexer.index_keys("namespace", "default")) == {"default/a", "default/c"}
+    assert indexer.resource_version == "3"
+
+
+async def test_an_object_stays_indexed_when_its_function_fails_on_it_later() -> None:
+    broken: set[str] = set()
+
+    def moody(obj: Pod) -> list[str]:
+        if obj.name in broken:
+            raise ValueError("no")
+        return [obj.name]
+
+    indexer: Indexer[Pod] = Indexer({"moody": moody})
+    old = pod("a", 1)
+    store(indexer, old, pod("b", 1), pod("c", 1))
+    broken.update("a")
+    staged, failed = await indexer.stage([old, pod("b", 2), pod("c", 2)])
+    indexer.swap(staged, "3")
+    assert failed == []
+    assert indexer.by_index("moody", "a") == (old,)
+    broken.update("c")
+    indexer.remove("default/c")
+    assert indexer.index_values("moody") == ("b", "a")
 
 
 async def test_the_resource_version_follows_puts_advances_and_replacements() -> None:

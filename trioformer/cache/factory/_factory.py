@@ -13,7 +13,8 @@ import trio
 from ..._util import first_leaf
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
-from ..informer._shared_informer import InformerStatistics, SharedInformer
+from ..informer._shared_informer import SharedInformer
+from ..informer._statistics import InformerStatistics
 from ..processor._processor import HandlerRegistration
 from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
@@ -51,6 +52,10 @@ class FactoryStatistics:
     """Changes that were received and are not in a cache yet."""
     informers: Mapping[InformerKey, InformerStatistics]
     """The statistics of each informer."""
+    quarantined: int = 0
+    """Objects in quarantine."""
+    missing: int = 0
+    """Objects in quarantine of which the caches have no state."""
 
 
 @final
@@ -288,12 +293,14 @@ class SharedInformerFactory:
     def problems(self) -> Mapping[InformerKey, str]:
         """Describe, by key, what each informer that has not synced or is not healthy is doing, and why.
 
-        The texts are for people, for example in ``/readyz``; empty if every informer has synced and is healthy.
+        Informers with objects in quarantine are described as well, with the first of these objects, although they are
+        healthy.
+        The texts are for people, for example in ``/readyz``; empty if all is well.
         """
         return {
             key: _describe(entry)
             for key, entry in self._entries.items()
-            if not (entry.informer.has_synced and entry.informer.is_healthy)
+            if entry.informer.state.quarantined or not (entry.informer.has_synced and entry.informer.is_healthy)
         }
 
     def statistics(self) -> FactoryStatistics:
@@ -304,6 +311,8 @@ class SharedInformerFactory:
             is_healthy=self.is_healthy,
             objects=sum(each.objects for each in informers.values()),
             pending=sum(each.pending for each in informers.values()),
+            quarantined=sum(sum(each.quarantined.values()) for each in informers.values()),
+            missing=sum(each.missing for each in informers.values()),
             informers=informers,
         )
 

@@ -2,11 +2,12 @@
 
 - ``_shared_informer.py``: :class:`SharedInformer`
 - ``_process_loop.py``: applies changes to the indexer and distributes notifications; resync
+- ``_statistics.py``: :class:`InformerStatistics`
 """
 
 from __future__ import annotations
 
-from ._shared_informer import InformerStatistics as InformerStatistics
 from ._shared_informer import SharedInformer as SharedInformer
+from ._statistics import InformerStatistics as InformerStatistics
 
 __all__ = ["InformerStatistics", "SharedInformer"]

@@ -3,14 +3,15 @@
 A change is stored first and distributed next, without a checkpoint in between: so a cancelled informer never holds a
 change in its indexer that was not distributed.
 
-A change that the indexer cannot store, because an index function fails on it, is reported and requested again by a new
-list: the indexer keeps the previous state, and all other changes are applied.
+A change that cannot be taken leaves the previous state in the indexer and its key in quarantine, and everything else is
+applied: a bad object holds up nothing, and the indexer is as new as its last change all the same.
 
 Source: client-go ``tools/cache/controller.go`` processDeltas.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, final
 
@@ -20,10 +21,12 @@ import trio
 from ..._util import Slices
 from ...errors import DecodeError, IndexerError
 from ...models import KubernetesObject, key_of
+from .._bad_objects import BadObject, QuarantineReason
 from ..processor._notifications import Added, Deleted, Notification, Updated, object_of
 from ..processor._processor import PeriodGrid, Processor
-from ..store._delta_fifo import DELETED, Delta, DeltaFIFO, Deltas, Replaced
+from ..store._delta_fifo import DELETED, Change, DeletedKey, Delta, DeltaFIFO, Deltas, Replaced
 from ..store._indexer import Indexer, Staged, drain
+from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -59,10 +62,9 @@ class ProcessLoop(Generic[T]):
         indexer: Where changes are stored.
         processor: Notifies the listeners.
         versions: Records how new the indexer is; its namespaces are those that must be listed for the first sync.
+        quarantine: The keys of the objects that cannot be taken.
+        must_index: Whether it is an error if an index function fails on every object of a first list.
         on_synced: Called when all namespaces have been listed.
-        on_listed: Called with the namespace when a whole list has been stored.
-        on_index_errors: Called with a namespace and the errors of the index functions in one list or one batch of
-            changes.
         on_undecodable: Called with a namespace and an object that an index function could not decode.
     """
 
@@ -70,14 +72,12 @@ class ProcessLoop(Generic[T]):
     _indexer: Indexer[T]
     _processor: Processor[T]
     _versions: ResourceVersions
+    _quarantine: Quarantine
+    _must_index: bool = attrs.field(kw_only=True, alias="must_index")
     _on_synced: Callable[[], None] = attrs.field(kw_only=True, alias="on_synced")
-    _on_listed: Callable[[str], None] = attrs.field(kw_only=True, alias="on_listed")
-    _on_index_errors: Callable[[str, Sequence[IndexerError]], None] = attrs.field(kw_only=True, alias="on_index_errors")
     _on_undecodable: Callable[[str, T, DecodeError], None] = attrs.field(kw_only=True, alias="on_undecodable")
     _unlisted: set[str] = attrs.field(init=False)
     _has_several_namespaces: bool = attrs.field(init=False)
-    _incomplete: set[str] = attrs.field(factory=set, init=False)
-    """Namespaces of which the indexer lacks changes because of an index function."""
 
     def __attrs_post_init__(self) -> None:
         self._unlisted = set(self._versions.namespaces)
@@ -100,34 +100,31 @@ class ProcessLoop(Generic[T]):
 
     async def _apply(self, batch: Deltas[T]) -> None:
         notifications: list[Notification[T]] = []
-        errors: dict[str, list[IndexerError]] = {}
-        for key, deltas in batch.by_key.items():
-            for delta in deltas:
+        for key, changes in batch.by_key.items():
+            for change in changes:
                 # no checkpoint between these two: the indexer and the notifications change together
-                try:
-                    self._apply_one(key, delta, notifications)
-                except IndexerError as error:
-                    namespace = key.partition("/")[0] if self._has_several_namespaces else ""
-                    if not self._report_if_undecodable(namespace, delta.object, error):
-                        errors.setdefault(namespace, []).append(error)
+                if isinstance(change, Delta):
+                    try:
+                        self._apply_one(key, change, notifications)
+                    except IndexerError as error:
+                        namespace = key.partition("/")[0] if self._has_several_namespaces else ""
+                        bad = self._bad_object(namespace, change.object, error)
+                        self._quarantine.add(bad, is_stored=self._indexer.get(key) is not None)
+                else:
+                    self._apply_other(key, change, notifications)
                 if len(notifications) >= MAX_NOTIFICATIONS:
                     await self._flush(notifications)
         self._distribute(notifications)
-        self._incomplete |= errors.keys()
         for namespace, version in batch.resource_versions.items():
-            # An indexer that lacks a change is not as new as the batch, until a list has brought the change again.
-            if namespace not in self._incomplete:
-                self._indexer.advance(version)
-                self._versions.advance(namespace, version)
-        for namespace, failed in errors.items():
-            self._on_index_errors(namespace, failed)
+            self._indexer.advance(version)
+            self._versions.advance(namespace, version)
 
-    def _report_if_undecodable(self, namespace: str, obj: T, error: IndexerError) -> bool:
-        """Report an object if it does not decode, which another list would not change; return whether it is one."""
+    def _bad_object(self, namespace: str, obj: T, error: IndexerError) -> BadObject:
+        """Describe an object that an index function fails on, and report it if it does not decode."""
         if isinstance(error.__cause__, DecodeError):
             self._on_undecodable(namespace, obj, error.__cause__)
-            return True
-        return False
+            return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error.__cause__, obj.resource_version)
+        return BadObject(key_of(obj), QuarantineReason.INDEX_FAILED, error, obj.resource_version)
 
     def _distribute(self, notifications: list[Notification[T]]) -> None:
         # Before the first sync of a cache made of several namespaces, all objects will be distributed as initial.
@@ -157,6 +154,22 @@ class ProcessLoop(Generic[T]):
         elif not is_same_state(old, new):
             indexer.put(key, new)
             notifications.extend(changes_between(old, new))
+        if self._quarantine.entries:
+            if delta.type is DELETED:
+                self._quarantine.discard(key)
+            else:
+                self._quarantine.clear(key, new.resource_version)
+
+    def _apply_other(self, key: str, change: Change[T], notifications: list[Notification[T]]) -> None:
+        """Apply a change whose object cannot be taken."""
+        old = self._indexer.get(key)
+        if isinstance(change, BadObject):
+            self._quarantine.add(change, is_stored=old is not None)
+        elif isinstance(change, DeletedKey):
+            self._quarantine.discard(key)
+            if old is not None:
+                self._indexer.remove(key)
+                notifications.append(Deleted(old, is_stale=True))
 
     async def _replace(self, batch: Replaced[T]) -> tuple[Staged[T], dict[str, T]]:
         """Replace the content of the indexer by a list.
@@ -166,6 +179,8 @@ class ProcessLoop(Generic[T]):
         """
         indexer = self._indexer
         is_first = bool(self._unlisted)
+        bad = dict(batch.bad)
+        nameless = next((each for key, each in bad.items() if key in ("", f"{batch.namespace}/")), None)
         content: list[T] = []
         gone: list[Notification[T]] = []
         changed: list[Notification[T]] = []
@@ -177,8 +192,12 @@ class ProcessLoop(Generic[T]):
                 await slices.checkpoint()
         for key in indexer.keys():  # noqa: SIM118  # a tuple, not a dict's view
             if key not in listed and (known := indexer.get(key)) is not None:
-                if key in batch.undecodable or (batch.namespace and known.namespace != batch.namespace):
+                if key in bad or (batch.namespace and known.namespace != batch.namespace):
                     content.append(known)
+                elif nameless is not None:
+                    # It may be the object whose key is not known, so it must not be reported as deleted.
+                    content.append(known)
+                    bad[key] = attrs.evolve(nameless, key=key)
                 else:
                     gone.append(Deleted(known, is_stale=True))
             if slices.is_over():
@@ -196,27 +215,40 @@ class ProcessLoop(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content)
-        errors: list[IndexerError] = []
-        if failed:
-            errors = [error for obj, error in failed if not self._report_if_undecodable(batch.namespace, obj, error)]
-            not_stored = {key_of(obj) for obj, _ in failed}
-            changed = [each for each in changed if key_of(object_of(each)) not in not_stored]
-        if errors:
-            self._incomplete.add(batch.namespace)
-            self._on_index_errors(batch.namespace, errors)  # ends the informer if it has not synced
+        if failed and self._must_index and batch.namespace in self._unlisted:
+            _raise_if_always([error for _, error in failed], len(listed))
         # no checkpoint from here on: readers see the old content or the new, and listeners get exactly the difference
-        before = indexer.swap(staged, batch.resource_version)
+        before, failed_late = indexer.swap(staged, batch.resource_version)
+        if failed or failed_late:
+            failed += failed_late
+            not_stored = {key_of(obj): self._bad_object(batch.namespace, obj, error) for obj, error in failed}
+            changed = [each for each in changed if key_of(object_of(each)) not in not_stored]
+            bad |= not_stored
+        if bad or self._quarantine.entries:
+            self._quarantine.renew(batch.namespace, bad, listed, indexer.get)
         self._unlisted.discard(batch.namespace)
-        if not errors:
-            self._incomplete.discard(batch.namespace)
-            self._versions.advance(batch.namespace, batch.resource_version)
-            self._on_listed(batch.namespace)
+        self._versions.advance(batch.namespace, batch.resource_version)
         if not is_first:
             await self._processor.distribute_relist(gone + changed)
         elif not self._unlisted:
             self._on_synced()
             self._processor.distribute_initial(indexer.snapshot())
         return before, listed
+
+
+def _raise_if_always(errors: Sequence[IndexerError], count: int) -> None:
+    """Raise the first error of an index function that has failed on each of several objects.
+
+    That is a mistake in the function.  A few objects that it cannot handle are in quarantine instead.
+
+    Raises:
+        IndexerError: An index function has failed on all of at least two objects.
+    """
+    mistakes = [each for each in errors if not isinstance(each.__cause__, DecodeError)]
+    for index, number in Counter(each.index for each in mistakes).items():
+        if number == count > 1:
+            first = next(each for each in mistakes if each.index == index)
+            raise IndexerError(f"{first} (and {count - 1} more: every object of the first list)", index) from first
 
 
 @final

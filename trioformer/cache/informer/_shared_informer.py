@@ -8,15 +8,16 @@ from __future__ import annotations
 import enum
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar, final
 
 import attrs
 import trio
 
-from ...errors import IndexerError
-from ...models import KubernetesObject
+from ...errors import DecodeError, QuarantinedError
+from ...models import KubernetesObject, key_of
+from .._bad_objects import BadObject, QuarantineReason
 from ..processor._listener_buffer import ListenerBuffer
 from ..processor._notifications import ResourceEventHandler, handler_name
 from ..processor._overflow import Overflow
@@ -24,13 +25,15 @@ from ..processor._processor import ErrorHandler, HandlerRegistration, HandlerTas
 from ..reflector._list_watch import ListWatch
 from ..reflector._options import ReflectorOptions
 from ..reflector._reflector import Reflector
-from ..reflector._status import InformerPhase, InformerState, ReflectorStatistics
+from ..reflector._status import InformerPhase, InformerState
 from ..reflector._transform import Transform, undecodable
 from ..store._delta_fifo import DeltaFIFO, NamespacedSink
 from ..store._indexer import Indexer, IndexFunc
 from ..store._lister import Lister
+from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
-from ._process_loop import ProcessLoop, ResyncTimer
+from ._process_loop import ProcessLoop, ResyncTimer, is_same_state
+from ._statistics import InformerStatistics, worst_of
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -45,44 +48,6 @@ class _Phase(enum.Enum):
     STOPPED = "has stopped"
 
 
-_WORST_FIRST: tuple[InformerPhase, ...] = (
-    InformerPhase.NOT_STARTED,
-    InformerPhase.BACKING_OFF,
-    InformerPhase.CONNECTING,
-    InformerPhase.LISTING,
-    InformerPhase.WAITING_FOR_BOOKMARK,
-    InformerPhase.READING_WATCH_LIST,
-    InformerPhase.WATCHING,
-)
-"""The phases of a reflector from worst to best; an informer reports the phase of its worst reflector."""
-
-
-def _worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
-    return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.up_to_date_at))
-
-
-@final
-@attrs.frozen
-class InformerStatistics:
-    """The state of an informer, and what it holds."""
-
-    has_synced: bool
-    """Whether the cache has synced and is kept up to date."""
-    objects: int
-    """Objects in the cache."""
-    pending: int
-    """Changes that were received and are not in the cache yet."""
-    handlers_and_subscriptions: int
-    """Registered handlers and open subscriptions."""
-    reflectors: Mapping[str, ReflectorStatistics]
-    """The statistics of each reflector by namespace, if the cache is made of several; otherwise of one under ``""``."""
-
-    @property
-    def reflector(self) -> ReflectorStatistics:
-        """The statistics of the only reflector, or of the one in the worst state."""
-        return _worst_of(self.reflectors.values())
-
-
 @final
 @attrs.define(eq=False, repr=False, init=False)
 class SharedInformer(Generic[T]):
@@ -94,6 +59,10 @@ class SharedInformer(Generic[T]):
     A slow listener never delays the cache or another listener, unless its ``overflow`` is ``"block"``, or it is a
     controller whose functions are slow.
     Objects are immutable and shared.
+
+    An object that cannot be decoded, transformed or indexed ends nothing: its earlier state stays in the cache, its key
+    is in quarantine until the object changes, and all other objects are handled.
+    ``lister.quarantined()``, :attr:`state` and :meth:`statistics` name and count such objects.
 
     The informer owns no task before :meth:`run` is called; ``run`` owns the reflector, the process loop and one task
     for each handler, and when it has returned, all of them have ended.
@@ -115,6 +84,7 @@ class SharedInformer(Generic[T]):
     _options: ReflectorOptions
     _reflectors: Mapping[str, Reflector[T]]
     _versions: ResourceVersions
+    _quarantine: Quarantine
     _loop: ProcessLoop[T]
     _lister: Lister[T]
     _synced: trio.Event
@@ -164,19 +134,20 @@ class SharedInformer(Generic[T]):
             self._name = list_watch.name
             self._reflectors = {"": Reflector(list_watch, self._fifo, self._options, transform=transform)}
         self._versions = ResourceVersions(dict.fromkeys(self._reflectors, ""))
+        self._quarantine = Quarantine(self._name)
         self._loop = ProcessLoop(
             self._fifo,
             self._indexer,
             self._processor,
             self._versions,
+            self._quarantine,
+            must_index=not self._options.retry_forever,
             on_synced=self._set_synced,
-            on_listed=lambda namespace: self._reflectors[namespace].record_list_stored(),
-            on_index_errors=self._handle_index_errors,
             on_undecodable=lambda namespace, obj, error: self._reflectors[namespace].report_undecodable(
                 undecodable(obj, error)
             ),
         )
-        self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind)
+        self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind, self._quarantine)
         self._final_state = None
         self._phase = _Phase.NEW
         self._resync_period = self._check_period = resync_period
@@ -195,6 +166,7 @@ class SharedInformer(Generic[T]):
     def has_synced(self) -> bool:
         """Whether the cache holds the first list, and the informer still keeps it up to date.
 
+        Objects that could not be taken may be missing: ``statistics().missing`` counts them, and a warning names them.
         False again after the informer has stopped, or after ``ReflectorOptions.stale_after`` seconds without a watch.
         """
         return self._synced.is_set() and self._phase is _Phase.RUNNING and not self._is_stale
@@ -258,12 +230,27 @@ class SharedInformer(Generic[T]):
     def _set_synced(self) -> None:
         self._synced.set()
         self._synced_or_stopped.set()
+        self._quarantine.log_at_sync()
 
-    def _handle_index_errors(self, namespace: str, errors: Sequence[IndexerError]) -> None:
-        """Request a new list; before the first sync, unless ``retry_forever`` is set, raise the first error."""
-        if not self._synced.is_set() and not self._options.retry_forever:
-            raise errors[0]
-        self._reflectors[namespace].relist(errors)
+    def quarantine(self, obj: T, error: DecodeError | QuarantinedError) -> None:
+        """Put an object in quarantine that a listener could not decode, until the object changes.
+
+        The informer calls this for its handlers and for controllers; call it from a loop over a subscription.
+        Does nothing but log if the cache has another state of the object, or none, or if it is in quarantine already.
+
+        Args:
+            obj: The object that the listener was notified of.
+            error: What reading it raised.
+        """
+        key = key_of(obj)
+        stored = self._indexer.get(key)
+        if key in self._quarantine.entries:
+            return
+        if stored is None or not (stored is obj or is_same_state(stored, obj)):
+            logger.warning("%s: an earlier state of %s is undecodable for a listener: %s", self._name, key, error)
+            return
+        bad = BadObject(key, QuarantineReason.LISTENER_FAILED, error, obj.resource_version)
+        self._quarantine.add(bad, is_stored=True)
 
     @property
     def state(self) -> InformerState:
@@ -273,10 +260,11 @@ class SharedInformer(Generic[T]):
         if self._final_state is not None:
             return self._final_state
         reflectors = [each.statistics() for each in self._reflectors.values()]
-        worst = _worst_of(reflectors)
+        worst = worst_of(reflectors)
         error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
         age = trio.current_time() - min(each.up_to_date_at for each in reflectors)
-        return InformerState(worst.phase, error, worst.retry_at, age)
+        quarantine = self._quarantine
+        return InformerState(worst.phase, error, worst.retry_at, age, len(quarantine), quarantine.first())
 
     def statistics(self) -> InformerStatistics:
         """Return the state of the informer, and what it holds."""
@@ -285,6 +273,8 @@ class SharedInformer(Generic[T]):
             objects=len(self._indexer),
             pending=len(self._fifo),
             handlers_and_subscriptions=len(self._processor),
+            quarantined=self._quarantine.by_reason(),
+            missing=self._quarantine.missing,
             reflectors={namespace: each.statistics() for namespace, each in self._reflectors.items()},
         )
 
@@ -325,6 +315,7 @@ class SharedInformer(Generic[T]):
                 ``patience`` seconds, ``"raise"`` ends the informer.
             patience: Seconds that one notification may take under ``"block"``.
             on_error: Called with an exception of the handler; without it an exception ends the informer's run.
+                A `DecodeError` or a `QuarantinedError` never does: it puts the object in quarantine.
             name: For messages; the default is the name of the handler's class.
 
         Raises:
@@ -348,7 +339,7 @@ class SharedInformer(Generic[T]):
         self._raise_if_stopped("add a handler")
         name = f"handler {name or handler_name(handler)} of informer {self._name}"
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
-        task = HandlerTask(Listener(buffer, name, period), handler, on_error)
+        task = HandlerTask(Listener(buffer, name, period), handler, on_error, self.quarantine)
         self._add_listener(task.listener)
         self._unstarted.append(task)
         self._handler_added.set()

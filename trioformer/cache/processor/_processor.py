@@ -11,7 +11,7 @@ import attrs
 import trio
 
 from ..._util import NoPublicConstructor, Slices, enclosing_tasks
-from ...errors import HandlerOverflowError
+from ...errors import DecodeError, HandlerOverflowError, QuarantinedError
 from ...models import KubernetesObject, key_of
 from ._batches import BatchKind, SharedBatch
 from ._listener_buffer import BufferStatistics, ListenerBuffer
@@ -88,6 +88,8 @@ class HandlerTask(Generic[T]):
     listener: Listener[T]
     handler: ResourceEventHandler[T]
     on_error: ErrorHandler[T] | None
+    on_undecodable: Callable[[T, DecodeError | QuarantinedError], None]
+    """Called with the object on which the handler raised such an error, which ends nothing."""
     calls: int = attrs.field(default=0, init=False)
     failed: int = attrs.field(default=0, init=False)
     failed_initial: int = attrs.field(default=0, init=False)
@@ -103,7 +105,7 @@ class HandlerTask(Generic[T]):
         Raises:
             HandlerOverflowError: The handler fell behind, and its ``overflow`` does not allow merging.
             Exception: An exception of the handler, with a note that names handler and object, unless there is an
-                ``on_error``.
+                ``on_error``, or it is about an undecodable object.
         """
         self.task = trio.lowlevel.current_task()
         _CURRENT_HANDLER.set(self)
@@ -111,7 +113,8 @@ class HandlerTask(Generic[T]):
             await self._call_for_each()
         finally:
             self.task = self.call_started_at = None
-            self.handler, self.on_error = ResourceEventHandler(), None  # a kept registration must not keep them alive
+            # A kept registration must not keep them alive.
+            self.handler, self.on_error, self.on_undecodable = ResourceEventHandler(), None, _ignore
             self._ended.set()
 
     async def _call_for_each(self) -> None:
@@ -137,11 +140,16 @@ class HandlerTask(Generic[T]):
     async def _handle_error(self, error: Exception, notification: Notification[T]) -> None:
         obj = object_of(notification)
         where = f"in {self.listener.name}, on {type(notification).__name__} {obj.kind} {key_of(obj)}"
-        if self.on_error is None:
+        undecodable = decoding_error(error)
+        if undecodable is not None:
+            self.on_undecodable(obj, undecodable)
+        elif self.on_error is None:
             error.add_note(where)
             raise error
         self.failed += 1
         self.failed_initial += isinstance(notification, Added) and notification.is_initial
+        if self.on_error is None:
+            return
         try:
             await self.on_error(error, notification)
         except Exception as raised:
@@ -168,6 +176,17 @@ class HandlerTask(Generic[T]):
     def _is_waiting_for(self, other: HandlerTask[Any]) -> bool:
         """Whether this handler's running call cannot end before the other's does."""
         return self is other or any(each._is_waiting_for(other) for each in self._waiting_for)
+
+
+def _ignore(obj: KubernetesObject, error: Exception) -> None:
+    """Do nothing, in place of the function of an informer that has ended."""
+
+
+def decoding_error(error: Exception) -> DecodeError | QuarantinedError | None:
+    """Return the error of reading an undecodable object, also if it is the only one in groups; None for all others."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error if isinstance(error, DecodeError | QuarantinedError) else None
 
 
 _CURRENT_HANDLER: ContextVar[HandlerTask[Any]] = ContextVar("trioformer.cache.current_handler")
@@ -201,7 +220,7 @@ class HandlerStatistics:
     calls: int
     """How many calls have started."""
     failed: int
-    """How many calls raised an exception that was passed to ``on_error``."""
+    """How many calls raised an exception that was passed to ``on_error``, or put the object in quarantine."""
     failed_initial: int
     """How many of these calls were about initial objects.
 

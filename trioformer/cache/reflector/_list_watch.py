@@ -17,7 +17,7 @@ class EventSource(Protocol[T]):
     """An open watch."""
 
     async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events, and return all that are complete.
+        """Wait for events, and return all that are complete; none if only undecodable ones have arrived.
 
         Raises:
             trio.EndOfChannel: The server has ended the watch.
@@ -104,7 +104,8 @@ class ListWatch(Protocol[T]):
             timeout_seconds: Seconds after which the server should end the watch.
             send_initial_events: Begin with all objects, in a state that is at least ``resource_version``, followed by a
                 bookmark with the annotation ``k8s.io/initial-events-end: "true"``.
-            on_undecodable: Called with each undecodable event, instead of an error.
+            on_undecodable: Called with each undecodable event, instead of an error, when the events before it have been
+                returned by ``receive_batch`` and those after it have not.
         """
         ...
 

@@ -18,7 +18,9 @@ logger = logging.getLogger("trioformer.cache")
 
 def _log_undecodable(found: Undecodable) -> None:
     # Never its bytes: they may be those of a secret.
-    logger.warning("undecodable %s %s is ignored: %s", found.kind, found.key or "without a key", found.error)
+    logger.warning(
+        "undecodable %s %s is in quarantine until it changes: %s", found.kind, found.key or "without a key", found.error
+    )
 
 
 @final
@@ -31,7 +33,8 @@ class ReflectorOptions:
     grace_period: float = 30.0
     """Before the first sync: seconds of permanent errors only, such as 403, after which one is raised."""
     retry_forever: bool = False
-    """Never raise them, which is client-go's behaviour; nor errors of the transform and of index functions."""
+    """Never raise them, which is client-go's behaviour; nor the error of a transform or an index function that fails on
+    every object of the first list."""
     watch_list: bool | None = None
     """Whether to list with a watch-list (KEP-3157, client-go's ``WatchListClient``) where the server has it.
 
@@ -55,4 +58,4 @@ class ReflectorOptions:
     watch_error_handler: WatchErrorHandler | None = None
     """Called with every failure but a silent watch, which is only logged; None logs them."""
     undecodable_handler: UndecodableHandler = _log_undecodable
-    """Called with every undecodable object; the default logs its key and never its bytes."""
+    """Called with every undecodable state of an object; the default logs its key and never its bytes."""

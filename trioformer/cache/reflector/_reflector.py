@@ -4,8 +4,10 @@ The reflector lists once, and then watches from the list's resourceVersion for e
 Its loop sends the request of its state, and then takes the step that ``_states.py`` has for the outcome;
 ``_retry/_pacing.py`` decides when the next request may be sent.
 
-Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, and errors of the
-transform immediately, unless ``ReflectorOptions.retry_forever`` is set.
+Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, and a transform that
+fails on every object of it immediately, unless ``ReflectorOptions.retry_forever`` is set.
+
+An object that cannot be taken is passed on like any other, by its key, and the watch continues.
 
 Why a watch that sends nothing needs a rule: a connection whose peer has vanished looks like a watch without changes.
 The client probes the server when a watch has been silent for 30 s (``transport/_health.py``).
@@ -37,20 +39,19 @@ from ...client import PAGE_SIZE, Undecodable
 from ...errors import (
     ConnectionFailedError,
     DecodeError,
-    IndexerError,
     InternalServerError,
-    TransformError,
     TrioformerError,
 )
 from ...models import KubernetesObject
+from .._bad_objects import BadObject, QuarantineReason
 from ._list_watch import EventSource, ListWatch
 from ._options import ReflectorOptions, logger
 from ._sink import Sink
 from ._states import LISTS, NEWEST, TRANSITIONS, WATCH_LISTS, WATCHES, Bookmarks, ListMethod, ServerFacts, State
 from ._status import InformerPhase, ReflectorStatistics, ReflectorStatus
-from ._transform import ListCollector, ObjectTransformer, Transform, combine_errors
+from ._transform import ListCollector, ObjectTransformer, Transform
 from ._watch_list import FIRST_EVENT_PATIENCE, read_watch_list
-from ._watch_reader import Position, VersionCheck, WatchReader
+from ._watch_reader import ListRequest, Position, VersionCheck, WatchReader
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -83,12 +84,13 @@ class Reflector(Generic[T]):
     # Not an attrs class: it has a constructor of its own, and generating unused methods costs 1 ms of each import.
 
     __slots__ = (
-        "_attempt",
         "_collector",
         "_facts",
+        "_list_request",
         "_options",
         "_pacing",
         "_position",
+        "_reader",
         "_sink",
         "_source",
         "_state",
@@ -109,8 +111,8 @@ class Reflector(Generic[T]):
         self._sink = sink
         self._options = options = options if options is not None else ReflectorOptions()
         self._status = ReflectorStatus(list_watch.name, options)
-        transformer = ObjectTransformer(list_watch.kind, transform, self._ignore_undecodable, namespace)
-        self._collector = ListCollector(transformer, self._status.is_final)
+        transformer = ObjectTransformer(list_watch.kind, transform, self.report_undecodable, namespace)
+        self._collector = ListCollector(transformer)
         rng = rng if rng is not None else random.Random()
         self._pacing = Pacing(options.backoff, rng, options.internal_error_retry)
         self._facts = ServerFacts()
@@ -118,7 +120,8 @@ class Reflector(Generic[T]):
             self._facts.list_method = ListMethod.WATCH_LIST if options.watch_list else ListMethod.LIST
         self._position = Position()
         self._state = State.CHOOSE
-        self._attempt = trio.CancelScope()
+        self._list_request = ListRequest()
+        self._reader = WatchReader(transformer, sink, self._status, self._position, self._facts, options.max_silence)
 
     @property
     def phase(self) -> InformerPhase:
@@ -135,30 +138,13 @@ class Reflector(Generic[T]):
         Raises:
             StatusError: Before the first list has succeeded: a permanent error, after the grace period.
             ConnectionFailedError: Likewise, when the server's certificate does not verify.
-            TransformError: Before the first list has succeeded.
+            TransformError: The transform has failed on every object of the first list.
         """
         while True:
-            with trio.CancelScope() as self._attempt:
-                await self._take_step(await self._send_request())
-            if self._attempt.cancel_called:
-                await self._take_step(Result(Outcome.NOT_STORED))
-
-    def relist(self, errors: Sequence[IndexerError]) -> None:
-        """Cancel the watch and list again after a backoff, since the sink could not store some objects.
-
-        Raises:
-            Exception: From ``ReflectorOptions.watch_error_handler``.
-        """
-        self._status.record_outdated()
-        self._status.record_failure(combine_errors(errors))
-        self._attempt.cancel()
-
-    def record_list_stored(self) -> None:
-        """Record that the sink has stored every object of a list."""
-        self._status.record_up_to_date()
+            await self._take_step(await self._send_request())
 
     def report_undecodable(self, found: Undecodable) -> None:
-        """Count and report an object that turned out to be undecodable after it was written to the sink."""
+        """Count and report an undecodable object."""
         self._status.undecodable += 1
         self._options.undecodable_handler(found)
 
@@ -173,7 +159,7 @@ class Reflector(Generic[T]):
             if self._state in LISTS:
                 return await self._list()
             return await self._watch()
-        except (*REQUEST_ERRORS, TransformError) as error:
+        except REQUEST_ERRORS as error:
             return Result(self._outcome_of(error), error)
 
     def _outcome_of(self, error: TrioformerError) -> Outcome:
@@ -195,12 +181,8 @@ class Reflector(Generic[T]):
             self._status.record_failure(result.error)
         if step.ends_watch_lists:
             self._end_watch_lists(result)
-        at_least = retry_after(result.error, self._pacing.rng)
-        if result.outcome is Outcome.NOT_STORED and self._pacing.wait is Wait.BACK_OFF:
-            # relist() must not cut short a wait that the server asked for.
-            at_least = max(at_least, self._pacing.resume_at - trio.current_time())
         self._state = step.state
-        await self._wait(step.wait, at_least)
+        await self._wait(step.wait, retry_after(result.error, self._pacing.rng))
 
     def _end_watch_lists(self, result: Result) -> None:
         self._facts.list_method = ListMethod.LIST
@@ -258,13 +240,15 @@ class Reflector(Generic[T]):
             self._facts.is_paginated = True  # a watch cache ignores limits, so this server has none
         self._replace(await self._collector.process_all(listing.items), listing.resource_version)
         self._pacing.record_list()
-        self._collector.raise_errors()
         return Result(Outcome.RECEIVED)
 
     def _replace(self, objects: Sequence[T], version: str) -> None:
+        if not self._status.lists and not self._options.retry_forever:
+            self._collector.raise_if_none_transformed(len(objects))
         self._position.version = version
         self._status.record_list()
-        self._sink.replace(objects, version, undecodable=frozenset(self._collector.undecodable))
+        self._list_request.record_list()
+        self._sink.replace(objects, version, bad=self._collector.bad)
 
     # --- watching ---
 
@@ -295,7 +279,8 @@ class Reflector(Generic[T]):
         # A proxy may hold back the headers of a watch until its first event; those of a watch-list follow at once.
         patience = MAX_SILENCE if is_initial else timeout + END_GRACE
         self._status.record_watch_requested(counts_as_open=self._state is State.WATCH)
-        with trio.CancelScope(deadline=trio.current_time() + patience) as opening:
+        until_list = self._list_request.open(is_list=is_initial)
+        with until_list, trio.CancelScope(deadline=trio.current_time() + patience) as opening:
             async with self._source.watch(
                 resource_version=version,
                 timeout_seconds=timeout,
@@ -307,22 +292,16 @@ class Reflector(Generic[T]):
                 self._status.watches += 1
                 self._position.is_in_order = version not in ("", "0")
                 return await self._read(source, allowed)
+        if until_list.cancelled_caught:
+            raise DecodeError(f"received events of {self._source.name} without a key; listing again")
         raise ConnectionFailedError(f"no response to a watch of {self._source.name} for {patience:g} s")
 
     async def _read(self, source: EventSource[T], allowed: float) -> Outcome:
-        reader = WatchReader(
-            self._collector.transformer,
-            self._sink,
-            self._status,
-            self._position,
-            self._facts,
-            self._options.max_silence,
-        )
         if self._state in WATCH_LISTS:
-            outcome = await self._read_watch_list(source, reader)
+            outcome = await self._read_watch_list(source)
             if outcome is not Outcome.RECEIVED:
                 return outcome
-        return await reader.read(source, allowed=allowed)
+        return await self._reader.read(source, allowed=allowed)
 
     def _version_check(self) -> VersionCheck[T]:
         return VersionCheck(self._source, self._status, self._pacing, self._facts, self._position.version)
@@ -331,13 +310,13 @@ class Reflector(Generic[T]):
         self._state = TRANSITIONS[self._state, Outcome.CONFIRMED].state
         self._status.record_watch_confirmed()
 
-    async def _read_watch_list(self, source: EventSource[T], reader: WatchReader[T]) -> Outcome:
+    async def _read_watch_list(self, source: EventSource[T]) -> Outcome:
         """Read a watch-list up to its end bookmark."""
         self._status.record_phase(InformerPhase.READING_WATCH_LIST)
         self._status.last_contact = trio.current_time()
         self._collector.start_list()
         try:
-            listing = await read_watch_list(source, self._collector.process, self._status.record_events)
+            listing = await read_watch_list(source, self._collector, self._status.record_events)
         except trio.EndOfChannel:
             # The events of a busy server that has no watch-list move the deadline until the watch itself ends.
             return Outcome.NO_END if self._pacing.duration >= FIRST_EVENT_PATIENCE else Outcome.CUT_SHORT
@@ -349,8 +328,7 @@ class Reflector(Generic[T]):
         self._state = TRANSITIONS[self._state, Outcome.RECEIVED].state
         if self._facts.bookmarks is Bookmarks.UNKNOWN:
             self._facts.bookmarks = Bookmarks.EXPECTED
-        self._collector.raise_errors()
-        reader.write(listing.rest)
+        self._reader.write(listing.rest)
         return Outcome.RECEIVED
 
     def _limits(self, *, is_initial: bool) -> tuple[int, float]:
@@ -363,22 +341,21 @@ class Reflector(Generic[T]):
             return timeout, silence
         return timeout, FIRST_BOOKMARK_PATIENCE if self._facts.bookmarks.are_sent else timeout + END_GRACE
 
-    # --- failures ---
-
-    def _ignore_undecodable(self, found: Undecodable) -> None:
-        """Count and report an undecodable object, of which the sink keeps the last state."""
-        if self._state not in WATCHES:
-            self._collector.undecodable.add(found.key)
-        self.report_undecodable(found)
+    # --- bad objects ---
 
     def _on_undecodable(self, found: Undecodable) -> None:
-        """Ignore an undecodable object that the server sent, unless a list is necessary to find out which one it is.
-
-        Raises:
-            DecodeError: A list is necessary.
-        """
-        self._ignore_undecodable(found)
-        if found.event_type == "DELETED":
-            raise DecodeError(f"the DELETED event of {found.key or 'an unknown object'} is undecodable; listing again")
-        if self._state in WATCHES and not found.key and found.event_type != "BOOKMARK":
-            raise DecodeError(f"an event of an unknown {found.kind} is undecodable; listing again")
+        """Pass on an undecodable object that the server sent; a source calls this in the order of its events."""
+        self.report_undecodable(found)
+        if found.event_type == "BOOKMARK":
+            return
+        bad = BadObject(found.key, QuarantineReason.UNDECODABLE, found.error, found.resource_version)
+        is_deletion = found.event_type == "DELETED"
+        if self._state in WATCHES:
+            self._status.record_events(1)
+            self._reader.write_bad(found.event_type, bad)
+        elif is_deletion and found.key:
+            self._collector.delete(found.key)
+        else:
+            self._collector.quarantine(bad)
+        if not found.key and (is_deletion or self._state in WATCHES):
+            self._list_request.request()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from ...models import KubernetesObject
+from .._bad_objects import BadObject
 
 T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
 
@@ -25,15 +26,19 @@ class Sink(Protocol[T_contra]):
     def bookmark(self, resource_version: str) -> None:
         """Write the resourceVersion of a BOOKMARK event."""
 
-    def replace(
-        self, objects: Sequence[T_contra], resource_version: str, *, undecodable: frozenset[str] = frozenset()
-    ) -> None:
+    def quarantine(self, bad: BadObject) -> None:
+        """Write an event whose object cannot be taken; its key is empty if that is not known."""
+
+    def delete_key(self, key: str, resource_version: str) -> None:
+        """Write a DELETED event whose object cannot be taken."""
+
+    def replace(self, objects: Sequence[T_contra], resource_version: str, *, bad: Mapping[str, BadObject]) -> None:
         """Write a whole list.
 
         Args:
             objects: The objects of the list.
             resource_version: The resourceVersion of the list.
-            undecodable: Keys of objects that exist and are not among ``objects``, because they are undecodable.
+            bad: The objects of the list that cannot be taken, by key; an empty key stands for objects without one.
         """
 
     @property

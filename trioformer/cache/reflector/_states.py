@@ -62,7 +62,6 @@ class Step(NamedTuple):
 _NOW, _PAUSE, _RECONNECT, _BACK_OFF = Wait.NONE, Wait.PAUSE, Wait.RECONNECT, Wait.BACK_OFF
 _REPORT, _QUIET, _USE_LISTS = True, False, True
 _SAME: Final = None
-_ANY: Final = tuple(State)
 _NOT_LISTED: Final = (State.CHOOSE, *LISTS, *WATCH_LISTS)
 _REPEATED: Final = (State.CHOOSE, *LISTS, State.WATCH_LIST_AGAIN, State.WATCH_LIST_NEWEST)
 _FIRST_WATCH_LISTS: Final = (State.WATCH_LIST, State.WATCH_LIST_AGAIN)
@@ -89,7 +88,6 @@ _ROWS: Final[Sequence[_Row]] = (
     _Row((State.WATCH_LIST,), (Outcome.LOST,), State.CHOOSE, _RECONNECT, _REPORT),  # the version may not be known
     _Row(_REPEATED, (Outcome.LOST,), _SAME, _RECONNECT, _REPORT),
     _Row(_NOT_LISTED, (Outcome.OVERLOADED,), _SAME, _BACK_OFF, _REPORT),
-    _Row(_ANY, (Outcome.NOT_STORED,), State.CHOOSE, _BACK_OFF, _REPORT),
     # lists
     _Row(LISTS, (Outcome.RECEIVED,), State.WATCH, _NOW, _QUIET),
     _Row((State.LIST,), _UNAVAILABLE, State.LIST_NEWEST, _NOW, _QUIET),  # a wait would not change it

@@ -10,7 +10,8 @@ import attrs
 import trio
 
 from ..._retry import VERY_SHORT, is_permanent
-from ...errors import ExpiredError, TransformError, TrioformerError
+from ...errors import ExpiredError, TrioformerError
+from .._bad_objects import Quarantined, in_words
 from ._options import ReflectorOptions, logger
 
 
@@ -55,7 +56,7 @@ class ReflectorStatistics:
     """When the cache was last known to be up to date, on trio's clock; minus infinity before the first list.
 
     While a watch is open that is now, since the watch delivers every change.
-    Exceptions are a cache that could not store an object, and one that is too far behind to receive more events.
+    An exception is a cache that is too far behind to receive more events.
     """
     lists: int
     """Successful lists, including watch-lists."""
@@ -64,7 +65,7 @@ class ReflectorStatistics:
     events: int
     """Events, including bookmarks."""
     undecodable: int
-    """Undecodable objects that were ignored."""
+    """States of objects that could not be decoded."""
     resource_version: str
     """The version from which a watch would resume."""
 
@@ -82,6 +83,10 @@ class InformerState:
     """When backing off ends, on trio's clock; infinity otherwise."""
     age: float = math.inf
     """Seconds since the cache was last known to be up to date: 0 while a watch is open, infinity before a list."""
+    quarantined: int = 0
+    """How many objects are in quarantine."""
+    first_quarantined: tuple[Quarantined, ...] = ()
+    """The first five of them; ``lister.quarantined()`` returns all."""
 
     def __str__(self) -> str:
         words = str(self.phase)
@@ -89,6 +94,8 @@ class InformerState:
             words += f" after {self.error}"
         if self.phase not in (InformerPhase.NOT_STARTED, InformerPhase.WATCHING) and 0 < self.age < math.inf:
             words += f"; the data is {self.age:.0f} s old"
+        if self.quarantined:
+            words += f"; {in_words(self.quarantined, self.first_quarantined)}"
         return words
 
 
@@ -115,8 +122,6 @@ class ReflectorStatus:
     """The time since which the sink has had no room; infinity if it has."""
     _last_error: TrioformerError | None = attrs.field(default=None, init=False)
     _up_to_date_at: float = attrs.field(default=-math.inf, init=False)
-    _outdated_since: float = attrs.field(default=math.inf, init=False)
-    _transform_failed: bool = attrs.field(default=False, init=False)
 
     @property
     def phase(self) -> InformerPhase:
@@ -147,14 +152,14 @@ class ReflectorStatus:
         """Return a snapshot of the status."""
         now = trio.current_time() if self.phase is InformerPhase.WATCHING else -math.inf
         # A watch that has lasted for a second is a success, even if no event has been sent.
-        is_healthy = now - self.watching_since >= VERY_SHORT and self._outdated_since == math.inf
+        is_healthy = now - self.watching_since >= VERY_SHORT
         return ReflectorStatistics(
             phase=self.phase,
             last_error=None if is_healthy else self._last_error,
             failures_in_a_row=0 if is_healthy else self.failures,
             retry_at=self.retry_at,
             last_contact=self.last_contact,
-            up_to_date_at=min(max(self._up_to_date_at, now), self.behind_since, self._outdated_since),
+            up_to_date_at=min(max(self._up_to_date_at, now), self.behind_since),
             lists=self.lists,
             watches=self.watches,
             events=self.events,
@@ -171,7 +176,7 @@ class ReflectorStatus:
         if self.phase is not InformerPhase.WATCHING:
             return
         now = trio.current_time()
-        if now - self.watching_since >= VERY_SHORT and self._outdated_since == math.inf:
+        if now - self.watching_since >= VERY_SHORT:
             # The watch was a success.  The next one must not report earlier failures in its first second.
             self.failures, self._last_error = 0, None
         self._up_to_date_at = min(now, self.behind_since)
@@ -183,20 +188,10 @@ class ReflectorStatus:
         self.last_contact = trio.current_time()
 
     def record_list(self) -> None:
-        """Record that a list has been received; a failure of the transform on it is recorded after this."""
+        """Record that a list has been received."""
         self.lists += 1
-        self._transform_failed = False
         self._up_to_date_at = trio.current_time()
         self.record_success()
-
-    def record_outdated(self) -> None:
-        """Record that an object could not be transformed or stored, so that the sink is not up to date any more."""
-        self._outdated_since = min(self._outdated_since, trio.current_time())
-
-    def record_up_to_date(self) -> None:
-        """Record that the sink has stored a whole list."""
-        if not self._transform_failed:
-            self._outdated_since = math.inf
 
     def record_success(self) -> None:
         """Record a successful response."""
@@ -213,16 +208,12 @@ class ReflectorStatus:
         """
         self.failures += 1
         self._last_error = error
-        if isinstance(error, TransformError):
-            self._transform_failed = True
-            self.record_outdated()
         if self.is_final(error):
             now = trio.current_time()
             if self.final_since is None:
                 self.final_since = now
-            # A role or a kind may be created during the grace period; a transform does not change.
-            grace_period = 0.0 if isinstance(error, TransformError) else self.options.grace_period
-            if now >= self.final_since + grace_period:
+            # A role or a kind may be created during the grace period.
+            if now >= self.final_since + self.options.grace_period:
                 error.add_note(f"informer of {self.name}: only permanent errors for {now - self.final_since:g} s")
                 raise error
         else:
@@ -235,7 +226,5 @@ class ReflectorStatus:
             logger.warning("%s: %s", self.name, error)
 
     def is_final(self, error: TrioformerError) -> bool:
-        """Whether an error ends the reflector: a permanent error, or one of the transform, before the first list."""
-        if self.lists or self.options.retry_forever:
-            return False
-        return is_permanent(error) or isinstance(error, TransformError)
+        """Whether an error ends the reflector: a permanent error before the first list."""
+        return not self.lists and not self.options.retry_forever and is_permanent(error)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeAlias, TypeVar, final
 
 import attrs
 
 from ..._util import Slices
 from ...client import Undecodable
-from ...errors import DecodeError, IndexerError, TransformError
+from ...errors import DecodeError, TransformError
 from ...models import KubernetesObject, encode, key_of
 from ...models._internal import make_object
+from .._bad_objects import BadObject, QuarantineReason
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -33,7 +34,7 @@ class ObjectTransformer(Generic[T]):
     Args:
         kind: The class that every object must have.
         transform: Applied to each object, including deleted ones.
-        on_undecodable: Called with each object that fails a check.
+        on_undecodable: Called with each object that does not decode, or is not what was requested.
         namespace: The namespace that every object must be in; empty for any.
     """
 
@@ -42,18 +43,13 @@ class ObjectTransformer(Generic[T]):
     on_undecodable: Callable[[Undecodable], None]
     namespace: str = ""
 
-    def process(self, obj: T) -> T | None:
-        """Check and transform one object; if it fails a check, report it and return None.
-
-        Raises:
-            TransformError: The transform failed, or returned something that is not a state of the same object.
-        """
+    def process(self, obj: T) -> T | BadObject | None:
+        """Check and transform one object; None if it is of another namespace."""
         if not isinstance(obj, self.kind) or not obj.name or (self.namespace and obj.namespace != self.namespace):
-            self._report_invalid(obj)
-            return None
+            return self._invalid(obj)
         return obj if self.transform is None else self._transformed(obj, self.transform)
 
-    def _transformed(self, obj: T, transform: Transform[T]) -> T | None:
+    def _transformed(self, obj: T, transform: Transform[T]) -> T | BadObject:
         try:
             result = transform(obj)
             if result is obj:
@@ -64,10 +60,10 @@ class ObjectTransformer(Generic[T]):
                 return make_object(type(result), encode(result))
         except DecodeError as error:
             self.on_undecodable(undecodable(obj, error))  # the error is in the object, not in the transform
-            return None
-        except Exception as error:  # a user's function may raise anything; callers handle one type of error
-            raise self._error(obj, type(error).__name__) from error
-        raise self._error(obj, problem)
+            return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error, obj.resource_version)
+        except Exception as error:  # noqa: BLE001  # a user's function may raise anything
+            return self._failed(obj, type(error).__name__, error)
+        return self._failed(obj, problem)
 
     def _find_problem(self, result: object, obj: T) -> str:
         if not isinstance(result, self.kind):
@@ -76,103 +72,122 @@ class ObjectTransformer(Generic[T]):
             return "it must not change namespace, name or resourceVersion"
         return ""
 
-    def _error(self, obj: T, problem: str) -> TransformError:
+    def _failed(self, obj: T, problem: str, cause: Exception | None = None) -> BadObject:
         # Never the object's content, nor the text of the exception: they may contain a secret.
-        return TransformError(f"the transform of {self.kind.__name__} failed on {key_of(obj)}: {problem}", key_of(obj))
+        text = f"the transform of {self.kind.__name__} failed on {key_of(obj)}: {problem}"
+        error = TransformError(text, key_of(obj))
+        error.__cause__ = cause
+        return BadObject(key_of(obj), QuarantineReason.TRANSFORM_FAILED, error, obj.resource_version)
 
-    def _report_invalid(self, obj: object) -> None:
-        wanted = self.kind.__name__
+    def _invalid(self, obj: object) -> BadObject | None:
+        """Report an object that is not what was requested; one of another namespace is ignored."""
+        wanted, key, version = self.kind.__name__, "", ""
+        is_other_namespace = False
         if not isinstance(obj, self.kind):
             problem = f"expected a {wanted}, received a {type(obj).__name__}"
         elif not obj.name:
             problem = f"received a {wanted} without a name"
         else:
             problem = f"expected a {wanted} of namespace {self.namespace}, received one of namespace {obj.namespace}"
+            is_other_namespace = True
         error = DecodeError(problem)
         if isinstance(obj, KubernetesObject):
+            key, version = key_of(obj) if obj.name else "", obj.resource_version
             self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=wanted))
         else:
             self.on_undecodable(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
+        if is_other_namespace:
+            return None
+        return BadObject(key, QuarantineReason.UNDECODABLE, error, version)
 
-    def report_unknown_type(self, event_type: str, obj: T) -> None:
+    def report_unknown_type(self, event_type: str, obj: T) -> BadObject:
         """Report an event of an unknown type."""
         error = DecodeError(f"received an event of unknown type {event_type!r}")
         self.on_undecodable(attrs.evolve(undecodable(obj, error), event_type=event_type))
+        return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error, obj.resource_version)
 
 
 def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
     """Describe an object that turned out to be undecodable when its fields were read."""
-    return Undecodable(kind=type(obj).__name__, key=key_of(obj), raw=encode(obj), event_type="", error=error)
-
-
-E = TypeVar("E", TransformError, IndexerError)
+    return Undecodable(
+        kind=type(obj).__name__,
+        key=key_of(obj),
+        raw=encode(obj),
+        event_type="",
+        error=error,
+        resource_version=obj.resource_version,
+    )
 
 
 @final
 @attrs.define(eq=False)
 class ListCollector(Generic[T]):
-    """Checks and transforms the objects of one list after another, and collects the failures of each list.
+    """Checks and transforms the objects of one list after another.
 
     Args:
         transformer: Checks and transforms each object.
-        is_final: Whether an error of the transform is raised immediately; the default before the first list.
     """
 
     transformer: ObjectTransformer[T]
-    _is_final: Callable[[TransformError], bool]
-    undecodable: set[str] = attrs.field(factory=set, init=False)
-    """The keys of objects that exist, and of which the list contains no usable state."""
-    _errors: list[TransformError] = attrs.field(factory=list, init=False)
+    objects: dict[str, T] = attrs.field(factory=dict, init=False)
+    """The objects of a watch-list, by key."""
+    bad: dict[str, BadObject] = attrs.field(factory=dict, init=False)
+    """The objects that exist and cannot be taken, by key; an empty key stands for objects without one."""
 
     def start_list(self) -> None:
-        """Discard the failures of the last list."""
-        self.undecodable.clear()
-        self._errors.clear()
+        """Forget the last list."""
+        self.objects, self.bad = {}, {}
 
-    def process(self, obj: T) -> T | None:
-        """Check and transform one object; None if that fails.
+    def put(self, obj: T) -> str:
+        """Check, transform and keep an object of a watch-list; return its key, empty if it is not kept."""
+        processed = self.transformer.process(obj)
+        if processed is None:
+            return ""
+        if isinstance(processed, BadObject):
+            self.bad[processed.key] = processed
+            return processed.key
+        key = key_of(processed)
+        self.objects[key] = processed
+        self.bad.pop(key, None)
+        return key
 
-        Raises:
-            TransformError: The transform failed, and the error is final.
-        """
-        try:
-            processed = self.transformer.process(obj)
-        except TransformError as error:
-            if self._is_final(error):
-                raise
-            self._errors.append(error)
-            self.undecodable.add(error.key)
-            return None
-        if processed is not None:
-            self.undecodable.discard(key_of(processed))
-        return processed
+    def quarantine(self, bad: BadObject) -> None:
+        """Keep an object that cannot be taken; its earlier state stays."""
+        self.bad[bad.key] = bad
+
+    def delete(self, key: str) -> None:
+        """Forget an object."""
+        self.objects.pop(key, None)
+        self.bad.pop(key, None)
 
     async def process_all(self, objects: Iterable[T]) -> tuple[T, ...]:
         """Check and transform a whole list, in slices of about a millisecond."""
         found: list[T] = []
         slices = Slices()
+        process = self.transformer.process
         for obj in objects:
-            if (processed := self.process(obj)) is not None:
+            processed = process(obj)
+            if isinstance(processed, BadObject):
+                self.bad[processed.key] = processed
+            elif processed is not None:
                 found.append(processed)
             if slices.is_over():
                 await slices.checkpoint()
         return tuple(found)
 
-    def raise_errors(self) -> None:
-        """Raise if the transform has failed on any object of the list.
+    def raise_if_none_transformed(self, count: int) -> None:
+        """Raise if the transform has failed on each of several objects.
+
+        That is a mistake in the transform.  A few objects that it cannot handle are in quarantine instead.
+
+        Args:
+            count: How many objects it has not failed on.
 
         Raises:
-            TransformError: The error of the first such object, with the number of the others.
+            TransformError: It has failed on all of at least two objects.
         """
-        if self._errors:
-            raise combine_errors(self._errors)
-
-
-def combine_errors(errors: Sequence[E]) -> E:
-    """Return the first of several errors, with the number of the others in its text."""
-    first = errors[0]
-    if len(errors) == 1:
-        return first
-    error = type(first)(f"{first} (and {len(errors) - 1} more)")
-    error.__cause__ = first.__cause__
-    return error
+        errors = [each.error for each in self.bad.values() if each.reason is QuarantineReason.TRANSFORM_FAILED]
+        if count == 0 and len(errors) > 1:
+            key = getattr(errors[0], "key", "")
+            text = f"{errors[0]} (and {len(errors) - 1} more: every object of the first list)"
+            raise TransformError(text, key) from errors[0]

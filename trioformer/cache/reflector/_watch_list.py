@@ -5,7 +5,7 @@ A bookmark with an annotation ends the list and carries its resourceVersion.
 
 Why there are deadlines: a server or proxy that does not know ``sendInitialEvents`` ignores it, and then what it sends
 looks like a watch-list that has not ended yet.
-Each event moves the deadline, so that a list may have any length.
+Each event of an object moves the deadline, so that a list may have any length; a bookmark does not.
 Once an event concerns an object that has been received before, every other object has been received too, and changes
 of a busy kind would move the deadline for as long as the watch lasts.
 From then on the end bookmark must arrive within a minute.
@@ -22,8 +22,9 @@ import trio
 
 from ...client import WatchEvent
 from ...errors import DecodeError
-from ...models import KubernetesObject, key_of
+from ...models import KubernetesObject
 from ._list_watch import EventSource
+from ._transform import ListCollector
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -51,13 +52,13 @@ class WatchList(Generic[T]):
 
 
 async def read_watch_list(
-    source: EventSource[T], process: Callable[[T], T | None], on_events: Callable[[int], None]
+    source: EventSource[T], collector: ListCollector[T], on_events: Callable[[int], None]
 ) -> WatchList[T] | None:
     """Read a watch-list up to its end bookmark.
 
     Args:
         source: A watch that was opened with ``send_initial_events``.
-        process: Checks and transforms each object; None ignores the object.
+        collector: Checks, transforms and keeps each object; the source adds undecodable events to it itself.
         on_events: Called with the number of events in each batch.
 
     Returns:
@@ -67,29 +68,30 @@ async def read_watch_list(
         trio.EndOfChannel: The server has ended the watch before the end bookmark.
         DecodeError: An event has an unknown type.
     """
-    objects: dict[str, T] = {}
+    objects = collector.objects
     end_deadline = math.inf
     with trio.CancelScope(deadline=trio.current_time() + FIRST_EVENT_PATIENCE) as scope:
         while True:
             batch = await source.receive_batch()
             on_events(len(batch))
             now = trio.current_time()
+            has_objects = not batch  # a batch without events follows an undecodable one
             for index, (kind, obj) in enumerate(batch):
                 if kind == "BOOKMARK":
                     if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
                         return WatchList(tuple(objects.values()), obj.resource_version, batch[index + 1 :])
                     continue
-                processed = process(obj)
-                if processed is None:
+                has_objects = True
+                known = len(objects) + len(collector.bad)
+                key = collector.put(obj)
+                if not key:
                     continue
-                key = key_of(processed)
-                if kind != "ADDED" or key in objects:
+                if kind != "ADDED" or len(objects) + len(collector.bad) == known:
                     end_deadline = min(end_deadline, now + END_PATIENCE)
                 if kind == "DELETED":
-                    objects.pop(key, None)
-                elif kind in ("ADDED", "MODIFIED"):
-                    objects[key] = processed
-                else:
+                    collector.delete(key)
+                elif kind not in ("ADDED", "MODIFIED"):
                     raise DecodeError(f"a watch-list contains an event of unknown type {kind!r}")
-            scope.deadline = min(end_deadline, now + NEXT_EVENT_PATIENCE)
+            if has_objects:
+                scope.deadline = min(end_deadline, now + NEXT_EVENT_PATIENCE)
     return None

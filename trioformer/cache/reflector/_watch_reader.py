@@ -13,6 +13,7 @@ import trio
 from ..._retry import MAX_SILENCE, REQUEST_ERRORS, Outcome, Pacing, outcome_of, retry_after
 from ...client import WatchEvent
 from ...models import KubernetesObject
+from .._bad_objects import BadObject
 from ._list_watch import EventSource, ListWatch
 from ._options import logger
 from ._sink import Sink
@@ -22,6 +23,10 @@ from ._transform import ObjectTransformer
 
 T = TypeVar("T", bound=KubernetesObject)
 
+UNKNOWN_LIST_PERIOD = 600.0
+"""The least seconds between two lists that are requested because of events without a key."""
+MAX_UNKNOWN_LIST_PERIOD = 4 * 3600.0
+"""The most seconds between them."""
 DEADLINE_STEP = 1.0
 """Seconds that a deadline may lag behind, since moving it for every event of a burst costs more than the event."""
 CHECK_DELAY = 5.0
@@ -44,6 +49,46 @@ class Position:
 
     A watch from no specific version begins with all objects, not in the order of their versions.
     """
+
+
+@final
+@attrs.define(eq=False)
+class ListRequest:
+    """When to list again because of events without a key.
+
+    Such an event is about an object that only a list can name, if anything can.
+    So the first one ends the watch, and later ones at most once in a period that doubles, since there may be one for
+    each change of the same object.
+    """
+
+    _period: float = attrs.field(default=UNKNOWN_LIST_PERIOD, init=False)
+    _allowed_at: float = attrs.field(default=-math.inf, init=False)
+    _due_at: float = attrs.field(default=math.inf, init=False)
+    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
+    """The scope of the open watch, which :meth:`open` replaces."""
+
+    def open(self, *, is_list: bool) -> trio.CancelScope:
+        """Return the scope of another watch, which ends when a list is due; a watch-list is one."""
+        self.scope = trio.CancelScope(deadline=math.inf if is_list else self._due_at)
+        return self.scope
+
+    def request(self) -> None:
+        """Request a list, now or when the period since the last one is over."""
+        now = trio.current_time()
+        self._due_at = max(now, self._allowed_at)
+        if self._due_at <= now:
+            self.scope.cancel()
+        else:
+            self.scope.deadline = self._due_at
+
+    def record_list(self) -> None:
+        """Record that a list has been received."""
+        if self._due_at == math.inf:
+            return
+        now = trio.current_time()
+        is_quiet = now >= self._allowed_at + self._period
+        self._period = UNKNOWN_LIST_PERIOD if is_quiet else min(2 * self._period, MAX_UNKNOWN_LIST_PERIOD)
+        self._allowed_at, self._due_at = now + self._period, math.inf
 
 
 @final
@@ -112,6 +157,17 @@ class WatchReader(Generic[T]):
         logger.log(level, "watch of %s received nothing for %g s; watching again", status.name, allowed)
         return Outcome.SILENT
 
+    def write_bad(self, kind: str, bad: BadObject) -> None:
+        """Write an event whose object cannot be taken; the watch continues after it like after any other."""
+        if kind == "DELETED" and bad.key:
+            self._sink.delete_key(bad.key, bad.resource_version)
+        else:
+            self._sink.quarantine(bad)
+        position = self._position
+        position.is_in_order = position.is_in_order or kind != "ADDED"
+        if position.is_in_order:
+            position.version = bad.resource_version or position.version
+
     def write(self, batch: Sequence[WatchEvent[T]]) -> bool:
         """Write events to the sink, and return whether there was a bookmark among them."""
         process, writers, position = self._transformer.process, self._writers, self._position
@@ -123,9 +179,12 @@ class WatchReader(Generic[T]):
             else:
                 processed = process(obj)
                 write = writers.get(kind)
+                if isinstance(processed, BadObject):
+                    self.write_bad(kind, processed)
+                    continue
                 if processed is None or write is None:
                     if processed is not None:
-                        self._transformer.report_unknown_type(kind, processed)
+                        self.write_bad(kind, self._transformer.report_unknown_type(kind, processed))
                     continue
                 write(processed)
             position.is_in_order = position.is_in_order or kind != "ADDED"

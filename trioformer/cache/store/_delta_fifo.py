@@ -5,7 +5,8 @@ indexer.
 There are three kinds of batch, and the loop pops them in the order in which they were written:
 
 - :class:`Deltas`: changes, grouped by key.  Keys keep the order of their first pending change, the changes of a key
-  keep their own order, and two consecutive deletions become one.
+  keep their own order, and two consecutive deletions become one.  A state that cannot be taken is a change as well, so
+  that it keeps its place among the good ones.
 - :class:`Replaced`: a whole list.  Objects that the list lacks are found when it is applied, by comparison with the
   indexer, after every change that was written before it.  It is applied in one step.
 - :class:`Sync`: repeat every object to the listeners whose resync is due.  It carries no objects: they are read from
@@ -22,13 +23,14 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeAlias, TypeVar, final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, final
 
 import attrs
 import trio
 
 from ...models import KubernetesObject, key_of
+from .._bad_objects import BadObject
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -40,6 +42,8 @@ class DeltaType(enum.Enum):
     UPDATED = "Updated"
     DELETED = "Deleted"
 
+
+_NOTHING: Final[Mapping[str, BadObject]] = {}
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 
@@ -55,10 +59,24 @@ class Delta(NamedTuple, Generic[T]):
 
 @final
 @attrs.frozen
+class DeletedKey:
+    """The deletion of an object whose last state cannot be taken."""
+
+    key: str
+    """The key of the object."""
+    resource_version: str
+    """The version of the deletion; empty if it is not known."""
+
+
+Change: TypeAlias = Delta[T] | BadObject | DeletedKey
+
+
+@final
+@attrs.frozen
 class Deltas(Generic[T]):
     """Changes, grouped by key."""
 
-    by_key: dict[str, list[Delta[T]]]
+    by_key: dict[str, list[Change[T]]]
     """The pending changes of each key, oldest first."""
     resource_versions: dict[str, str] = attrs.field(factory=dict)
     """For each namespace the resourceVersion after these changes: that of the last change, or of a later bookmark."""
@@ -78,8 +96,8 @@ class Replaced(Generic[T]):
     """The list's resourceVersion."""
     namespace: str = ""
     """The listed namespace, if the cache is made of several; otherwise empty."""
-    undecodable: frozenset[str] = frozenset()
-    """Keys of objects that exist but are missing from ``objects``, because they do not decode."""
+    bad: Mapping[str, BadObject] = attrs.field(factory=dict)
+    """Objects whose newest state cannot be taken, by key; ``objects`` may have an earlier state of them."""
 
 
 @final
@@ -109,7 +127,7 @@ class DeltaFIFO(Generic[T]):
     max_pending: int = 10_000
     _batches: deque[Batch[T]] = attrs.field(factory=deque, init=False)
     # The newest batch of changes, which still grows; it follows all of _batches.
-    _changes: dict[str, list[Delta[T]]] = attrs.field(factory=dict, init=False)
+    _changes: dict[str, list[Change[T]]] = attrs.field(factory=dict, init=False)
     _newest_object: T | None = attrs.field(default=None, init=False)
     _resource_versions: dict[str, str] = attrs.field(factory=dict, init=False)
     _pending: int = attrs.field(default=0, init=False)
@@ -133,8 +151,23 @@ class DeltaFIFO(Generic[T]):
         """Queue a deletion, unless the newest pending change of the object is a deletion; atomic."""
         key = key_of(obj)
         pending = self._changes.get(key)
-        if pending is None or pending[-1].type is not DELETED:
+        if pending is None or not _is_deletion(pending[-1]):
             self._append_change(key, Delta(DELETED, obj))
+
+    def quarantine(self, bad: BadObject, *, namespace: str = "") -> None:
+        """Queue that the newest state of an object cannot be taken; atomic."""
+        self._append_other(bad.key, bad, namespace)
+
+    def delete_key(self, key: str, resource_version: str, *, namespace: str = "") -> None:
+        """Queue a deletion without the object; atomic."""
+        self._append_other(key, DeletedKey(key, resource_version), namespace)
+
+    def _append_other(self, key: str, change: BadObject | DeletedKey, namespace: str) -> None:
+        self._raise_if_closed()
+        self._changes.setdefault(key, []).append(change)
+        self._pending += 1
+        self._ready.set()
+        self.bookmark(change.resource_version, namespace=namespace)
 
     def bookmark(self, resource_version: str, *, namespace: str = "") -> None:
         """Queue, after the pending changes, that there is no other change up to ``resource_version``; atomic."""
@@ -160,7 +193,7 @@ class DeltaFIFO(Generic[T]):
         objects: Sequence[T],
         resource_version: str,
         *,
-        undecodable: frozenset[str] = frozenset(),
+        bad: Mapping[str, BadObject] = _NOTHING,
         namespace: str = "",
     ) -> None:
         """Queue the result of a list, after everything that is pending; atomic.
@@ -173,10 +206,10 @@ class DeltaFIFO(Generic[T]):
         has_resync = False
         if any(isinstance(batch, Replaced) and batch.namespace == namespace for batch in self._batches):
             has_resync, dropped = self._drop_since_list(namespace)
-            # The dropped batches may hold the last decodable state of an object that is undecodable now.
-            if undecodable and (carried := _last_states(dropped, undecodable)):
-                objects, undecodable = (*objects, *carried.values()), undecodable - carried.keys()
-        self._append_batch(Replaced(objects, resource_version, namespace, undecodable))
+            # The dropped batches may hold the last good state of an object that is bad now.
+            if bad and (carried := _last_states(dropped, bad.keys())):
+                objects = (*objects, *carried.values())
+        self._append_batch(Replaced(objects, resource_version, namespace, bad))
         if has_resync:
             self._append_batch(Sync())
 
@@ -287,20 +320,24 @@ def _without(batch: Deltas[T] | Replaced[T], namespace: str) -> Deltas[T] | Repl
     return Deltas(by_key, versions) if by_key or versions else None
 
 
-def _last_states(batches: list[Deltas[T] | Replaced[T]], keys: frozenset[str]) -> dict[str, T]:
-    """Return the last states of some objects in consecutive batches; deleted objects are left out."""
+def _last_states(batches: list[Deltas[T] | Replaced[T]], keys: Collection[str]) -> dict[str, T]:
+    """Return the last good states of some objects in consecutive batches; deleted objects are left out."""
     states: dict[str, T] = {}
     for batch in batches:
         if isinstance(batch, Replaced):
             states = {key_of(obj): obj for obj in batch.objects if key_of(obj) in keys}
             continue
-        for key in keys & batch.by_key.keys():
-            newest = batch.by_key[key][-1]
-            if newest.type is DELETED:
-                states.pop(key, None)
-            else:
-                states[key] = newest.object
+        for key in batch.by_key.keys() & keys:
+            for change in batch.by_key[key]:
+                if _is_deletion(change):
+                    states.pop(key, None)
+                elif isinstance(change, Delta):
+                    states[key] = change.object
     return states
+
+
+def _is_deletion(change: Change[T]) -> bool:
+    return change.type is DELETED if isinstance(change, Delta) else isinstance(change, DeletedKey)
 
 
 def _size(batch: Batch[T]) -> int:
@@ -334,11 +371,22 @@ class NamespacedSink(Generic[T]):
         """Take a bookmark of this namespace's watch."""
         self._fifo.bookmark(resource_version, namespace=self._namespace)
 
-    def replace(
-        self, objects: Sequence[T], resource_version: str, *, undecodable: frozenset[str] = frozenset()
-    ) -> None:
+    def quarantine(self, bad: BadObject) -> None:
+        """Take the event of an object that cannot be taken."""
+        self._fifo.quarantine(self._within(bad), namespace=self._namespace)
+
+    def delete_key(self, key: str, resource_version: str) -> None:
+        """Take a DELETED event without its object."""
+        self._fifo.delete_key(key, resource_version, namespace=self._namespace)
+
+    def _within(self, bad: BadObject) -> BadObject:
+        """Give objects without a key one entry for each namespace, since a list of another namespace lacks them."""
+        return bad if bad.key else attrs.evolve(bad, key=f"{self._namespace}/")
+
+    def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject] = _NOTHING) -> None:
         """Take a list of this namespace."""
-        self._fifo.replace(objects, resource_version, undecodable=undecodable, namespace=self._namespace)
+        within = {each.key: each for each in map(self._within, bad.values())}
+        self._fifo.replace(objects, resource_version, bad=within, namespace=self._namespace)
 
     @property
     def has_room(self) -> bool:

@@ -177,11 +177,17 @@ class Indexer(Generic[T]):
             # The namespace is part of the key: an update cannot move it.
             moved = []
         else:
-            moved = [
-                (name, _index_values(name, function, old), _index_values(name, function, obj))
-                for name, function in self._functions.items()
-                if name != NAMESPACE_INDEX
-            ]
+            try:
+                moved = [
+                    (name, _index_values(name, function, old), _index_values(name, function, obj))
+                    for name, function in self._functions.items()
+                    if name != NAMESPACE_INDEX
+                ]
+            except IndexerError:
+                moved = [
+                    (name, self._values_of(name, function, key, old), _index_values(name, function, obj))
+                    for name, function in self._functions.items()
+                ]
         self._items[key] = obj
         for name, before, after in moved:
             if before != after:
@@ -192,10 +198,17 @@ class Indexer(Generic[T]):
         """Remove the object under ``key``, if there is one."""
         old = self._items.get(key)
         if old is not None:
-            moved = [(name, _index_values(name, function, old)) for name, function in self._functions.items()]
+            moved = [(name, self._values_of(name, function, key, old)) for name, function in self._functions.items()]
             del self._items[key]
             for name, before in moved:
                 self._move(name, key, before, ())
+
+    def _values_of(self, name: str, function: IndexFunc[T], key: str, stored: T) -> tuple[str, ...]:
+        """Return the values under which a stored object is indexed, also when the function fails on it now."""
+        try:
+            return _index_values(name, function, stored)
+        except IndexerError:
+            return tuple([value for value, bucket in self._indices[name].items() if key in bucket])
 
     def _move(self, name: str, key: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
         buckets = self._indices[name]
@@ -220,9 +233,6 @@ class Indexer(Generic[T]):
 
         Returns:
             The content, and the objects that were left out, each with its error.
-
-        Raises:
-            IndexerError: A function failed on an object that it had indexed before; the indexer is unchanged.
         """
         staged: Staged[T] = Staged(indices={name: {} for name in self._functions})
         functions = [(self._functions[name], name, buckets) for name, buckets in staged.indices.items()]
@@ -243,35 +253,55 @@ class Indexer(Generic[T]):
                         buckets.setdefault(value, {})[key] = None
             if slices.is_over():
                 await slices.checkpoint()
+        return staged, self._keep_stored(staged, failed)
+
+    def _keep_stored(self, staged: Staged[T], failed: list[tuple[T, IndexerError]]) -> list[tuple[T, IndexerError]]:
+        """Put the stored states of objects that are not indexed in their places; return those that have changed."""
         for obj, _ in failed:
             key = key_of(obj)
             del staged.items[key]
             if (known := self._items.get(key)) is not None:
                 staged.items[key] = known
-                for function, name, buckets in functions:
-                    for value in _index_values(name, function, known):
+                for name, buckets in staged.indices.items():
+                    for value in self._values_of(name, self._functions[name], key, known):
                         buckets.setdefault(value, {})[key] = None
-        return staged, failed
+        return [(obj, error) for obj, error in failed if obj is not self._items.get(key_of(obj))]
 
-    def swap(self, staged: Staged[T], resource_version: str) -> Staged[T]:
+    def swap(self, staged: Staged[T], resource_version: str) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
         """Replace the whole content by staged content; atomic.
 
         Returns:
-            The previous content, which the caller releases in slices.
-
-        Raises:
-            IndexerError: An index function that was added after :meth:`stage` failed; the indexer is unchanged.
+            The previous content, which the caller releases in slices, and the objects that were left out, because an
+            index function that was added after :meth:`stage` failed on them; their stored states stay.
         """
         before = Staged(self._items, self._indices)
-        self._items = staged.items
-        try:
-            added = {n: self._build_index(n, f) for n, f in self._functions.items() if n not in staged.indices}
-        except IndexerError:
-            self._items = before.items
-            raise
-        self._indices = staged.indices | added
+        failed = self._add_late_indexers(staged)
+        self._items, self._indices = staged.items, staged.indices
         self._resource_version = resource_version or self._resource_version
-        return before
+        return before, failed
+
+    def _add_late_indexers(self, staged: Staged[T]) -> list[tuple[T, IndexerError]]:
+        """Index staged content by the functions that were added after it was staged."""
+        failed: dict[str, tuple[T, IndexerError]] = {}
+        for name, function in self._functions.items():
+            if name in staged.indices:
+                continue
+            buckets = staged.indices[name] = {}
+            for key, obj in staged.items.items():
+                try:
+                    values = _index_values(name, function, obj)
+                except IndexerError as error:
+                    failed.setdefault(key, (obj, error))
+                else:
+                    for value in values:
+                        buckets.setdefault(value, {})[key] = None
+        for key in failed:
+            for indexed in staged.indices.values():
+                for value in [value for value, bucket in indexed.items() if key in bucket]:
+                    del indexed[value][key]
+                    if not indexed[value]:
+                        del indexed[value]
+        return self._keep_stored(staged, list(failed.values()))
 
 
 def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
@@ -280,7 +310,7 @@ def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
         values = tuple(found)
     except Exception as error:  # a user's function may raise anything
         where = f"{type(obj).__name__} {key_of(obj)}"
-        raise IndexerError(f"index function {name!r} failed on {where}: {type(error).__name__}") from error
+        raise IndexerError(f"index function {name!r} failed on {where}: {type(error).__name__}", name) from error
     if isinstance(found, str):
         raise _invalid_values(name, found, obj)
     for value in values:  # a loop: this runs twice for every event, and all() takes five times as long
@@ -298,7 +328,7 @@ def _type_of(found: object) -> str:
 
 def _invalid_values(name: str, found: object, obj: KubernetesObject) -> IndexerError:
     return IndexerError(
-        f"index function {name!r} must return strings in a list or tuple, not {_type_of(found)} for {key_of(obj)}"
+        f"index function {name!r} must return strings in a list or tuple, not {_type_of(found)} for {key_of(obj)}", name
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar, final
 
 import attrs
@@ -12,7 +12,9 @@ from ..._util import NoPublicConstructor
 from ...client import FieldSelectorLike, LabelSelectorLike
 from ...errors import CacheNotSyncedError, NotFoundError
 from ...models import FieldSelector, KubernetesObject, LabelSelector
+from .._bad_objects import Quarantined
 from ._indexer import NAMESPACE_INDEX, Indexer
+from ._quarantine import Quarantine
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -27,6 +29,10 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     The objects are shared and immutable; the tuples are new.
     A lister cannot change the cache: it has no method that writes, and its attributes cannot be set.
 
+    An object whose newest state the cache cannot take is in quarantine (:meth:`quarantined`).
+    To read its key raises `QuarantinedError`, so that it never looks as if it had been deleted.
+    All other methods return what is stored: an earlier state of the object, or nothing.
+
     Raises:
         CacheNotSyncedError: From every method that returns objects, keys or index values, before the cache has synced.
             An empty result could make a controller delete everything.
@@ -36,6 +42,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     _indexer: Indexer[T]
     _has_synced: Callable[[], bool]
     _kind: type[T] | None = None
+    _quarantine: Quarantine = attrs.field(factory=Quarantine)
 
     def __repr__(self) -> str:
         return f"<Lister of {self._name}: {len(self._indexer)} objects{'' if self._has_synced() else ', not synced'}>"
@@ -48,23 +55,51 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             )
         return self._indexer
 
-    def get(self, name: str, *, namespace: str | None = None) -> T | None:
-        """Return the object of that name, or None; cluster-scoped kinds take no namespace."""
-        return self._synced_indexer().get(f"{namespace}/{name}" if namespace else name)
+    def get(self, name: str, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
+        """Return the object of that name, or None; cluster-scoped kinds take no namespace.
+
+        Args:
+            name: The object's name.
+            namespace: The object's namespace.
+            allow_stale: Return the stored state of an object that is in quarantine.
+
+        Raises:
+            QuarantinedError: The object is in quarantine; with ``allow_stale``, only if no state is stored.
+        """
+        return self._read(f"{namespace}/{name}" if namespace else name, allow_stale=allow_stale)
+
+    def _read(self, key: str, *, allow_stale: bool = False) -> T | None:
+        obj = self._synced_indexer().get(key)
+        if self._quarantine.entries and key in self._quarantine.entries and not (allow_stale and obj is not None):
+            raise self._quarantine.error_for(key)
+        return obj
 
     def __getitem__(self, key: str) -> T:
         """Return the object under ``namespace/name`` (or ``name``).
 
         Raises:
             NotFoundError: It is not in the cache.
+            QuarantinedError: It is in quarantine.
         """
-        obj = self._synced_indexer().get(key)
+        obj = self._read(key)
         if obj is None:
             raise NotFoundError(f"{self._name} {key!r} is not in the cache", code=404, reason="NotFound")
         return obj
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._synced_indexer().get(key) is not None
+        """Whether an object exists under the key; true for one in quarantine, whether a state is stored or not."""
+        if not isinstance(key, str):
+            return False
+        return self._synced_indexer().get(key) is not None or (key in self._quarantine.entries and key != "")
+
+    def quarantined(self) -> Mapping[str, Quarantined]:
+        """Return the objects whose newest state the cache cannot take, by key; a new mapping.
+
+        Objects whose key is not known either are one entry, under the empty key, or under ``namespace/`` if the cache
+        is made of several namespaces.
+        """
+        self._synced_indexer()
+        return dict(self._quarantine.entries)
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._synced_indexer().snapshot())

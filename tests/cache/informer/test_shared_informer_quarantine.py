@@ -1,0 +1,541 @@
+"""Objects that the cache cannot take: they hold up nothing, never look deleted, and are named."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from tests.cache.reflector.test_reflector_bad_input import BadServer, a_list, a_pod, event
+from tests.support.scripted_list_watch import Recorder, ScriptedListWatch, added, deleted, listing, modified, pod
+from trioformer.cache import (
+    ApiListWatch,
+    FilteringHandler,
+    IndexFunc,
+    ListWatch,
+    QuarantineReason,
+    ReflectorOptions,
+    ResourceEventHandler,
+    SharedInformer,
+    SharedInformerFactory,
+    field_index,
+)
+from trioformer.client import open_client
+from trioformer.errors import DecodeError, ExpiredError, QuarantinedError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import KubernetesObject, key_of
+from trioformer.models._internal import make_object
+from trioformer.models.core_v1 import Pod
+
+EXPIRED = ExpiredError("too old", code=410, reason="Expired")
+CONFIG = ClusterConfig(server="https://api.test")
+QUIET = ReflectorOptions(watch_list=False, watch_error_handler=lambda _: None, undecodable_handler=lambda _: None)
+BAD_NODE = 5
+"""The ``nodeName`` of a pod on which transforms and index functions of these tests fail, or which does not decode."""
+
+
+def bad_pod(name: str, version: int) -> Pod:
+    metadata = f'{{"name":"{name}","namespace":"default","uid":"uid-{name}","resourceVersion":"{version}"}}'
+    return make_object(Pod, f'{{"metadata":{metadata},"spec":{{"nodeName":{BAD_NODE}}}}}'.encode())
+
+
+def is_bad(obj: Pod) -> bool:
+    try:
+        return not isinstance(obj.spec.node_name, str | None)
+    except DecodeError:
+        return True
+
+
+def picky_transform(obj: Pod) -> Pod:
+    if is_bad(obj):
+        raise KeyError("secret text")
+    return obj
+
+
+def picky_index(obj: Pod) -> list[str]:
+    if is_bad(obj):
+        raise KeyError("secret text")
+    return [obj.name]
+
+
+def node_of(obj: Pod) -> Pod:
+    assert obj.spec.node_name != "never"
+    return obj
+
+
+CAUSES: Mapping[str, Mapping[str, Any]] = {
+    "transform": {"transform": picky_transform},
+    "transform that decodes": {"transform": node_of},
+    "index": {"indexers": {"picky": picky_index}},
+    "index that decodes": {"indexers": {"node": field_index("spec.node_name")}},
+}
+REASONS = {
+    "transform": QuarantineReason.TRANSFORM_FAILED,
+    "transform that decodes": QuarantineReason.UNDECODABLE,
+    "index": QuarantineReason.INDEX_FAILED,
+    "index that decodes": QuarantineReason.UNDECODABLE,
+}
+causes = pytest.mark.parametrize("cause", CAUSES)
+
+
+@asynccontextmanager
+async def running(
+    source: ListWatch[Pod], *handlers: ResourceEventHandler[Pod], **arguments: Any
+) -> AsyncIterator[SharedInformer[Pod]]:
+    informer = SharedInformer(source, **{"options": QUIET, **arguments})
+    for handler in handlers:
+        informer.add_event_handler(handler)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(informer.run)
+        yield informer
+        nursery.cancel_scope.cancel()
+
+
+# --- what a bad object must not do ---
+
+
+@causes
+async def test_a_bad_object_holds_up_no_other(cause: str, autojump_clock: trio.testing.MockClock) -> None:
+    changes = modified(bad_pod("bad", 5)) + added(pod("c", 6))
+    source = ScriptedListWatch([listing(pod("a"), pod("bad", 2), version=3)], [[1.0, changes, None]])
+    recorder = Recorder()
+    async with running(source, recorder, **CAUSES[cause]) as informer:
+        await informer.wait_until_at_least("6")
+        assert trio.current_time() == 1
+        await trio.sleep(300)
+        assert recorder.seen == ["+a@1*", "+bad@2*", "+c@6"]
+        assert (informer.is_healthy, informer.has_synced, informer.state.age) == (True, True, 0)
+        assert [what for what, *_ in source.asked] == ["list", "watch"]
+        (found,) = informer.lister.quarantined().values()
+        assert (found.key, found.reason, found.since) == ("default/bad", REASONS[cause], 1)
+        assert (found.is_stored, found.resource_version) == (True, "5")
+        assert "secret" not in f"{found.error} {informer.state}"
+
+
+@causes
+async def test_an_initial_object_that_is_bad_is_named_and_never_gone(
+    cause: str, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = ScriptedListWatch([listing(pod("a"), bad_pod("bad", 2), version=3)])
+    async with running(source, **CAUSES[cause]) as informer:
+        assert informer.has_synced
+        assert [obj.name for obj in informer.lister] == ["a"]
+        lister = informer.lister
+        for read in (
+            lambda: lister.get("bad", namespace="default"),
+            lambda: lister.get("bad", namespace="default", allow_stale=True),
+            lambda: lister["default/bad"],
+        ):
+            with pytest.raises(
+                QuarantinedError, match="Pod 'default/bad' exists, but its newest state is in quarantine"
+            ):
+                read()
+        assert "default/bad" in lister
+        assert "default/other" not in lister
+        assert lister.get("other", namespace="default") is None
+        statistics = informer.statistics()
+        assert (statistics.missing, statistics.quarantined[REASONS[cause]]) == (1, 1)
+        words = f"1 in quarantine: default/bad ({REASONS[cause]})"
+        assert str(informer.state).endswith(words)
+        assert f"the cache has synced with {words}; 1 of them are missing in it" in caplog.text
+
+
+async def test_an_earlier_state_is_read_only_when_asked_for(autojump_clock: trio.testing.MockClock) -> None:
+    source = ScriptedListWatch([listing(pod("bad", 2))], [[1.0, modified(bad_pod("bad", 5)), None]])
+    async with running(source, **CAUSES["index"]) as informer:
+        await trio.sleep(2)
+        lister = informer.lister
+        with pytest.raises(QuarantinedError, match=r"an earlier state is in the cache \(allow_stale=True\)$") as caught:
+            lister.get("bad", namespace="default")
+        assert (caught.value.key, caught.value.reason, caught.value.since) == (
+            "default/bad",
+            "index function failed",
+            1,
+        )
+        stale = lister.get("bad", namespace="default", allow_stale=True)
+        assert stale is not None
+        assert stale.resource_version == "2"
+        assert lister.list() == lister.by_index("picky", "bad") == tuple(lister) == (stale,)
+        assert informer.statistics().missing == 0
+
+
+# --- what ends it ---
+
+
+@causes
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([modified(pod("bad", 6))], ["bad@2→6"]),
+        ([deleted(bad_pod("bad", 6))], ["-bad@2?"]),
+        ([added(pod("c", 6)), 40.0, EXPIRED], ["+c@6", "-c@6?", "bad@2→9"]),
+    ],
+    ids=["a good state", "a deletion", "a list with a good state"],
+)
+async def test_a_good_state_or_a_deletion_ends_it(
+    cause: str, steps: list[Any], expected: list[str], autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch(
+        [listing(pod("bad", 2), version=3), listing(pod("bad", 9), version=9)],
+        [[1.0, modified(bad_pod("bad", 5)), 1.0, *steps, None]],
+    )
+    recorder = Recorder()
+    async with running(source, recorder, **CAUSES[cause]) as informer:
+        await trio.sleep(1.5)
+        assert informer.state.quarantined == 1
+        await trio.sleep(60)
+        is_deletion = "transform" not in cause and expected == ["-bad@2?"]
+        assert recorder.seen[1:] == (["-bad@6"] if is_deletion else expected)
+        assert informer.lister.quarantined() == {}
+        assert str(informer.state) == "watching"
+        if expected == ["-bad@2?"]:
+            assert informer.lister.get("bad", namespace="default") is None
+
+
+@causes
+async def test_a_list_keeps_bad_objects_and_forgets_those_that_it_lacks(
+    cause: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    first = listing(pod("kept", 1), pod("gone", 1), pod("a", 1), version=3)
+    second = listing(bad_pod("kept", 9), pod("a", 1), bad_pod("new", 9), version=9)
+    changes = modified(bad_pod("kept", 5)) + modified(bad_pod("gone", 5))
+    source = ScriptedListWatch([first, second], [[1.0, changes, 40.0, EXPIRED], [None]])
+    recorder = Recorder()
+    async with running(source, recorder, **CAUSES[cause]) as informer:
+        await trio.sleep(60)
+        assert recorder.seen[3:] == ["-gone@1?"]
+        found = informer.lister.quarantined()
+        assert {key: (each.since < 2, each.is_stored) for key, each in found.items()} == {
+            "default/kept": (True, True),
+            "default/new": (False, False),
+        }
+
+
+# --- frames and items of which only the key, or nothing, can be read ---
+
+
+@asynccontextmanager
+async def over(server: BadServer, recorder: Recorder | None = None) -> AsyncIterator[SharedInformer[Pod]]:
+    async with open_client(CONFIG, http_transport=server) as client:
+        handlers = [] if recorder is None else [recorder]
+        async with running(ApiListWatch(client.api(Pod)), *handlers) as informer:
+            yield informer
+
+
+NAMED_A = b'{"metadata":{"name":"a","namespace":"default","resourceVersion":"12"}'
+DEEP = NAMED_A + b',"spec":' + b"[" * 5_000 + b"]" * 5_000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b'{"type":"MODIFIED","object":' + DEEP + b"}\n",
+        b'{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"12","uid":[]}}}\n',
+        b'{"type":"MODIFIED","object":' + NAMED_A + b',"spec":\n',
+    ],
+    ids=["5,000 levels", "wrong types", "cut off"],
+)
+async def test_a_frame_with_a_key_marks_it_in_the_order_of_the_events(
+    frame: bytes, autojump_clock: trio.testing.MockClock
+) -> None:
+    before, after = event("MODIFIED", a_pod("a", "11")), event("ADDED", a_pod("b", "13"))
+    server = BadServer(
+        [a_list(a_pod("a", "1"))], [[before + frame + after, 5.0, event("MODIFIED", a_pod("a", "14")), None]]
+    )
+    recorder = Recorder()
+    async with over(server, recorder) as informer:
+        await informer.wait_until_at_least("13")
+        await trio.testing.wait_all_tasks_blocked()
+        assert recorder.seen == ["+a@1*", "a@1→11", "+b@13"]
+        assert list(informer.lister.quarantined()) == ["default/a"]
+        assert informer.lister.quarantined()["default/a"].resource_version == "12"
+        await informer.wait_until_at_least("14")
+        assert informer.lister.quarantined() == {}
+        assert [what for what, _ in server.asked] == ["list", "watch"]
+
+
+async def test_an_item_of_5000_levels_does_not_spoil_the_list(autojump_clock: trio.testing.MockClock) -> None:
+    body = a_list(a_pod("a", "1"), "DEEP", a_pod("b", "2")).replace(b'"DEEP"', DEEP.replace(b'"a"', b'"deep"'))
+    async with over(BadServer([body])) as informer:
+        assert sorted(obj.name for obj in informer.lister) == ["a", "b"]
+        assert list(informer.lister.quarantined()) == ["default/deep"]
+
+
+NAMELESS = b'{"type":"MODIFIED","object":{"metadata":{"name":7}}}\n'
+
+
+async def test_events_without_a_key_request_a_list_at_growing_periods(autojump_clock: trio.testing.MockClock) -> None:
+    lists = [a_list(a_pod("a", "1"))]
+    count = 10_000
+    frames = [each for _ in range(count) for each in (NAMELESS, 1.0)]
+    server = BadServer(lists, [list(frames) for _ in range(20)])
+    async with over(server) as informer:
+        at: list[float] = []
+        known = 1
+        for _ in range(5_000):
+            await trio.sleep(1)
+            lists_now = [what for what, _ in server.asked].count("list")
+            if lists_now > known:
+                at.append(trio.current_time())
+                known = lists_now
+        assert at == pytest.approx([2, 602, 1802, 4202], abs=10)
+        assert informer.is_healthy
+        (found,) = informer.lister.quarantined().values()
+        assert (found.key, str(found)) == ("", "an object without a key (undecodable)")
+        assert informer.statistics().reflector.undecodable > 4_000
+
+
+async def test_a_list_after_an_event_without_a_key_is_not_forgotten(autojump_clock: trio.testing.MockClock) -> None:
+    server = BadServer(
+        [a_list(a_pod("a", "1")), a_list(a_pod("a", "1")), a_list(version="20")],
+        [[NAMELESS, None], [5.0, NAMELESS, None]],
+    )
+    async with over(server) as informer:
+        await trio.sleep(100)
+        assert [what for what, _ in server.asked].count("list") == 2
+        assert [obj.name for obj in informer.lister] == ["a"]
+        await trio.sleep(550)
+        assert [what for what, _ in server.asked].count("list") == 3
+        assert [obj.name for obj in informer.lister] == []
+        assert informer.lister.quarantined() == {}
+
+
+async def test_an_object_without_a_key_in_a_list_may_be_any_that_it_lacks(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    lists = [
+        a_list(a_pod("a", "1"), a_pod("b", "1")),
+        a_list(a_pod("a", "1"), {"metadata": {"name": 7}}),
+        a_list(a_pod("a", "1"), version="20"),
+    ]
+    gone = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
+    server = BadServer(lists, [[40.0, gone], [40.0, gone], [None]])
+    recorder = Recorder()
+    async with over(server, recorder) as informer:
+        await trio.sleep(60)
+        assert recorder.seen == ["+a@1*", "+b@1*"], "b may be the object without a key"
+        assert sorted(informer.lister.quarantined()) == ["", "default/b"]
+        with pytest.raises(QuarantinedError):
+            informer.lister.get("b", namespace="default")
+        await trio.sleep(60)
+        assert recorder.seen[2:] == ["-b@1?"]
+        assert informer.lister.quarantined() == {}
+
+
+# --- listeners ---
+
+
+class Reader(Recorder):
+    """Reads a field of each object before it records it."""
+
+    async def _note(self, text: str) -> None:
+        await super()._note(text)
+
+    async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+        assert obj.spec.node_name != "never"
+        await super().on_add(obj, is_initial=is_initial)
+
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        async with trio.open_nursery():
+            assert new.spec.node_name != "never"
+        await super().on_update(old, new)
+
+
+def has_node(obj: Pod) -> bool:
+    return obj.spec.node_name != "never"
+
+
+@pytest.mark.parametrize("make", [Reader, lambda: FilteringHandler(has_node, Recorder())], ids=["handler", "predicate"])
+async def test_a_handler_that_cannot_decode_an_object_goes_on(
+    make: Callable[[], Any], autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler, other = make(), Recorder()
+    recorder = handler.handler if isinstance(handler, FilteringHandler) else handler
+    steps = [1.0, modified(bad_pod("a", 5)) + added(pod("c", 6)), 1.0, modified(pod("a", 7)), None]
+    source = ScriptedListWatch([listing(pod("a"), bad_pod("bad", 2), version=3)], [steps])
+    async with running(source, handler, other) as informer:
+        await trio.sleep(1.5)
+        assert recorder.seen == ["+a@1*", "+c@6"]
+        found = informer.lister.quarantined()
+        assert {key: each.reason for key, each in found.items()} == dict.fromkeys(
+            ("default/bad", "default/a"), QuarantineReason.LISTENER_FAILED
+        )
+        newest = informer.lister.get("a", namespace="default", allow_stale=True)
+        assert newest is not None
+        assert newest.resource_version == "5"
+        await trio.sleep(1)
+        assert list(informer.lister.quarantined()) == ["default/bad"]
+        assert len(other.seen) == 5
+        assert "Pod: default/a is in quarantine until it changes: cannot decode PodSpec.node_name" in caplog.text
+
+
+async def test_what_a_listener_could_not_decode_stays_marked_after_a_list(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    source = ScriptedListWatch(
+        [listing(bad_pod("bad", 2), version=3), listing(bad_pod("bad", 2), version=9)], [[40.0, EXPIRED], [None]]
+    )
+    async with running(source, Reader()) as informer:
+        await trio.sleep(60)
+        assert [what for what, *_ in source.asked] == ["list", "watch", "list", "watch"]
+        assert list(informer.lister.quarantined()) == ["default/bad"], "nobody has tried this state again"
+
+
+async def test_on_error_is_called_with_what_could_not_be_decoded(autojump_clock: trio.testing.MockClock) -> None:
+    seen: list[Exception] = []
+
+    async def on_error(error: Exception, notification: object) -> None:
+        seen.append(error)
+
+    source = ScriptedListWatch([listing(bad_pod("bad", 2), version=3)])
+    async with running(source) as informer:
+        registration = informer.add_event_handler(Reader(), on_error=on_error)
+        await registration.wait_until_synced()
+        await trio.sleep(1)
+        assert [type(each) for each in seen] == [DecodeError]
+        assert registration.statistics().failed == 1
+        assert list(informer.lister.quarantined()) == ["default/bad"]
+
+
+async def test_a_handler_that_reads_a_key_in_quarantine_goes_on(autojump_clock: trio.testing.MockClock) -> None:
+    class Finder(Recorder):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            informer.lister.get("bad", namespace="default")
+            await super().on_add(obj, is_initial=is_initial)
+
+    source = ScriptedListWatch([listing(bad_pod("bad", 2), version=3)], [[1.0, added(pod("a", 5)), None]])
+    async with running(source, **CAUSES["index"]) as informer:
+        informer.add_event_handler(Finder())
+        await trio.sleep(2)
+        assert sorted(informer.lister.quarantined()) == ["default/a", "default/bad"]
+        assert informer.is_healthy
+
+
+async def test_only_the_state_in_the_cache_can_be_put_in_quarantine(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = ScriptedListWatch(
+        [listing(pod("a"), pod("b"))], [[1.0, modified(pod("a", 5)) + deleted(pod("b", 6)), None]]
+    )
+    async with running(source) as informer:
+        old = tuple(informer.lister)
+        await trio.sleep(2)
+        for obj in (*old, pod("other")):
+            informer.quarantine(obj, DecodeError("cannot decode it"))
+        assert informer.lister.quarantined() == {}
+        assert caplog.text.count("is undecodable for a listener: cannot decode it") == 3
+        informer.quarantine(pod("a", 5), DecodeError("cannot decode it"))
+        since = informer.lister.quarantined()["default/a"].since
+        await trio.sleep(1)
+        informer.quarantine(pod("a", 5), DecodeError("another field"))
+        assert informer.lister.quarantined()["default/a"].since == since
+        assert informer.lister.quarantined()["default/a"].error == "cannot decode it"
+
+
+# --- mistakes in the program ---
+
+
+@pytest.mark.parametrize("cause", ["transform", "index"])
+async def test_a_function_that_fails_on_the_whole_first_list_may_be_retried(
+    cause: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(bad_pod("a", 1), bad_pod("b", 1))])
+    async with running(source, options=ReflectorOptions(retry_forever=True), **CAUSES[cause]) as informer:
+        assert sorted(informer.lister.quarantined()) == ["default/a", "default/b"]
+
+
+async def test_two_index_functions_that_fail_on_different_objects_end_nothing(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    def fails_on(name: str) -> IndexFunc[KubernetesObject]:
+        def index(obj: KubernetesObject) -> list[str]:
+            if obj.name == name:
+                raise ValueError
+            return []
+
+        return index
+
+    source = ScriptedListWatch([listing(pod("a"), pod("b"))])
+    async with running(source, indexers={"a": fails_on("a"), "b": fails_on("b")}) as informer:
+        assert sorted(informer.lister.quarantined()) == ["default/a", "default/b"]
+
+
+async def test_an_index_that_is_added_during_a_staged_relist_ends_nothing(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    informer: SharedInformer[Pod]
+
+    def adds_another(obj: Pod) -> list[str]:
+        # The new list is being staged: no object of it is in the indexer yet.
+        if obj.name == "new" and "late" not in informer._indexer.index_names:
+            informer.add_indexers({"late": picky_index})
+        return [obj.name]
+
+    first = listing(pod("a", 1), pod("b", 1), version=3)
+    second = listing(bad_pod("a", 9), pod("b", 9), pod("new", 9), bad_pod("worse", 9), version=9)
+    source = ScriptedListWatch([first, second], [[40.0, EXPIRED], [None]])
+    recorder = Recorder()
+    informer = SharedInformer(source, indexers={"first": adds_another}, options=QUIET)
+    informer.add_event_handler(recorder)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(informer.run)
+        await trio.sleep(60)
+        assert recorder.seen[2:] == ["b@1→9", "+new@9"]
+        assert sorted(informer.lister.quarantined()) == ["default/a", "default/worse"]
+        assert sorted(informer.lister.index_values("late")) == ["a", "b", "new"]
+        assert [obj.resource_version for obj in informer.lister.by_index("late", "a")] == ["1"]
+        nursery.cancel_scope.cancel()
+
+
+# --- several namespaces, factories ---
+
+
+async def test_a_list_of_one_namespace_leaves_the_marks_of_another(autojump_clock: trio.testing.MockClock) -> None:
+    def bad_in(namespace: str, version: int) -> Pod:
+        raw = bad_pod("bad", version)._origin.replace(b'"default"', f'"{namespace}"'.encode())
+        return make_object(Pod, raw)
+
+    sources = {
+        "one": ScriptedListWatch(
+            [listing(bad_in("one", 1), pod("x", namespace="one")), listing(version=9)], [[40.0, EXPIRED], [None]]
+        ),
+        "two": ScriptedListWatch([listing(bad_in("two", 1), pod("x", namespace="two"))]),
+    }
+    async with running(sources, **CAUSES["index"]) as informer:  # type: ignore[arg-type]  # a mapping of sources
+        assert sorted(informer.lister.quarantined()) == ["one/bad", "two/bad"]
+        await trio.sleep(60)
+        assert sorted(informer.lister.quarantined()) == ["two/bad"]
+        assert list(map(key_of, informer.lister)) == ["two/x"]
+
+
+async def test_problems_name_the_first_objects_and_count_the_others(autojump_clock: trio.testing.MockClock) -> None:
+    bad = [{"metadata": {"name": f"bad-{number}", "namespace": "default", "uid": 7}} for number in range(100)]
+    server = BadServer([a_list(a_pod("a", "1"), *bad)])
+    async with open_client(CONFIG, http_transport=server) as client, trio.open_nursery() as nursery:
+        factory = SharedInformerFactory(client, options=QUIET)
+        factory.informer(Pod)
+        await nursery.start(factory.run)
+        assert (factory.has_synced, factory.is_healthy) == (True, True)
+        (text,) = factory.problems().values()
+        names = ", ".join(f"default/bad-{number} (undecodable)" for number in range(5))
+        assert text == f"watching; 100 in quarantine: {names}, and 95 more"
+        statistics = factory.statistics()
+        assert (statistics.quarantined, statistics.missing) == (100, 100)
+        nursery.cancel_scope.cancel()
+
+
+def test_the_log_of_a_program_names_each_object_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        changes = [each for version in range(5, 15) for each in (1.0, modified(bad_pod("bad", version)))]
+        source = ScriptedListWatch([listing(pod("bad", 2))], [[*changes, None]])
+        async with running(source, **CAUSES["transform"]):
+            await trio.sleep(60)
+
+    with caplog.at_level(logging.WARNING):
+        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert caplog.text.count("default/bad is in quarantine") == 1

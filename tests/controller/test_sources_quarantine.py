@@ -1,0 +1,106 @@
+"""Predicates and enqueue functions that cannot decode an object: it is in quarantine, and everything else goes on."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+
+from tests.cache.informer.test_shared_informer_quarantine import bad_pod
+from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, listing, modified, pod
+from trioformer.cache import Notification, QuarantineReason, SharedInformer, Updated
+from trioformer.controller import Controller, Request
+from trioformer.errors import QuarantinedError
+from trioformer.models.core_v1 import Pod
+
+
+def node_of(obj: Pod) -> str:
+    return obj.spec.node_name or "none"
+
+
+def by_node(obj: Pod) -> list[Request]:
+    return [Request(None, node_of(obj))]
+
+
+def has_moved(event: Notification[Pod]) -> bool:
+    return not isinstance(event, Updated) or node_of(event.old) != node_of(event.new)
+
+
+@pytest.mark.parametrize("reads", ["predicate", "enqueue"])
+async def test_a_source_that_cannot_decode_an_object_goes_on(
+    reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    steps: list[Step] = [1.0, modified(bad_pod("a", 5)) + added(pod("c", 6, node="n3")), None]
+    source = ScriptedListWatch([listing(pod("a", 1, node="n1"), pod("b", 2, node="n2"), version=3)], [steps])
+    informer = SharedInformer(source)
+    seen: list[str] = []
+
+    async def reconcile(request: Request) -> None:
+        seen.append(request.name)
+
+    controller = Controller("nodes", reconcile)
+    controller.watch(informer, enqueue=by_node, predicates=[has_moved] if reads == "predicate" else [])
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.sleep(0.5)
+    assert sorted(seen) == ["n1", "n2"]
+    await trio.sleep(2)
+    assert sorted(seen[2:]) == ["n1", "n3"], "the requests of the state before, and of the other object"
+    (found,) = informer.lister.quarantined().values()
+    assert (found.key, found.reason) == ("default/a", QuarantineReason.LISTENER_FAILED)
+    assert informer.is_healthy
+
+
+async def test_an_enqueue_function_may_read_a_key_in_quarantine(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    def picky(obj: Pod) -> list[str]:
+        return [node_of(obj)]
+
+    source = ScriptedListWatch(
+        [listing(bad_pod("owner", 1), pod("a", 2), version=3)], [[1.0, added(pod("b", 5)), None]]
+    )
+    informer = SharedInformer(source, indexers={"node": picky})
+
+    def of_owner(obj: Pod) -> list[Request]:
+        owner = informer.lister.get("owner", namespace="default")
+        return [] if owner is None else [Request.of(owner)]
+
+    async def reconcile(request: Request) -> None:
+        raise AssertionError("there is no request")
+
+    controller = Controller("owners", reconcile)
+    controller.watch(informer, enqueue=of_owner)
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.sleep(2)
+    assert sorted(informer.lister.quarantined()) == ["default/a", "default/b", "default/owner"]
+
+
+async def test_a_reconcile_of_a_key_in_quarantine_is_retried_until_it_is_good(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch(
+        [listing(pod("a", 1), version=3)], [[1.0, modified(bad_pod("a", 5)), 60.0, modified(pod("a", 6)), None]]
+    )
+    informer = SharedInformer(source)
+    results: list[str] = []
+
+    async def reconcile(request: Request) -> None:
+        try:
+            obj = informer.lister.get(request.name, namespace=request.namespace)
+        except QuarantinedError as error:
+            results.append(error.reason)
+            raise
+        assert obj is not None
+        results.append(obj.resource_version)
+
+    controller = Controller("pods", reconcile)
+    controller.watch(informer, predicates=[lambda event: bool(node_of(getattr(event, "new", pod("x"))))])
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.sleep(120)
+    assert results[0] == "1"
+    assert results[-1] == "6"
+    assert set(results[1:-1]) == {"undecodable for a listener"}
+    assert len(results) > 5

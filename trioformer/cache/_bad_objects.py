@@ -1,0 +1,71 @@
+"""Objects that the cache cannot take: what the stages pass on about them, and what users see of them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Final, final
+
+import attrs
+
+MAX_NAMED: Final = 5
+"""How many objects a text names; it counts the others."""
+
+
+class QuarantineReason(enum.StrEnum):
+    """Why an object is in quarantine."""
+
+    UNDECODABLE = "undecodable"
+    """The server sent something that is not an object of the kind, or a field that the transform or an index function
+    reads is not of its type."""
+    TRANSFORM_FAILED = "transform failed"
+    """The transform raised an exception, or changed the identity of the object."""
+    INDEX_FAILED = "index function failed"
+    """An index function raised an exception, or returned something else than strings."""
+    LISTENER_FAILED = "undecodable for a listener"
+    """A handler, a predicate or an enqueue function read a field that does not decode; the state itself is stored."""
+
+
+@final
+@attrs.frozen
+class BadObject:
+    """The newest state of an object, which the cache cannot take."""
+
+    key: str
+    """``namespace/name``, or ``name``; empty if it is not known."""
+    reason: QuarantineReason
+    """Why."""
+    error: Exception
+    """The error, whose text has no content of the object."""
+    resource_version: str = ""
+    """The version of the state; empty if it is not known."""
+
+
+@final
+@attrs.frozen
+class Quarantined:
+    """An object in quarantine."""
+
+    key: str
+    """``namespace/name``, or ``name``; empty for all objects whose key is not known."""
+    reason: QuarantineReason
+    """Why the cache cannot take its newest state."""
+    since: float
+    """Since when, on trio's clock; a state that is bad for another reason does not change it."""
+    error: str
+    """The error in words, without content of the object."""
+    is_stored: bool
+    """Whether a state is in the cache, which ``lister.get(…, allow_stale=True)`` returns."""
+    resource_version: str = ""
+    """The version of the bad state; empty if it is not known."""
+
+    def __str__(self) -> str:
+        return f"{self.key or 'an object without a key'} ({self.reason})"
+
+
+def in_words(count: int, first: Iterable[Quarantined]) -> str:
+    """Count the objects in quarantine, and name the first of them."""
+    named = [str(each) for each in first]
+    if count > len(named):
+        named.append(f"and {count - len(named)} more")
+    return f"{count} in quarantine: {', '.join(named)}"

@@ -1,0 +1,135 @@
+"""The quarantine: the keys of the objects whose newest state the cache cannot take, and why.
+
+The problem: one object that does not decode, or on which the program's transform or index function fails, must neither
+end the informer, nor hold up the other objects, nor look as if it had been deleted.
+So the cache keeps the state that it had before, if it had one, and marks the key.
+A read of the key raises :class:`~trioformer.errors.QuarantinedError` instead of returning an old state or nothing.
+
+A good state, a deletion, or a list that lacks the key removes the mark: the object is tried again whenever it changes,
+and with every list.
+Objects whose key is not known either are one entry under the empty key.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import final
+
+import attrs
+import trio
+
+from ...errors import QuarantinedError
+from ...models import KubernetesObject
+from .._bad_objects import MAX_NAMED, BadObject, Quarantined, QuarantineReason, in_words
+
+logger = logging.getLogger("trioformer.cache")
+
+
+@final
+@attrs.define(eq=False)
+class Quarantine:
+    """The objects in quarantine, by key; written by the process loop, and by listeners through the informer.
+
+    Args:
+        name: What is cached, for the log.
+    """
+
+    name: str = ""
+    entries: dict[str, Quarantined] = attrs.field(factory=dict, init=False)
+    """By key, in the order in which they came."""
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def missing(self) -> int:
+        """How many of the objects have no state in the cache."""
+        return sum(not each.is_stored for each in self.entries.values())
+
+    def add(self, bad: BadObject, *, is_stored: bool) -> None:
+        """Mark a key, or renew its mark."""
+        known = self.entries.get(bad.key)
+        if known is not None and known.reason is QuarantineReason.LISTENER_FAILED:
+            # The same state: a good copy of it would not be tried again, and must not remove the mark.
+            is_same = known.resource_version == bad.resource_version != ""
+            if is_same:
+                return
+        error = " ".join(str(bad.error).split())
+        since = trio.current_time() if known is None else known.since
+        self.entries[bad.key] = Quarantined(bad.key, bad.reason, since, error, is_stored, bad.resource_version)
+        # Undecodable objects are reported to ReflectorOptions.undecodable_handler.
+        is_reported = bad.reason is QuarantineReason.UNDECODABLE
+        if not is_reported and (known is None or (known.reason, known.error) != (bad.reason, error)):
+            logger.warning("%s: %s is in quarantine until it changes: %s", self.name, bad.key, error)
+
+    def clear(self, key: str, resource_version: str) -> None:
+        """Remove the mark of a key, since the cache has taken the state of ``resource_version``.
+
+        The mark of a listener stays until another state arrives: nobody has tried this one again.
+        """
+        known = self.entries.get(key)
+        if known is None:
+            return
+        is_of_listener = known.reason is QuarantineReason.LISTENER_FAILED
+        if not (is_of_listener and known.resource_version == resource_version != ""):
+            del self.entries[key]
+
+    def discard(self, key: str) -> None:
+        """Remove the mark of a key, since the object is gone."""
+        self.entries.pop(key, None)
+
+    def renew(
+        self,
+        namespace: str,
+        bad: Mapping[str, BadObject],
+        listed: Mapping[str, KubernetesObject],
+        stored: Callable[[str], KubernetesObject | None],
+    ) -> None:
+        """Renew the marks of a namespace after a list of it has been stored.
+
+        Args:
+            namespace: The listed namespace; empty for all.
+            bad: The objects of the list that the cache could not take.
+            listed: All objects of the list that could be decoded and transformed.
+            stored: Returns the state in the cache.
+        """
+        prefix = f"{namespace}/" if namespace else ""
+        for key in [key for key in self.entries if key.startswith(prefix) and key not in bad]:
+            if (obj := listed.get(key)) is None:
+                self.discard(key)
+            else:
+                self.clear(key, obj.resource_version)
+        for each in bad.values():
+            self.add(each, is_stored=stored(each.key) is not None)
+
+    def log_at_sync(self) -> None:
+        """Log what a cache that has just synced lacks."""
+        if self.entries:
+            words = in_words(len(self), self.first())
+            logger.warning(
+                "%s: the cache has synced with %s; %d of them are missing in it", self.name, words, self.missing
+            )
+
+    def first(self) -> tuple[Quarantined, ...]:
+        """Return the first few objects, to name them."""
+        return tuple(itertools.islice(self.entries.values(), MAX_NAMED))
+
+    def by_reason(self) -> Mapping[QuarantineReason, int]:
+        """Count the objects by reason; every reason has a count."""
+        counted = Counter(each.reason for each in self.entries.values())
+        return {reason: counted[reason] for reason in QuarantineReason}
+
+    def error_for(self, key: str) -> QuarantinedError:
+        """Make the error for reading a key that is in quarantine."""
+        entry = self.entries[key]
+        hint = "an earlier state is in the cache (allow_stale=True)" if entry.is_stored else "no earlier state is known"
+        return QuarantinedError(
+            f"{self.name} {key!r} exists, but its newest state is in quarantine ({entry.reason}): {entry.error}; "
+            f"correct the object, or the code that reads it; {hint}",
+            key=key,
+            reason=str(entry.reason),
+            since=entry.since,
+        )
