@@ -154,33 +154,26 @@ class EnqueueingHandler(ResourceEventHandler[T]):
         self._handle(Deleted(obj, is_stale), (obj,), 0)
 
     def _handle(self, event: Notification[T], states: Sequence[T], priority: int) -> None:
-        sources = self.sources
+        sources, watch = self.sources, self.watch
         if not sources.is_open:
             return
         try:
-            if not self._accepts(event, states[-1]):
-                return
+            for predicate in watch.predicates:
+                try:
+                    if not predicate(event):
+                        return
+                except (DecodeError, QuarantinedError) as error:
+                    watch.informer.quarantine(states[-1], error)  # and accepted: no request is lost
             # All requests are made before the first is added: an error adds none of them.
-            requests = {request: None for state in states for request in self._requests_of(state)}
+            requests: dict[Request, None] = {}
+            for state in states:
+                try:
+                    requests |= dict.fromkeys(watch.enqueue(state))
+                except (DecodeError, QuarantinedError) as error:
+                    watch.informer.quarantine(state, error)
             for request in requests:
                 sources.queue.add(request, priority=priority)
         except Exception as error:  # noqa: BLE001  # the documented boundary to a user's functions
             what = f"{type(event).__name__} {states[-1].kind} {key_of(states[-1])}"
             error.add_note(f"in controller {sources.name}, on {what}")
             sources.fail(error)
-
-    def _accepts(self, event: Notification[T], newest: T) -> bool:
-        """Whether all predicates accept an event; if they cannot decode it, its requests are added."""
-        try:
-            return all(predicate(event) for predicate in self.watch.predicates)
-        except (DecodeError, QuarantinedError) as error:
-            self.watch.informer.quarantine(newest, error)
-            return True
-
-    def _requests_of(self, state: T) -> tuple[Request, ...]:
-        """Return the requests for a state; none if it does not decode."""
-        try:
-            return tuple(self.watch.enqueue(state))
-        except (DecodeError, QuarantinedError) as error:
-            self.watch.informer.quarantine(state, error)
-            return ()

@@ -513,7 +513,7 @@ async def test_a_list_of_one_namespace_leaves_the_marks_of_another(autojump_cloc
         assert list(map(key_of, informer.lister)) == ["two/x"]
 
 
-async def test_problems_name_the_first_objects_and_count_the_others(autojump_clock: trio.testing.MockClock) -> None:
+async def test_problems_name_every_object_and_the_state_names_the_first(autojump_clock: trio.testing.MockClock) -> None:
     bad = [{"metadata": {"name": f"bad-{number}", "namespace": "default", "uid": 7}} for number in range(100)]
     server = BadServer([a_list(a_pod("a", "1"), *bad)])
     async with open_client(CONFIG, http_transport=server) as client, trio.open_nursery() as nursery:
@@ -522,8 +522,10 @@ async def test_problems_name_the_first_objects_and_count_the_others(autojump_clo
         await nursery.start(factory.run)
         assert (factory.has_synced, factory.is_healthy) == (True, True)
         (text,) = factory.problems().values()
-        names = ", ".join(f"default/bad-{number} (undecodable)" for number in range(5))
-        assert text == f"watching; 100 in quarantine: {names}, and 95 more"
+        names = [f"default/bad-{number} (undecodable)" for number in range(100)]
+        assert text == f"watching; 100 in quarantine: {', '.join(names)}"
+        (informer,) = factory.informers.values()
+        assert str(informer.state) == f"watching; 100 in quarantine: {', '.join(names[:5])}, and 95 more"
         statistics = factory.statistics()
         assert (statistics.quarantined, statistics.missing) == (100, 100)
         nursery.cancel_scope.cancel()

@@ -293,8 +293,7 @@ class SharedInformerFactory:
     def problems(self) -> Mapping[InformerKey, str]:
         """Describe, by key, what each informer that has not synced or is not healthy is doing, and why.
 
-        Informers with objects in quarantine are described as well, with the first of these objects, although they are
-        healthy.
+        Informers with objects in quarantine are described as well, with the name of each, although they are healthy.
         The texts are for people, for example in ``/readyz``; empty if all is well.
         """
         return {
@@ -386,4 +385,7 @@ class SharedInformerFactory:
 
 def _describe(entry: _Entry) -> str:
     state = entry.informer.state
-    return str(attrs.evolve(state, error=first_leaf(state.error)))
+    named = state.first_quarantined
+    if state.quarantined > len(named) and entry.informer.has_synced:
+        named = tuple(entry.informer.lister.quarantined().values())
+    return str(attrs.evolve(state, error=first_leaf(state.error), first_quarantined=named))
