@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from tests.cache.informer.test_shared_informer_quarantine import bad_pod
-from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, listing, modified, pod
+from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, deleted, listing, modified, pod
 from trioformer.cache import Notification, QuarantineReason, SharedInformer, Updated
 from trioformer.controller import Controller, Request
 from trioformer.errors import QuarantinedError
@@ -75,6 +75,32 @@ async def test_an_enqueue_function_may_read_a_key_in_quarantine(
     await nursery.start(controller.run)
     await trio.sleep(2)
     assert sorted(informer.lister.quarantined()) == ["default/a", "default/b", "default/owner"]
+
+
+async def test_the_owner_before_a_bad_state_is_reconciled_at_the_deletion(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    def transform(obj: Pod) -> Pod:
+        if obj.resource_version == "5":
+            raise RuntimeError
+        return obj
+
+    steps: list[Step] = [1.0, modified(pod("a", 5, node="n2")), 1.0, deleted(pod("a", 6, node="n2")), None]
+    informer = SharedInformer(
+        ScriptedListWatch([listing(pod("a", 1, node="n1"), version=3)], [steps]), transform=transform
+    )
+    seen: list[str | None] = []
+
+    async def reconcile(request: Request) -> None:
+        seen.append(request.name)
+
+    controller = Controller("nodes", reconcile)
+    controller.watch(informer, enqueue=by_node)
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.sleep(5)
+    assert seen == ["n1", "n1"]
+    assert list(informer.lister) == []
 
 
 async def test_a_reconcile_of_a_key_in_quarantine_is_retried_until_it_is_good(

@@ -189,8 +189,7 @@ async def test_a_good_state_or_a_deletion_ends_it(
         await trio.sleep(1.5)
         assert informer.state.quarantined == 1
         await trio.sleep(60)
-        is_deletion = "transform" not in cause and expected == ["-bad@2?"]
-        assert recorder.seen[1:] == (["-bad@6"] if is_deletion else expected)
+        assert recorder.seen[1:] == expected
         assert informer.lister.quarantined() == {}
         assert str(informer.state) == "watching"
         if expected == ["-bad@2?"]:

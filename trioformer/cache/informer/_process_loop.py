@@ -147,7 +147,9 @@ class ProcessLoop(Generic[T]):
             if old is not None:
                 indexer.remove(key)
                 # If a successor with another uid was deleted, the stored object was deleted before, at an unknown time.
-                notifications.append(Deleted(new) if is_same_object(old, new) else Deleted(old, is_stale=True))
+                # If a state in between was not taken, the stored one may have had another owner to reconcile.
+                is_known = is_same_object(old, new) and key not in self._quarantine.entries
+                notifications.append(Deleted(new) if is_known else Deleted(old, is_stale=True))
         elif old is None:
             indexer.put(key, new)
             notifications.append(Added(new))
