@@ -4,7 +4,7 @@ A limiter counts the failures of each object.  Two kinds of errors say something
 
 - ``Retry-After``: the server says when it accepts the next request, so the request is not retried before.
 - A lost connection says nothing about the object, and a retry costs the server nothing while it cannot be reached.  Its
-  delays grow to half a minute only, and are counted separately.  With the object's own delays, which double, the next
+  delays grow to 25 s only, and are counted separately.  With the object's own delays, which double, the next
   retry after an outage could be as far away as the outage was long, and one more error, such as a 403 of a server that
   is starting, would double that again.
 """
@@ -21,8 +21,10 @@ from ..errors import StatusError, TrioformerError
 from ..workqueue import ItemExponentialFailureRateLimiter, RateLimiter, RateLimitingQueue
 from ._request import Request
 
-LONGEST_AFTER_LOST: Final = 30.0
-"""Seconds between two retries while the server cannot be reached, at most."""
+LONGEST_AFTER_LOST: Final = 25.0
+"""Seconds between two retries while the server cannot be reached, at most.
+
+With the time until the connection is made again, each request is retried within half a minute of an outage's end."""
 JITTER: Final = 0.2
 """The share by which these delays are shortened at random, at most."""
 
