@@ -281,3 +281,16 @@ async def test_the_differences_of_relists_reach_a_slow_controller_without_mergin
 def is_resync(word: str) -> bool:
     old, _, new = word.partition("@")[2].partition("→")
     return old == new
+
+
+async def test_a_move_between_states_without_versions_is_no_resync(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    steps: list[Step] = [1.0, modified(pod("a", "", node="n2")), None]
+    informer = informer_of(ScriptedListWatch([listing(pod("a", "", node="n1"))], [steps]))
+    reconcile = Reconcile()
+    controller = Controller("nodes", reconcile)
+    controller.watch(informer, enqueue=node_of)
+    await start(nursery, controller, informer)
+    await trio.sleep(5)
+    assert reconcile.calls == ["n1", "n1", "n2"]

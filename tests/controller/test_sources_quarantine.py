@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import trio
 import trio.testing
@@ -75,6 +77,29 @@ async def test_an_enqueue_function_may_read_a_key_in_quarantine(
     await nursery.start(controller.run)
     await trio.sleep(2)
     assert sorted(informer.lister.quarantined()) == ["default/a", "default/b", "default/owner"]
+
+
+async def test_what_an_enqueue_function_returned_before_it_failed_is_added(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    def requests(obj: Pod) -> Iterator[Request]:
+        yield Request(None, obj.name)
+        yield Request(None, node_of(obj))
+
+    informer = SharedInformer(
+        ScriptedListWatch([listing(bad_pod("a", 1), pod("b", 2, node="n2"), version=3)], [[None]])
+    )
+    seen: list[str] = []
+
+    async def reconcile(request: Request) -> None:
+        seen.append(request.name)
+
+    controller = Controller("nodes", reconcile)
+    controller.watch(informer, enqueue=requests)
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.sleep(1)
+    assert sorted(seen) == ["a", "b", "n2"]
 
 
 async def test_the_owner_before_a_bad_state_is_reconciled_at_the_deletion(

@@ -144,7 +144,8 @@ class EnqueueingHandler(ResourceEventHandler[T]):
 
     async def on_update(self, old: T, new: T) -> None:
         """Add the requests for both states, or those of a resync with a low priority."""
-        if old.resource_version == new.resource_version:
+        # Versions may be empty: then only a resync is certain to repeat the same state.
+        if old is new or old.resource_version == new.resource_version != "":
             self._handle(Updated(old, new), (new,), LOW_PRIORITY)
         else:
             self._handle(Updated(old, new), (old, new), 0)
@@ -168,7 +169,8 @@ class EnqueueingHandler(ResourceEventHandler[T]):
             requests: dict[Request, None] = {}
             for state in states:
                 try:
-                    requests |= dict.fromkeys(watch.enqueue(state))
+                    for request in watch.enqueue(state):  # what a generator returned before it failed is added
+                        requests[request] = None
                 except (DecodeError, QuarantinedError) as error:
                     watch.informer.quarantine(state, error)
             for request in requests:
