@@ -14,7 +14,7 @@ from tests.support.controllers import Reconcile, pods, start
 from tests.support.scripted_list_watch import modified, pod
 from trioformer.client import Client
 from trioformer.controller import Controller, Request, TerminalError
-from trioformer.errors import ConnectionFailedError, ForbiddenError, StatusError
+from trioformer.errors import ConnectionFailedError, ForbiddenError, QuarantinedError, StatusError
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
@@ -145,6 +145,10 @@ class Outage:
         self.done[request.name] = trio.current_time() - self.length
 
 
+def quarantined() -> Exception:
+    return QuarantinedError("an object is in quarantine", key="default/b", reason="undecodable", since=0.0)
+
+
 def refused() -> Exception:
     return ConnectionFailedError("create pods: connection refused", refused=True)
 
@@ -234,6 +238,41 @@ async def test_every_other_error_is_a_failure_of_the_object(
     await start(nursery, controller, informer)
     await trio.sleep(5_000)
     assert max(reconcile.gaps()) > 700
+
+
+@pytest.mark.parametrize("error", [refused(), quarantined()], ids=["lost connection", "quarantine"])
+async def test_failures_that_say_nothing_about_the_object_drop_no_request(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, error: Exception
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([error] * 30 + [OSError()] * 4)
+    dropped: list[float] = []
+
+    async def on_dropped(request: Request, error: Exception) -> None:
+        dropped.append(len(reconcile.calls))
+
+    controller = Controller("pods", reconcile, max_retries=3, on_dropped=on_dropped)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(1_000)
+    assert max(reconcile.gaps()[:30]) <= 25.0
+    assert dropped == [34], "three retries after the first failure of the object itself"
+
+
+def unwrapped() -> Exception:
+    """What ``raise group.exceptions[0] from group`` raises: a cycle."""
+    group = ExceptionGroup("a nursery", [OSError(), ValueError()])
+    return with_cause(group.exceptions[0], group)
+
+
+async def test_an_error_whose_cause_contains_it_is_retried(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    informer, reconcile = pods("a"), Reconcile([unwrapped()])
+    controller = Controller("pods", reconcile)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(1)
+    assert len(reconcile.calls) == 2
 
 
 async def test_after_a_success_a_lost_connection_begins_with_the_first_delay(

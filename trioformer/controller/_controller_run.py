@@ -12,7 +12,7 @@ from .._util import first_leaf
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
 from ..workqueue import RateLimitingQueue, default_priority_queue_rate_limiter
-from ._delays import RetryDelays, limiter_after_lost
+from ._delays import RetryDelays, external_limiter
 from ._informer_failures import InformerFailures
 from ._observers import Observers
 from ._options import ControllerOptions
@@ -54,7 +54,7 @@ class ControllerRun:
     def __attrs_post_init__(self) -> None:
         options = self.options
         limiter = options.limiter
-        after_lost = limiter_after_lost() if limiter is None else None
+        external = external_limiter() if limiter is None else None
         if limiter is None:
             limiter = default_priority_queue_rate_limiter()
         # A queue without a name logs nothing: the controller does.
@@ -65,7 +65,7 @@ class ControllerRun:
             options=options,
             observer=self.observers.for_reconciles(),
             queue=self.queue,
-            delays=RetryDelays(self.queue, after_lost),
+            delays=RetryDelays(self.queue, external),
             counters=self.counters,
         )
         self.sources = EventSources(self.name, self.queue, self._fail)

@@ -31,7 +31,8 @@ class ControllerOptions:
     max_retries: int | None = attrs.field(default=None, validator=validators.optional(validators.ge(0)))
     """How often in a row a failing request is retried before it is dropped; None for no limit.
 
-    client-go's controllers use 5."""
+    client-go's controllers use 5.  With the default limiter, lost connections and `QuarantinedError` do not count: they
+    say nothing about the object, and an outage of a second would drop every request."""
     on_dropped: DroppedHandler | None = None
     """Called when a request is dropped; an exception that it raises ends the run."""
     reconcile_deadline: float = attrs.field(default=math.inf, validator=validators.gt(0))

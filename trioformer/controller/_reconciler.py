@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import final
+from typing import Final, NamedTuple, final
 
 import attrs
 import trio
@@ -28,6 +28,18 @@ from ._statistics import ControllerObserver, Counters
 logger = logging.getLogger("trioformer.controller")
 
 
+class Failures(NamedTuple):
+    """How often a request has failed since it succeeded last."""
+
+    in_a_row: int
+    """All failures."""
+    counted: int
+    """Those that count for ``max_retries``: not those that say nothing about the object."""
+
+
+NO_FAILURES: Final = Failures(0, 0)
+
+
 @final
 @attrs.define(eq=False, kw_only=True)
 class Reconciler:
@@ -49,8 +61,8 @@ class Reconciler:
     cancelled: list[Request] = attrs.field(factory=list, init=False)
     """The requests whose reconcile was cancelled at the end of the run."""
     # Not left to the limiter, because a user's limiter need not count.
-    failures: dict[Request, int] = attrs.field(factory=dict, init=False)
-    """The requests that will be retried, and how often in a row they have failed."""
+    failures: dict[Request, Failures] = attrs.field(factory=dict, init=False)
+    """The requests that will be retried, and how often they have failed."""
 
     async def handle(self, request: Request) -> None:
         """Reconcile once; an ``Exception`` of the reconcile function does not leave this."""
@@ -125,7 +137,8 @@ class Reconciler:
 
     async def _handle_failure(self, request: Request, error: Exception) -> None:
         """Log an error once, and decide whether the request is retried."""
-        counters, count = self.counters, self.failures.pop(request, 0) + 1
+        counters, before, counts = self.counters, self.failures.pop(request, NO_FAILURES), self.delays.counts(error)
+        count, counted = before.in_a_row + 1, before.counted + counts
         max_retries, on_dropped = self.options.max_retries, self.options.on_dropped
         counters.failed += 1
         counters.timed_out += isinstance(error, ReconcileDeadlineError)
@@ -135,12 +148,12 @@ class Reconciler:
             then = "not retrying (terminal error)"
         elif trio.current_effective_deadline() == -math.inf:
             then = "not retrying (the controller is cancelled)"
-        elif max_retries is not None and count > max_retries:
+        elif max_retries is not None and counts and counted > max_retries:
             counters.dropped += 1
             is_dropped = True
             then = f"giving up (failure {count} in a row)"
         elif self.delays.add(request, error):
-            self.failures[request] = count
+            self.failures[request] = Failures(count, counted)
             due = self.queue.due_time(request)
             wait = 0.0 if due is None else due - trio.current_time()
             then = f"retrying in {wait:.3g} s (failure {count} in a row)"
