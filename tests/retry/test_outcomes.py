@@ -103,8 +103,9 @@ def test_a_retry_after_is_lengthened_by_a_tenth_at_most() -> None:
     assert 10.9 < max(waits) < 11
 
 
-def test_a_retry_after_of_hours_is_shortened_to_five_minutes() -> None:
-    error = TooManyRequestsError("slow down", code=429, details=StatusDetails(retry_after_seconds=86_400))
+@pytest.mark.parametrize("seconds", [86_400, 10**400], ids=["a day", "too large for a float"])
+def test_a_long_retry_after_is_shortened_to_five_minutes(seconds: int) -> None:
+    error = TooManyRequestsError("slow down", code=429, details=StatusDetails(retry_after_seconds=seconds))
     assert 300 <= retry_after(error, random.Random(1)) < 330
 
 

@@ -102,5 +102,6 @@ def _is_of_a_proxy(error: Exception) -> bool:
 
 def retry_after(error: Exception | None, rng: random.Random) -> float:
     """Return the seconds to wait that the server requested, at most :data:`MAX_RETRY_AFTER`, plus jitter; 0 if none."""
-    requested = float(error.details.retry_after_seconds) if isinstance(error, StatusError) else 0.0
+    requested = error.details.retry_after_seconds if isinstance(error, StatusError) else 0
+    # The number may have too many digits for a float.
     return min(requested, MAX_RETRY_AFTER) * (1 + RETRY_JITTER * rng.random())

@@ -156,11 +156,11 @@ def _text_of(body: bytes, *, is_json: bool) -> str:
 
 
 def _with_retry_after(status: Mapping[str, object], response: Response) -> Mapping[str, object]:
-    """Copy a ``Retry-After`` header into the details, unless they have it; a date is ignored, as in client-go."""
+    """Copy a ``Retry-After`` header into the details, unless they have it; a date or a huge number is ignored."""
     after = response.headers.get("retry-after", "")
     details = status.get("details")
     known = cast("dict[str, object]", details) if isinstance(details, dict) else {}
-    if not (after.isascii() and after.isdigit()) or known.get("retryAfterSeconds"):
+    if not _DIGITS.fullmatch(after) or known.get("retryAfterSeconds"):
         return status
     return {**status, "details": {**known, "retryAfterSeconds": int(after)}}
 
