@@ -284,3 +284,39 @@ async def test_objects_undecodable_in_a_list_are_kept_from_the_one_it_supersedes
     assert [f"{obj.name}@{obj.resource_version}" for obj in batch.objects] == ["a@10", "x@7", "y@9"]
     assert batch.bad.keys() == keys, "also those of which there is an earlier state"
     assert len(queue) == 0
+
+
+async def test_all_states_of_a_list_are_kept_if_its_successor_has_a_nameless_object() -> None:
+    queue = fifo()
+    queue.replace([pod("a", 1), pod("b", 2), pod("gone", 3)], "5")
+    queue.add(pod("new", 7))
+    queue.delete(pod("gone", 8))
+    nameless = BadObject("", QuarantineReason.UNDECODABLE, DecodeError("no"))
+    queue.replace([pod("a", 9)], "9", bad={"": nameless, "default/b": bad("b", "6")})
+    batch = await queue.pop()
+    assert isinstance(batch, Replaced)
+    assert [f"{obj.name}@{obj.resource_version}" for obj in batch.objects] == ["a@9", "b@2", "new@7"]
+    versions = {key: each.resource_version for key, each in batch.bad.items()}
+    assert versions == {"": "", "default/b": "6", "default/new": ""}, "each may be the object without a key"
+    assert all(key == each.key for key, each in batch.bad.items())
+
+
+async def test_a_nameless_object_keeps_only_the_states_of_its_namespace() -> None:
+    queue = fifo()
+    one, two = NamespacedSink(queue, "one"), NamespacedSink(queue, "two")
+    one.replace([pod("a", 1, namespace="one")], "1")
+    two.add(pod("b", 2, namespace="two"))
+    one.replace([], "3", bad={"": BadObject("", QuarantineReason.UNDECODABLE, DecodeError("no"))})
+    assert list(await popped(queue)) == ["two/b"]
+    batch = await queue.pop()
+    assert isinstance(batch, Replaced)
+    assert ([obj.namespace for obj in batch.objects], sorted(batch.bad)) == (["one"], ["one/", "one/a"])
+
+
+async def test_a_state_from_a_dropped_list_does_not_replace_one_of_its_successor() -> None:
+    queue = fifo()
+    queue.replace([pod("a", 1)], "1")
+    queue.replace([pod("a", 2)], "3", bad={"default/a": bad("a", "3")})
+    batch = await queue.pop()
+    assert isinstance(batch, Replaced)
+    assert [obj.resource_version for obj in batch.objects] == ["2"]

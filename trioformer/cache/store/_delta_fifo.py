@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, final
 
 import attrs
@@ -206,9 +206,8 @@ class DeltaFIFO(Generic[T]):
         has_resync = False
         if any(isinstance(batch, Replaced) and batch.namespace == namespace for batch in self._batches):
             has_resync, dropped = self._drop_since_list(namespace)
-            # The dropped batches may hold the last good state of an object that is bad now.
-            if bad and (carried := _last_states(dropped, bad.keys())):
-                objects = (*objects, *carried.values())
+            if bad:
+                objects, bad = _with_last_states(objects, bad, dropped, namespace)
         self._append_batch(Replaced(objects, resource_version, namespace, bad))
         if has_resync:
             self._append_batch(Sync())
@@ -320,15 +319,36 @@ def _without(batch: Deltas[T] | Replaced[T], namespace: str) -> Deltas[T] | Repl
     return Deltas(by_key, versions) if by_key or versions else None
 
 
-def _last_states(batches: list[Deltas[T] | Replaced[T]], keys: Collection[str]) -> dict[str, T]:
-    """Return the last good states of some objects in consecutive batches; deleted objects are left out."""
+def _with_last_states(
+    objects: Sequence[T], bad: Mapping[str, BadObject], dropped: list[Deltas[T] | Replaced[T]], namespace: str
+) -> tuple[Sequence[T], Mapping[str, BadObject]]:
+    """Add to a list the last good states, in the batches that it supersedes, of the objects that are or may be bad.
+
+    An object of the list that has no key may be any that the list lacks.
+    """
+    nameless = bad.get(f"{namespace}/" if namespace else "")
+    listed = set(map(key_of, objects))
+    carried = {
+        key: obj
+        for key, obj in _last_states(dropped, namespace).items()
+        if key not in listed and (key in bad or nameless is not None)
+    }
+    if nameless is not None:
+        bad = {**{key: attrs.evolve(nameless, key=key) for key in carried}, **bad}
+    return (*objects, *carried.values()), bad
+
+
+def _last_states(batches: list[Deltas[T] | Replaced[T]], namespace: str) -> dict[str, T]:
+    """Return the last good states in consecutive batches; deleted objects are left out."""
     states: dict[str, T] = {}
     for batch in batches:
         if isinstance(batch, Replaced):
-            states = {key_of(obj): obj for obj in batch.objects if key_of(obj) in keys}
+            states = {key_of(obj): obj for obj in batch.objects}
             continue
-        for key in batch.by_key.keys() & keys:
-            for change in batch.by_key[key]:
+        for key, changes in batch.by_key.items():
+            if namespace and not key.startswith(f"{namespace}/"):
+                continue
+            for change in changes:
                 if _is_deletion(change):
                     states.pop(key, None)
                 elif isinstance(change, Delta):
