@@ -1,4 +1,4 @@
-"""Helpers of all packages: a nursery whose tasks serve a block."""
+"""Helpers of all packages: a nursery whose tasks serve a block, and errors that are stored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from trioformer._util import open_serving_nursery
+from trioformer._util import open_serving_nursery, remove_frames
 
 
 @pytest.mark.parametrize("raised", [KeyError("mine"), KeyboardInterrupt(), ExceptionGroup("two", [OSError()])])
@@ -56,3 +56,22 @@ async def test_an_error_of_a_task_cancels_the_block_of_a_serving_nursery() -> No
         async with open_serving_nursery() as nursery:
             nursery.start_soon(task)
             await trio.sleep_forever()
+
+
+def test_an_error_remove_frames_keeps_its_causes_and_contexts_without_theirs() -> None:
+    def fail() -> None:
+        try:
+            {}["context"]
+        except KeyError:
+            raise ValueError("cause")  # noqa: B904  # a context, not a cause
+
+    with pytest.raises(ValueError, match="cause") as caught:
+        fail()
+    stored = OSError("stored")
+    stored.__cause__ = cause = caught.value
+    context = cause.__context__
+    assert isinstance(context, KeyError)
+    context.__context__ = cause  # a cycle, which a program can make
+    remove_frames(stored)
+    assert (stored.__cause__, cause.__context__) == (cause, context)
+    assert [each.__traceback__ for each in (stored, cause, context)] == [None, None, None]

@@ -102,3 +102,18 @@ class Slices:
         """Checkpoint, then begin a new slice."""
         await trio.lowlevel.checkpoint()
         self._begin()
+
+
+def remove_frames(error: BaseException) -> None:
+    """Remove the tracebacks of an error that is stored, and of its causes and contexts.
+
+    A traceback keeps all local variables of its frames in memory.
+    """
+    seen: set[int] = set()  # errors may refer to each other
+    pending: list[BaseException | None] = [error]
+    while pending:
+        each = pending.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            each.__traceback__ = None
+            pending += (each.__cause__, each.__context__)

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from .._util import remove_frames
 from ..errors import DecodeError
 from ..models._internal import Raw, decode, level_decoder
 
@@ -35,9 +36,12 @@ class Undecodable:
     event_type: str
     """Such as ``MODIFIED``, as the server spells it; empty for an item of a list, or if it cannot be found."""
     error: DecodeError
-    """Why it cannot be decoded."""
+    """Why it cannot be decoded; without tracebacks, which would keep the whole list in memory."""
     resource_version: str = ""
     """Its version if it can be found, otherwise empty."""
+
+    def __attrs_post_init__(self) -> None:
+        remove_frames(self.error)
 
 
 UndecodableHandler: TypeAlias = Callable[[Undecodable], None]

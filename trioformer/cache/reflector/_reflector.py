@@ -232,7 +232,7 @@ class Reflector(Generic[T]):
         version = "" if self._state in NEWEST else self._position.version or "0"
         # With a limit, the server would read a list at a resourceVersion from etcd instead of from its watch cache.
         page_size = PAGE_SIZE if version in ("", "0") or self._facts.is_paginated else None
-        self._collector.start_list()
+        self._collector.clear()
         listing = await self._source.list(
             resource_version=version, page_size=page_size, on_undecodable=self._on_undecodable
         )
@@ -249,6 +249,7 @@ class Reflector(Generic[T]):
         self._status.record_list()
         self._list_request.record_list()
         self._sink.replace(objects, version, bad=self._collector.bad)
+        self._collector.clear()  # deleted objects must not be kept in memory until the next list
 
     # --- watching ---
 
@@ -314,7 +315,7 @@ class Reflector(Generic[T]):
         """Read a watch-list up to its end bookmark."""
         self._status.record_phase(InformerPhase.READING_WATCH_LIST)
         self._status.last_contact = trio.current_time()
-        self._collector.start_list()
+        self._collector.clear()
         try:
             listing = await read_watch_list(source, self._collector, self._status.record_events)
         except trio.EndOfChannel:

@@ -134,8 +134,8 @@ class ListCollector(Generic[T]):
     bad: dict[str, BadObject] = attrs.field(factory=dict, init=False)
     """The objects that exist and cannot be taken, by key; an empty key stands for objects without one."""
 
-    def start_list(self) -> None:
-        """Forget the last list."""
+    def clear(self) -> None:
+        """Forget the last list; what the sink has taken of it is not changed."""
         self.objects, self.bad = {}, {}
 
     def put(self, obj: T) -> str:
