@@ -33,6 +33,7 @@ from . import _serde
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint
+from ._parts import part_of
 from ._serde import Raw
 from ._values import EMPTY_MAP, FrozenMap, freeze
 
@@ -94,7 +95,8 @@ class Model(_Slots):
 
     Raises:
         DecodeError: From reading an attribute whose JSON is not of its type.
-        TypeError: From the definition of a subclass with a field of a mutable type.
+        TypeError: From the definition of a subclass with a field of a mutable type; from making an object with a
+            dict, or anything else that is no model, in a field that has models.
     """
 
     _origin: Any = attrs.field(
@@ -133,6 +135,7 @@ class Model(_Slots):
             return made
 
     def __attrs_post_init__(self) -> None:
+        _check_parts(self)
         # The caller's list or dict would be a mutable part of an immutable object.
         for attribute in attrs.fields(type(self)):
             value = getattr(self, attribute.name)
@@ -182,6 +185,21 @@ class Model(_Slots):
     def _complete(self, data: bytes) -> bytes:
         """Return this object's JSON with the members that it may omit without a difference."""
         return data
+
+
+def _check_parts(model: Model) -> None:
+    """Refuse a dict in the place of a model; the fields that the program did not give need no check."""
+    names = model._origin.names
+    if not names:
+        return
+    try:
+        parts = _plan_of(type(model)).parts
+    except NameError:  # a default that is made while the module of its class defines the other classes
+        return
+    for argument in names:
+        part = parts.get(argument)
+        if part is not None:
+            part.check(getattr(model, part.name))
 
 
 def _canonical(model: Model, data: bytes) -> bytes:
@@ -312,7 +330,7 @@ _ALL = "*"
 class _Plan:
     """How the objects of one class are decoded and encoded; made when the class is first used."""
 
-    __slots__ = ("fields", "find_all", "has_post_init", "level")
+    __slots__ = ("fields", "find_all", "has_post_init", "level", "parts")
 
     def __init__(self, cls: type[Model]) -> None:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -322,6 +340,8 @@ class _Plan:
                 check_hint(cls, attribute.name, hints[attribute.name], Model)
         builtin = _is_builtin(cls)
         self.fields = {a.name: _Field(cls, a, _codec(hints[a.name]), is_builtin=builtin) for a in declared}
+        parts = ((a.alias, part_of(cls, a.name, _without_none(hints[a.name]), Model)) for a in declared)
+        self.parts = {argument: part for argument, part in parts if part is not None}
         self.has_post_init = cls.__attrs_post_init__ is not Model.__attrs_post_init__
         self.level = [field for name, field in self.fields.items() if name not in cls._deferred]
         self.find_all = _serde.level_decoder(tuple(field.json for field in self.level))
