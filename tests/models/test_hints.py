@@ -1,4 +1,4 @@
-"""A class with a field of a mutable type is refused when it is defined."""
+"""A class with a field of a mutable type is refused when it is defined, and one that names fields it does not have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Optional
 import attrs
 import pytest
 
-from trioformer.models import JSON, Model, Quantity, Time, from_json
+from trioformer.models import JSON, Model, Quantity, Time, encode, from_json
 
 
 @attrs.define
@@ -127,3 +127,35 @@ def test_a_type_that_is_defined_later_is_checked_when_the_class_is_used() -> Non
             from_json(cls, "{}").hosts  # type: ignore[attr-defined]  # noqa: B018
     finally:
         del globals()["DefinedLater"]
+
+
+def test_a_field_without_a_default_must_be_given_and_reads_as_none() -> None:
+    @attrs.frozen(kw_only=True, eq=False, repr=False)
+    class Website(Model):
+        hosts: tuple[str, ...]
+
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'hosts'"):
+        Website()  # type: ignore[call-arg]
+    assert Website(hosts=()).hosts == ()
+    assert from_json(Website, "{}").hosts is None
+
+
+@pytest.mark.parametrize("where", ["_always", "_json_names"])
+def test_a_class_variable_that_names_no_field_is_refused(where: str) -> None:
+    named = frozenset({"replicas", "replica"}) if where == "_always" else {"replica": "replicaCount"}
+    cls = type("Website", (Model,), {"__annotations__": {"replicas": int}, "replicas": 0, where: named})
+    with pytest.raises(TypeError) as caught:
+        attrs.frozen(kw_only=True)(cls)
+    assert str(caught.value) == f"Website.{where} names 'replica', which is not a field; write one of: replicas"
+
+
+def test_fields_of_a_base_class_may_be_named_in_always() -> None:
+    @attrs.frozen(kw_only=True, eq=False, repr=False)
+    class Base(Model):
+        replicas: int = 0
+
+    @attrs.frozen(kw_only=True, eq=False, repr=False)
+    class Website(Base):
+        _always: ClassVar[frozenset[str]] = frozenset({"replicas"})
+
+    assert encode(Website()) == b'{"replicas":0}'

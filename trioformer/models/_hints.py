@@ -1,4 +1,4 @@
-"""Checks the types of fields when a class is defined: every part of an immutable object must be immutable.
+"""Checks the fields of a class when it is defined: every part of an immutable object must be immutable.
 
 A decoded list is a tuple and a decoded map is read-only, whatever the class says; a class that says ``list[str]`` would
 only hide that ``["a"]`` is never equal to it, so the class is refused.
@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 import attrs
 
-__all__ = ["check_annotations", "check_hint"]
+__all__ = ["check_annotations", "check_hint", "check_names"]
 
 _LISTS = (
     list,
@@ -58,6 +58,21 @@ def check_annotations(cls: type[Any], skipped: type[Any]) -> None:
             except Exception:  # noqa: BLE001  # a name that is defined later
                 continue
         check_hint(cls, name, hint, skipped)
+
+
+def check_names(cls: type[Any]) -> None:
+    """Check that the class variables about fields name fields of the class.
+
+    Raises:
+        TypeError: A name is not that of a field.
+    """
+    fields = [attribute.name for attribute in attrs.fields(cls) if attribute.name != "_origin"]
+    for where in ("_always", "_json_names"):
+        for name in sorted(getattr(cls, where)):
+            if name not in fields:
+                raise TypeError(
+                    f"{cls.__name__}.{where} names {name!r}, which is not a field; write one of: {', '.join(fields)}"
+                )
 
 
 def check_hint(cls: type[Any], name: str, hint: Any, skipped: type[Any]) -> None:

@@ -32,7 +32,7 @@ from ..errors import DecodeError
 from . import _serde
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
-from ._hints import check_annotations, check_hint
+from ._hints import check_annotations, check_hint, check_names
 from ._parts import part_of
 from ._serde import Raw
 from ._values import EMPTY_MAP, FrozenMap, freeze
@@ -95,8 +95,8 @@ class Model(_Slots):
 
     Raises:
         DecodeError: From reading an attribute whose JSON is not of its type.
-        TypeError: From the definition of a subclass with a field of a mutable type; from making an object with a
-            dict, or anything else that is no model, in a field that has models.
+        TypeError: From the definition of a subclass with a field of a mutable type, or a wrong ``_always``;
+            from making an object with a dict, or anything else that is no model, in a field that has models.
     """
 
     _origin: Any = attrs.field(
@@ -121,6 +121,11 @@ class Model(_Slots):
             for name in ("__eq__", "__hash__", "__repr__"):
                 if name not in cls.__dict__:
                     setattr(cls, name, getattr(cls, name))
+
+    @classmethod
+    def __attrs_init_subclass__(cls) -> None:  # attrs calls it when it has made the class
+        if not _is_builtin(cls):
+            check_names(cls)
 
     if not TYPE_CHECKING:  # type checkers take the signature from the fields
 
