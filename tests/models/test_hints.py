@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Optional
 
@@ -87,6 +88,20 @@ def test_a_class_with_a_mutable_type_is_refused_with_the_type_to_write(hint: Any
     assert str(caught.value) == f"Website.hosts is {shown}, but objects are immutable; {advice}"
 
 
+@pytest.mark.parametrize(
+    ("hint", "shown", "advice"),
+    [
+        (frozenset[str], "frozenset[str]", "write tuple[str, ...]"),
+        (AbstractSet[str] | None, "Set[str] | None", "write tuple[str, ...] | None"),
+        (Mapping[str, frozenset[str]], "Mapping[str, frozenset[str]]", "write Mapping[str, tuple[str, ...]]"),
+    ],
+)
+def test_a_set_is_refused_because_it_would_lose_the_order(hint: Any, shown: str, advice: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        define(hint)
+    assert str(caught.value) == f"Website.hosts is {shown}, but arrays of JSON have an order; {advice}"
+
+
 def test_a_mutable_type_inside_another_class_is_refused_too() -> None:
     with pytest.raises(TypeError) as caught:
         define(tuple[Deep, ...])
@@ -101,7 +116,6 @@ def test_a_mutable_type_inside_another_class_is_refused_too() -> None:
         tuple[str, ...],
         Mapping[str, str],
         Sequence[str],
-        frozenset[str],
         Quantity | None,
         Time,
         JSON,

@@ -92,6 +92,8 @@ class Shelf(Model):
 
     box: Box = Box()
     boxes: tuple[Box, ...] = ()
+    named: Mapping[str, tuple[Box, ...]] = EMPTY_MAP
+    times: tuple[Time, ...] = ()
     anything: Any = None
 
 
@@ -443,6 +445,42 @@ def test_a_changed_class_that_is_no_model_keeps_what_it_does_not_know(
     before = from_dict(Shelf, {"box": old, "new": 1})
     assert json_of(attrs.evolve(before, box=attrs.evolve(before.box, **change))) == {"box": wanted, "new": 1}
     assert encode(attrs.evolve(before, box=attrs.evolve(before.box))) == encode(before)
+
+
+A, B, C = ({"size": 1, "new": each} for each in "abc")
+OTHER = {"size": 2, "new": "o"}
+NEW = Box(size=7)
+NEW_JSON = {"size": 7, "hosts": [], "boxes": []}
+
+
+@pytest.mark.parametrize(
+    ("old", "change", "wanted"),
+    [
+        ([A, B], lambda boxes: (*boxes, NEW), [A, B, NEW_JSON]),
+        ([A, B], lambda boxes: (NEW, *boxes), [NEW_JSON, A, B]),
+        ([A, B], lambda boxes: (boxes[0], NEW, boxes[1]), [A, NEW_JSON, B]),
+        ([A, B], lambda boxes: (NEW, boxes[1]), [NEW_JSON, B]),
+        ([A, B], lambda boxes: (boxes[0], NEW), [A, NEW_JSON]),
+        ([A, B, C], lambda boxes: (boxes[0], NEW, boxes[2]), [A, NEW_JSON, C]),
+        ([A, OTHER, B], lambda boxes: (boxes[0], boxes[2]), [A, B]),
+        ([A, B, OTHER], lambda boxes: (boxes[2], *boxes[:2]), [OTHER, A, B]),
+        ([OTHER, A, B], lambda boxes: (NEW, *boxes[1:], boxes[0], NEW), [NEW_JSON, A, B, OTHER, NEW_JSON]),
+        ([A, B], lambda boxes: boxes[:1], [A]),
+        ([A, B], lambda boxes: (*boxes, Box()), [A, B, {"size": 1, "hosts": [], "boxes": []}]),
+        ([A, B], lambda boxes: (), []),
+    ],
+)
+def test_items_alike_in_known_fields_keep_what_each_of_them_has(old: Any, change: Any, wanted: Any) -> None:
+    before = from_dict(Shelf, {"boxes": old, "named": {"a": old, "b": old}})
+    changed = attrs.evolve(before, boxes=change(before.boxes), named={**before.named, "a": change(before.named["a"])})
+    assert json_of(changed) == {"boxes": wanted, "named": {"a": wanted, "b": old}}
+
+
+def test_times_of_one_second_keep_their_own_fractions() -> None:
+    texts = ["2020-01-01T00:00:00.1Z", "2020-01-01T00:00:00.2Z"]
+    before = from_dict(Shelf, {"times": texts})
+    changed = attrs.evolve(before, times=(*before.times, before.times[0].replace(year=2021)))
+    assert json_of(changed) == {"times": [*texts, "2021-01-01T00:00:00Z"]}
 
 
 # ------------------------------------------------------------------------------------------------- frozen

@@ -109,6 +109,10 @@ def remove(twin: Object, key: str) -> None:
             twin[key] = None
 
 
+boxes = st.fixed_dictionaries({}, optional={"size": st.integers(0, 2), "free": values, "unknown": values})
+alike_boxes = st.fixed_dictionaries({"size": st.integers(0, 1), "unknown": st.integers(0, 99)})
+
+
 @attrs.frozen
 class Leaf:
     """A type of fields that have no parts."""
@@ -147,7 +151,7 @@ class Member:
 
     name: str
     shape: str
-    """``leaf``, ``box``, ``model``, ``optional``, ``list`` or ``map``; the last four are of models."""
+    """``leaf``, ``box``, ``boxes``, ``model``, ``optional``, ``list`` or ``map``; the last four are of models."""
     leaf: Leaf | None = None
     part: type[Model] | None = None
 
@@ -172,15 +176,17 @@ def schemas(draw: Draw, depth: int = 2) -> Schema:
     members: list[Member] = []
     parts: dict[type[Model], Schema] = {}
     fields: dict[str, Any] = {}
-    shapes = ("leaf", "leaf", "leaf", "box", "model", "optional", "list", "map")
+    shapes = ("leaf", "leaf", "leaf", "box", "boxes", "model", "optional", "list", "map")
     for number in range(draw(st.integers(1, 4))):
-        shape = draw(st.sampled_from(shapes if depth else shapes[:4]))
+        shape = draw(st.sampled_from(shapes if depth else shapes[:5]))
         member, default, hint = Member(f"field_n{number}", shape), None, None
         if shape == "leaf":
             leaf = draw(st.sampled_from(LEAVES))
             member, default, hint = attrs.evolve(member, leaf=leaf), draw(st.sampled_from(leaf.defaults)), leaf.hint
         elif shape == "box":
             default, hint = Box(), Box
+        elif shape == "boxes":
+            default, hint = (), tuple[Box, ...]
         else:
             part = draw(schemas(depth - 1))
             parts[part.cls] = part
@@ -228,7 +234,11 @@ def _stored_value(schema: Schema, member: Member, draw: Draw) -> Any:
     if member.leaf is not None:
         return draw(member.leaf.values)
     if member.part is None:
-        return draw(st.fixed_dictionaries({}, optional={"size": st.integers(0, 2), "free": values, "unknown": values}))
+        return draw(
+            boxes
+            if member.shape == "box"
+            else (st.lists(boxes, max_size=3) | st.lists(alike_boxes, min_size=2, max_size=4))
+        )
     part = schema.parts[member.part]
     if member.shape == "list":
         return [stored(part, draw) for _ in range(draw(st.integers(0, 2)))]
@@ -248,6 +258,8 @@ def edit(schema: Schema, model: Any, twin: Object, draw: Draw) -> Any:
             value = getattr(model, member.name)
         except DecodeError:
             return _replace(schema, member, model, twin, draw)
+        if member.shape == "boxes":
+            return attrs.evolve(model, **{member.name: _edit_boxes(member, value, twin, draw)})
         if member.part is None and value is not None:
             return attrs.evolve(model, **{member.name: _edit_box(member, value, twin, draw)})
         if member.part is not None and draw(st.integers(0, 3)):
@@ -273,7 +285,7 @@ def edit(schema: Schema, model: Any, twin: Object, draw: Draw) -> Any:
 
 def _replace(schema: Schema, member: Member, model: Any, twin: Object, draw: Draw) -> Any:
     """Give a field a new value, or None."""
-    if member.shape != "box" and draw(st.integers(0, 4)) == 0:
+    if member.shape not in ("box", "boxes") and draw(st.integers(0, 4)) == 0:
         remove(twin, member.key)
         return attrs.evolve(model, **{member.name: None})
     value, found = _new_value(schema, member, draw)
@@ -286,7 +298,8 @@ def _new_value(schema: Schema, member: Member, draw: Draw) -> tuple[Any, Any]:
         found = draw(member.leaf.values)
         return member.leaf.to_python(found), found
     if member.part is None:
-        return Box(size=7), {"size": 7, "hosts": []}
+        pair = Box(size=7), {"size": 7, "hosts": []}
+        return pair if member.shape == "box" else ((pair[0],), [pair[1]])
     part = schema.parts[member.part]
     if member.shape == "list":
         pairs = [new(part, draw) for _ in range(draw(st.integers(0, 2)))]
@@ -335,6 +348,27 @@ def _edit_box(member: Member, box: Box, twin: Object, draw: Draw) -> Box:
     elif not (found.get(name) is None and value == default and type(value) is type(default)):
         found[name] = value
     return attrs.evolve(box, **{name: tuple(value) if name == "hosts" else value})
+
+
+def _edit_boxes(member: Member, value: tuple[Box, ...], twin: Object, draw: Draw) -> tuple[Box, ...]:
+    """Add, replace or remove one of several parts that are not models, which may differ only in unknown members.
+
+    Only one edit: after two, nobody can tell which of those that are alike is left.
+    """
+    if isinstance(twin, Twin):
+        if member.key in twin.edited:
+            return value
+        twin.edited.add(member.key)
+    if twin.get(member.key) is None:
+        twin[member.key] = []
+    found: list[Any] = twin[member.key]
+    changed = list(value)
+    index = draw(st.integers(0, len(changed)))
+    end = index + draw(st.integers(0, 1))
+    new_ones = 1 if draw(st.booleans()) or (value[index:end] and value.count(value[index]) > 1) else 0
+    changed[index:end] = [Box(size=7)] * new_ones
+    found[index:end] = [{"size": 7, "hosts": []}] * new_ones
+    return tuple(changed)
 
 
 def read_some(schema: Schema, model: Any, draw: Draw) -> None:

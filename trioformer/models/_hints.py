@@ -26,6 +26,7 @@ _LISTS = (
     collections.abc.MutableSequence,
     collections.abc.MutableSet,
 )
+_SETS = (frozenset, collections.abc.Set)
 _MAPS = (
     dict,
     collections.OrderedDict,
@@ -89,7 +90,9 @@ def _check(cls: type[Any], name: str, hint: Any, skipped: type[Any], seen: set[t
         return
     wanted = _immutable(hint)
     if wanted != _text(hint):
-        raise TypeError(f"{cls.__name__}.{name} is {_text(hint)}, but objects are immutable; write {wanted}")
+        # A decoded set has lost the order of its items, so a change of one item would move and rewrite others.
+        why = "arrays of JSON have an order" if _has_set(hint) else "objects are immutable"
+        raise TypeError(f"{cls.__name__}.{name} is {_text(hint)}, but {why}; write {wanted}")
     for part in _classes(hint):
         if part in seen or issubclass(part, skipped):
             continue
@@ -140,7 +143,7 @@ def _immutable(hint: Any) -> str:
     args = [_immutable(arg) for arg in _arguments(hint)]
     if origin is Annotated:
         return _text(hint) if args == [_text(get_args(hint)[0])] else args[0]
-    if origin in _LISTS:
+    if origin in _LISTS or origin in _SETS:
         return f"tuple[{args[0] if args else 'JSON'}, ...]"
     if origin in _MAPS:
         return f"Mapping[{', '.join(args) if len(args) == 2 else 'str, JSON'}]"
@@ -151,6 +154,10 @@ def _immutable(hint: Any) -> str:
     if origin in (typing.Union, types.UnionType):
         return " | ".join(args)
     return f"{_text(origin)}[{', '.join(args)}]"
+
+
+def _has_set(hint: Any) -> bool:
+    return (get_origin(hint) or hint) in _SETS or any(map(_has_set, _arguments(hint)))
 
 
 def _text(hint: Any) -> str:

@@ -7,6 +7,7 @@ Nothing here knows a Kubernetes kind.
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -333,10 +334,28 @@ def _merged(old: Any, before: Any, after: Any) -> Any:
                 members[key] = _merged(old.get(key), before.get(key), value)
         return members
     if all(isinstance(value, list) for value in (old, before, after)) and len(old) == len(before):
-        # An item that is not changed may have moved.
-        known = {_encode_sorted(item): kept for item, kept in zip(before, old, strict=True)}
-        return [known.get(_encode_sorted(item), item) for item in after]
+        return _merged_items(old, before, after)
     return after
+
+
+def _merged_items(old: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
+    """Replace each item that is not changed, but may have moved, by the old one.
+
+    Items may differ only in what the class does not have, so each old one is taken once: those at both ends that are
+    alike belong together, and those between them by value, in order.
+    """
+    was, now = list(map(_encode_sorted, before)), list(map(_encode_sorted, after))
+    front = _count_alike(was, now)
+    back = _count_alike(was[front:][::-1], now[front:][::-1])
+    left: dict[bytes, collections.deque[Any]] = {}
+    for i in range(front, len(was) - back):
+        left.setdefault(was[i], collections.deque()).append(old[i])
+    between = [left[now[i]].popleft() if left.get(now[i]) else after[i] for i in range(front, len(now) - back)]
+    return [*old[:front], *between, *old[len(old) - back :]]
+
+
+def _count_alike(one: list[bytes], other: list[bytes]) -> int:
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _is_same(one: object, other: object) -> bool:
