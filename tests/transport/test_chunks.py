@@ -163,3 +163,57 @@ def test_what_is_held_at_the_end_of_the_connection_is_passed_on() -> None:
 
 def test_bytes_without_a_request_are_passed_on() -> None:
     assert ChunkMerger().feed(HEAD + chunked(b"a", b"b")) == HEAD + chunked(b"a", b"b")
+
+
+# --- the end of a response ---
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+COMPLETE = {
+    "length": OK,
+    "no body": b"HTTP/1.1 200 OK\r\ncontent-length:0\r\n\r\n",
+    "204": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "304": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+    "chunked": HEAD + chunked(b"one", b"two"),
+    "no chunk": HEAD + chunked(),
+    "both": HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + chunked(b"one"),
+}
+UNKNOWN = {
+    "1xx": b"HTTP/1.1 100 Continue\r\n\r\n" + OK,
+    "trailer": HEAD + chunked(b"one", trailer=b"X: y\r\n"),
+    "extension": HEAD + b"1;extension=1\r\na\r\n0\r\n\r\n",
+    "until the end": b"HTTP/1.1 200 OK\r\n\r\nbody",
+    "two lengths in one": OK.replace(b" 2", b" 2, 2"),
+}
+
+
+@pytest.mark.parametrize("response", COMPLETE.values(), ids=COMPLETE)
+@given(cuts=st.lists(st.integers(0, 2_000), max_size=6))
+def test_a_response_is_at_its_end_after_its_last_byte(response: bytes, cuts: list[int]) -> None:
+    merger = ChunkMerger()
+    for _ in range(2):
+        merger.start()
+        for read in split(response, cuts):
+            assert not merger.is_at_end
+            merger.feed(read)
+        assert merger.is_at_end
+
+
+@pytest.mark.parametrize("response", COMPLETE.values(), ids=COMPLETE)
+@pytest.mark.parametrize("extra", [b"x", OK, HEAD + chunked(b"one")], ids=["junk", "response", "chunks"])
+@given(cuts=st.lists(st.integers(0, 2_000), max_size=6))
+def test_bytes_after_a_response_are_noticed(response: bytes, extra: bytes, cuts: list[int]) -> None:
+    merger = ChunkMerger()
+    merger.start()
+    merged(merger, *split(response + extra, cuts))
+    assert not merger.is_at_end
+    merger.start()
+    merged(merger, OK)
+    assert merger.is_at_end
+
+
+@pytest.mark.parametrize("response", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_response_whose_end_only_h11_knows_is_not_taken_to_be_at_it(response: bytes) -> None:
+    merger = ChunkMerger()
+    merger.start()
+    merged(merger, response)
+    assert not merger.is_at_end

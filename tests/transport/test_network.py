@@ -262,6 +262,37 @@ async def test_a_keyboard_interrupt_during_a_verification_is_neither_wrapped_nor
     mine.close()
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        complete(b"first") + complete(b"first"),
+        complete(b"first") + b"junk",
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nfirst",
+        CHUNKED + chunk(b"first") + b"0\r\n\r\n" + complete(b"first"),
+    ],
+    ids=["sent twice", "junk", "204 with a body", "after chunks"],
+)
+async def test_bytes_after_a_response_are_not_the_next_response(tls: ssl.SSLContext | None, first: bytes) -> None:
+    responses = iter([first, complete(b"second"), complete(b"third")])
+    script = Script([])
+    async with opened(script, tls) as (server, transport):
+        for expected in (b"" if b" 204 " in first else b"first", b"second", b"third"):
+            script.watch = [next(responses)]
+            assert (await transport.request("POST", "/x", content=b"{}")).body == expected
+            assert len(pool_of(transport)) == (expected in {b"second", b"third"})
+        assert server.connections == 2
+
+
+async def test_a_probe_is_not_sent_on_a_connection_with_bytes_after_a_response(tls: ssl.SSLContext | None) -> None:
+    script = Script([])
+    script.probe = complete(b"ok") * 2
+    async with opened(script, tls) as (_, transport):
+        await transport.health.prepare()
+        connection = transport.health._connection
+        assert connection is not None
+        assert not connection.is_live
+
+
 class _Line(trio.abc.Stream):
     """A connection that TLS does not close, and that can send two messages of TLS in one piece."""
 

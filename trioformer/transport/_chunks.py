@@ -7,6 +7,10 @@ What one read of the socket returns has many chunks, which become one here; thei
 
 Only complete and ordinary framing is touched.
 From anything else on, the bytes are passed on as they are, and h11 decides what they mean.
+
+Bytes that follow a response were sent by mistake: a response that a proxy sent twice, or a body after a 204.
+h11 would take them for the response to the next request, so :attr:`ChunkMerger.is_at_end` says whether a response ended
+without any; if in doubt it is False, and the connection is not used again.
 """
 
 from __future__ import annotations
@@ -24,6 +28,11 @@ MAX_SIZE_LINE: Final = 18
 
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n")
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n", re.IGNORECASE)
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,15})[ \t]*\r\n", re.IGNORECASE)
+_BODILESS: Final = (b"204", b"304")
+_LAST_CHUNK: Final = len(b"0\r\n\r\n")
+_UNKNOWN: Final = -1
+"""The number of bytes to pass on, if only h11 can say where the response ends."""
 
 
 class Expected(enum.Enum):
@@ -45,7 +54,12 @@ class ChunkMerger:
     def __init__(self) -> None:
         self._expected = Expected.ANYTHING
         self._held = b""
-        self._left = 0
+        self._left = 0  # of the chunk's data, or of the bytes to pass on; negative if there were more of these
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the bytes so far are one response, from its first byte to its last, and no more."""
+        return self._expected is Expected.ANYTHING and not self._left
 
     def start(self) -> None:
         """Expect a response; called with each request, and there is one response at a time."""
@@ -58,21 +72,26 @@ class ChunkMerger:
             httpcore.RemoteProtocolError: A chunk is longer than its size.
         """
         if self._expected is Expected.ANYTHING:
+            self._left -= len(data)
             return data
         if not data:
             data, self._held = self._held, b""  # the connection has ended inside the framing
-            self._expected = Expected.ANYTHING
-            return data
+            return self._pass_on(data, _UNKNOWN)
         if self._held:
             data, self._held = self._held + data, b""
         begin = 0
         if self._expected is Expected.HEAD:
             end = data.find(b"\r\n\r\n") + 4
             if end < 4:
-                return self._hold(data) if len(data) <= MAX_HEAD else self._pass_on(data)
+                return self._hold(data) if len(data) <= MAX_HEAD else self._pass_on(data, _UNKNOWN)
             # Before a response with code 101 or from 200 there may be others, which have no body.
-            if data[8:10] == b" 1" or not _CHUNKED.search(data, 0, end):
-                return self._pass_on(data)
+            if data[8:10] == b" 1":
+                return self._pass_on(data, _UNKNOWN)
+            if data[9:12] in _BODILESS:
+                return self._pass_on(data, end)
+            if not _CHUNKED.search(data, 0, end):
+                length = _LENGTH.search(data, 0, end)
+                return self._pass_on(data, _UNKNOWN if length is None else end + int(length[1]))
             self._expected, begin = Expected.SIZE, end
         return self._merge(data, begin)
 
@@ -89,7 +108,7 @@ class ChunkMerger:
                     self._hold(data[position:])
                     break
                 if found is None or not (size := int(found[1], 16)):
-                    rest = self._pass_on(data[position:])
+                    rest = self._pass_on(data[position:], _UNKNOWN if found is None else _LAST_CHUNK)
                     break
                 self._expected, self._left, position = Expected.DATA, size, found.end()
             elif self._expected is Expected.DATA:
@@ -115,6 +134,8 @@ class ChunkMerger:
         self._held = data
         return b""
 
-    def _pass_on(self, data: bytes) -> bytes:
+    def _pass_on(self, data: bytes, length: int) -> bytes:
+        """Pass on these bytes, which the rest of the response begins with, and everything after them."""
         self._expected = Expected.ANYTHING
+        self._left = _UNKNOWN if length == _UNKNOWN else length - len(data)
         return data

@@ -179,7 +179,8 @@ class _SocketStream(httpcore.AsyncNetworkStream):
         if info == "socket":
             return sock
         if info == "is_readable":
-            return sock.is_readable()
+            # Asked between two requests: a connection with bytes that would be taken for the next response is closed.
+            return not self._merger.is_at_end or sock.is_readable()
         if info == "client_addr":
             return sock.getsockname()
         return sock.getpeername() if info == "server_addr" else None
