@@ -15,7 +15,7 @@ from trioformer import Client, open_client
 from trioformer.errors import ConflictError, InvalidError, NotFoundError, UnsupportedMediaTypeError
 from trioformer.models import ObjectMeta, Quantity, from_dict, metadata_kind
 from trioformer.models.apps_v1 import Deployment, DeploymentStatus, DeploymentStrategy
-from trioformer.models.core_v1 import Container, Pod, ResourceRequirements
+from trioformer.models.core_v1 import Container, EnvVar, Pod, ResourceRequirements
 from trioformer.testing import APIServer
 
 
@@ -53,15 +53,15 @@ async def test_each_type_has_its_media_type(patch_type: Any, patch: Any, media_t
 
 
 async def test_models_in_a_patch_are_sent_as_their_json() -> None:
-    transport = InMemory([response(200, POD), response(200, POD)])
+    transport = InMemory([response(200, POD)] * 2)
     added = Container(name="side", image_pull_policy="Always")
     async with open_client(CONFIG, http_transport=transport) as client:
         pods = client.api(Pod, "shop")
-        await pods.patch("web-0", {"spec": {"containers": [added]}}, patch_type="strategic")
+        await pods.patch("web-0", {"spec": {"containers": [added]}})
         await pods.patch("web-0", [{"op": "add", "path": "/spec/containers/-", "value": added}], patch_type="json")
     expected = {"name": "side", "imagePullPolicy": "Always"}
-    strategic, operations = [json.loads(request.content) for request in transport.requests]
-    assert strategic == {"spec": {"containers": [expected]}}
+    merged, operations = [json.loads(request.content) for request in transport.requests]
+    assert merged == {"spec": {"containers": [expected]}}
     assert operations == [{"op": "add", "path": "/spec/containers/-", "value": expected}]
 
 
@@ -217,11 +217,24 @@ async def test_a_typed_object_that_would_be_merged_is_refused_with_the_call_that
     assert not api_server.requests
 
 
-async def test_a_typed_object_in_an_item_of_a_strategic_patch_is_refused(client: Client) -> None:
-    item = {"name": "main", "resources": ResourceRequirements()}
-    patch = {"spec": {"template": {"spec": {"containers": [item]}}}}
-    with pytest.raises(TypeError, match=r"'spec\.template\.spec\.containers\.resources' of a strategic patch"):
+@pytest.mark.parametrize(
+    ("items", "where"),
+    [
+        ([{"name": "main", "resources": ResourceRequirements()}], "[0].resources"),
+        ([{"name": "main"}, Container(name="side")], "[1]"),
+        ((Container(name="main"),), "[0]"),
+        ([{"name": "main", "env": [EnvVar(name="A")]}], "[0].env[0]"),
+    ],
+)
+async def test_a_typed_item_of_a_strategic_patch_is_refused(
+    api_server: APIServer, client: Client, items: Any, where: str
+) -> None:
+    patch = {"spec": {"template": {"spec": {"containers": items}}}}
+    with pytest.raises(TypeError) as caught:
         await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
+    text = str(caught.value)
+    assert text.startswith(f"'spec.template.spec.containers{where}' of a strategic patch must be a mapping, not a ")
+    assert not api_server.requests
 
 
 async def test_what_replaces_a_whole_value_may_be_typed(api_server: APIServer, client: Client) -> None:

@@ -400,7 +400,8 @@ class Api(ApiRequests[T]):
 
         A model cannot be merged, such as the status in ``{"status": web.status}``: it cannot say that a field is
         removed.  Pass a mapping with None for such a field, or call :meth:`replace` or :meth:`replace_status`.
-        A model as an item of a list, or as the value of a JSON patch's operation, is sent as its JSON.
+        In a strategic merge patch this is also true of the items of lists, such as containers.
+        A model as an item of a list of a merge patch, or as the value of a JSON patch's operation, is sent as its JSON.
 
         Args:
             name: The name of the object.

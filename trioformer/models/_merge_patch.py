@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -17,26 +17,22 @@ def find_model(patch: object, *, merges_lists: bool = False) -> tuple[str, objec
 
     A model encodes a field that was cleared as an absent one, and a merge leaves absent fields as they are: the server
     would keep what the caller has cleared, and the response would look like a success.
-    A typed object in a list is not merged: the list is replaced, or the object is added.
+    A merge patch replaces lists, so a typed object in one is not merged.  A strategic merge patch merges many lists item
+    by item, and only the server knows which, so there an item must not be typed either.
 
     Args:
         patch: The patch.
-        merges_lists: Whether mappings in lists are merged, as in a strategic merge patch.
+        merges_lists: Whether items of lists are merged, as in a strategic merge patch.
     """
-    return _find(patch, (), merges_lists)
+    return _find(patch, "", merges_lists)
 
 
-def _find(value: object, path: tuple[str, ...], merges_lists: bool) -> tuple[str, object] | None:
+def _find(value: object, where: str, merges_lists: bool) -> tuple[str, object] | None:
     if isinstance(value, Model) or (attrs.has(type(value)) and not isinstance(value, Quantity)):
-        return ".".join(path), value
-    if not isinstance(value, Mapping):
-        return None
-    for key, member in value.items():
-        where = (*path, str(key))
-        found = _find(member, where, merges_lists)
-        if merges_lists and isinstance(member, list | tuple):
-            items = (_find(item, where, merges_lists) for item in member if isinstance(item, Mapping))
-            found = next(filter(None, items), None)
-        if found is not None:
-            return found
-    return None
+        return where, value
+    members: Iterable[tuple[str, object]] = ()
+    if isinstance(value, Mapping):
+        members = ((f"{where}.{key}" if where else str(key), member) for key, member in value.items())
+    elif merges_lists and isinstance(value, list | tuple):
+        members = ((f"{where}[{number}]", item) for number, item in enumerate(value))
+    return next(filter(None, (_find(member, place, merges_lists) for place, member in members)), None)
