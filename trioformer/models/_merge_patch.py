@@ -17,8 +17,8 @@ def find_model(patch: object, *, merges_lists: bool = False) -> tuple[str, objec
 
     A model encodes a field that was cleared as an absent one, and a merge leaves absent fields as they are: the server
     would keep what the caller has cleared, and the response would look like a success.
-    A merge patch replaces lists, so a typed object in one is not merged.  A strategic merge patch merges many lists item
-    by item, and only the server knows which, so there an item must not be typed either.
+    A merge patch replaces lists, so a typed object in one is not merged.  A strategic merge patch merges many lists
+    item by item, and only the server knows which, so there an item must not be typed either.
 
     Args:
         patch: The patch.
