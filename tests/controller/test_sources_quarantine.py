@@ -76,7 +76,49 @@ async def test_an_enqueue_function_may_read_a_key_in_quarantine(
     await nursery.start(informer.run)
     await nursery.start(controller.run)
     await trio.sleep(2)
-    assert sorted(informer.lister.quarantined()) == ["default/a", "default/b", "default/owner"]
+    assert sorted(informer.lister.quarantined()) == ["default/owner"]
+    assert informer.is_healthy
+
+
+@pytest.mark.parametrize("reads", ["predicate", "enqueue"])
+async def test_a_corrected_object_is_not_marked_for_the_state_before(
+    reads: str, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    steps: list[Step] = [10.0, modified(pod("a", 5, node="n2")), None]
+    source = ScriptedListWatch([listing(bad_pod("a", 1), version=3)], [steps])
+    informer = SharedInformer(source)
+    seen: list[str] = []
+
+    async def reconcile(request: Request) -> None:
+        seen.append(request.name)
+
+    controller = Controller("nodes", reconcile)
+    controller.watch(informer, enqueue=by_node, predicates=[has_moved] if reads == "predicate" else [])
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.sleep(5)
+    assert list(informer.lister.quarantined()) == ["default/a"]
+    await trio.sleep(60)
+    assert (seen, informer.lister.quarantined()) == (["n2"], {})
+
+
+async def test_a_rejected_object_that_another_predicate_could_not_decode_is_marked(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def reconcile(request: Request) -> None:
+        raise AssertionError("there is no request")
+
+    informer = SharedInformer(ScriptedListWatch([listing(bad_pod("a", 1), version=3)]))
+    controller = Controller("pods", reconcile)
+
+    def reads(event: Notification[Pod]) -> bool:
+        return not isinstance(event, Updated) and node_of(event.object) != "never"
+
+    controller.watch(informer, predicates=[reads, lambda event: False])
+    await nursery.start(informer.run)
+    await nursery.start(controller.run)
+    await trio.sleep(1)
+    assert list(informer.lister.quarantined()) == ["default/a"]
 
 
 async def test_what_an_enqueue_function_returned_before_it_failed_is_added(

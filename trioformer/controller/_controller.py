@@ -129,7 +129,8 @@ class Controller:
         They are called after the caches of all informers have synced that are watched before the
         run, so they may read any of these.
         Their exceptions end :meth:`run`, with a note that names the controller and the object; the informer continues.
-        A `DecodeError` does not: the object is in quarantine, and the requests of the states that decode are added.
+        A `DecodeError` or a `QuarantinedError` does not: the requests of all other calls are added.  The object is in
+        quarantine if its newest state does not decode; otherwise a warning is logged.
 
         Args:
             informer: The source of the events.  The controller does not run it.

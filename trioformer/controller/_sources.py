@@ -158,13 +158,15 @@ class EnqueueingHandler(ResourceEventHandler[T]):
         sources, watch = self.sources, self.watch
         if not sources.is_open:
             return
+        undecodable: list[DecodeError | QuarantinedError] = []
         try:
             for predicate in watch.predicates:
                 try:
                     if not predicate(event):
-                        return
+                        states = ()
+                        break
                 except (DecodeError, QuarantinedError) as error:
-                    watch.informer.quarantine(states[-1], error)  # and accepted: no request is lost
+                    undecodable.append(error)  # and accepted: no request is lost
             # All requests are made before the first is added: an error adds none of them.
             requests: dict[Request, None] = {}
             for state in states:
@@ -172,10 +174,14 @@ class EnqueueingHandler(ResourceEventHandler[T]):
                     for request in watch.enqueue(state):  # what a generator returned before it failed is added
                         requests[request] = None
                 except (DecodeError, QuarantinedError) as error:
-                    watch.informer.quarantine(state, error)
+                    undecodable.append(error)
             for request in requests:
                 sources.queue.add(request, priority=priority)
         except Exception as error:  # noqa: BLE001  # the documented boundary to a user's functions
             what = f"{type(event).__name__} {states[-1].kind} {key_of(states[-1])}"
             error.add_note(f"in controller {sources.name}, on {what}")
             sources.fail(error)
+        else:
+            if undecodable:
+                # The informer counts the call, and looks whether the object is to be put in quarantine.
+                raise next((each for each in undecodable if isinstance(each, DecodeError)), undecodable[0])

@@ -28,7 +28,7 @@ from trioformer.cache import (
 from trioformer.client import open_client
 from trioformer.errors import DecodeError, ExpiredError, QuarantinedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.models import KubernetesObject, key_of
+from trioformer.models import KubernetesObject, from_json, key_of
 from trioformer.models._internal import make_object
 from trioformer.models.core_v1 import Pod
 
@@ -411,7 +411,7 @@ async def test_a_handler_that_reads_a_key_in_quarantine_goes_on(autojump_clock: 
     async with running(source, **CAUSES["index"]) as informer:
         informer.add_event_handler(Finder())
         await trio.sleep(2)
-        assert sorted(informer.lister.quarantined()) == ["default/a", "default/bad"]
+        assert sorted(informer.lister.quarantined()) == ["default/bad"]
         assert informer.is_healthy
 
 
@@ -427,13 +427,67 @@ async def test_only_the_state_in_the_cache_can_be_put_in_quarantine(
         for obj in (*old, pod("other")):
             informer.quarantine(obj, DecodeError("cannot decode it"))
         assert informer.lister.quarantined() == {}
-        assert caplog.text.count("is undecodable for a listener: cannot decode it") == 3
-        informer.quarantine(pod("a", 5), DecodeError("cannot decode it"))
-        since = informer.lister.quarantined()["default/a"].since
+        assert caplog.text.count("which is not put in quarantine: cannot decode it") == 3
+
+
+async def test_a_loop_can_only_mark_what_does_not_decode(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(ScriptedListWatch([listing(pod("a"), bad_pod("b", 2), version=3)])) as informer:
+        good, bad = informer.lister
+        for error in (DecodeError("not json"), QuarantinedError("'c' is", key="c", reason="", since=0)):
+            informer.quarantine(good, error)
+            assert f"a listener failed on default/a, which is not put in quarantine: {error}" in caplog.text
+        informer.quarantine(bad, QuarantinedError("'c' is", key="c", reason="", since=0))
+        assert informer.lister.quarantined() == {}
+        informer.quarantine(bad, DecodeError("not json"))
         await trio.sleep(1)
-        informer.quarantine(pod("a", 5), DecodeError("another field"))
-        assert informer.lister.quarantined()["default/a"].since == since
-        assert informer.lister.quarantined()["default/a"].error == "cannot decode it"
+        informer.quarantine(bad, DecodeError("another field"))
+        (found,) = informer.lister.quarantined().values()
+        assert (found.key, found.since) == ("default/b", trio.current_time() - 1)
+        assert found.error == "cannot decode PodSpec.node_name: Expected `str`, got `int`"
+
+
+class Comparing(Recorder):
+    async def on_update(self, old: Pod, new: Pod) -> None:
+        assert old.spec.node_name != new.spec.node_name
+        await super().on_update(old, new)
+
+
+async def test_a_state_before_that_does_not_decode_does_not_mark_the_corrected_one(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    steps = [1.0, modified(pod("bad", 5, node="n")), 1.0, modified(pod("bad", 6)), None]
+    source = ScriptedListWatch([listing(bad_pod("bad", 2), version=3)], [steps])
+    recorder = Comparing()
+    async with running(source) as informer:
+        registration = informer.add_event_handler(recorder)
+        await trio.sleep(1.5)
+        assert informer.lister.quarantined() == {}
+        assert "handler Comparing of informer Pod failed on default/bad, which is not put in" in caplog.text
+        await trio.sleep(60)
+        assert recorder.seen == ["+bad@2*", "bad@5→6"]
+        assert registration.statistics().failed == 1
+
+
+async def test_a_handler_that_fails_on_something_else_marks_nothing(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Audit(Recorder):
+        async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
+            await super().on_add(obj, is_initial=is_initial)
+            from_json(Pod, b"data of the object that is not json")
+
+    steps = [each for version in range(5, 105) for each in (0.1, added(pod("c", version)) + deleted(pod("c", version)))]
+    source = ScriptedListWatch([listing(pod("a"), pod("b"), version=3)], [[*steps, None]])
+    recorder = Audit()
+    async with running(source, Recorder()) as informer:
+        registration = informer.add_event_handler(recorder)
+        await trio.sleep(1_000)
+        assert informer.lister.quarantined() == {}
+        assert (informer.is_healthy, registration.statistics().failed) == (True, 102)
+        for key in ("default/a", "default/b", "default/c"):
+            assert caplog.text.count(f"failed on {key}, which is not put in quarantine") == 1
 
 
 # --- mistakes in the program ---

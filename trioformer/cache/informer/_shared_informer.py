@@ -6,6 +6,7 @@ Source: client-go ``tools/cache/shared_informer.go``.
 from __future__ import annotations
 
 import enum
+import functools
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import trio
 
 from ...errors import DecodeError, QuarantinedError
 from ...models import KubernetesObject, key_of
+from ...models._internal import find_undecodable
 from .._bad_objects import BadObject, QuarantineReason
 from ..processor._listener_buffer import ListenerBuffer
 from ..processor._notifications import ResourceEventHandler, handler_name
@@ -232,25 +234,31 @@ class SharedInformer(Generic[T]):
         self._synced_or_stopped.set()
         self._quarantine.log_at_sync()
 
-    def quarantine(self, obj: T, error: DecodeError | QuarantinedError) -> None:
+    def quarantine(self, obj: T, error: DecodeError | QuarantinedError, *, listener: str = "a listener") -> None:
         """Put an object in quarantine that a listener could not decode, until the object changes.
 
         The informer calls this for its handlers and for controllers; call it from a loop over a subscription.
-        Does nothing but log if the cache has another state of the object, or none, or if it is in quarantine already.
+        The error may be about something else: the state before, another object, data in the object.  So after a
+        `DecodeError` all fields of the object are decoded, and it is marked only if one of them fails.
+        Otherwise a warning is logged, at most once in ten minutes: also after a `QuarantinedError`, or if the cache has
+        another state of the object, or none.  Does nothing if the object is in quarantine already.
 
         Args:
-            obj: The object that the listener was notified of.
-            error: What reading it raised.
+            obj: The object that the listener was notified of, in its newest state.
+            error: What the listener raised.
+            listener: Its name, for the log.
         """
         key = key_of(obj)
-        stored = self._indexer.get(key)
         if key in self._quarantine.entries:
             return
-        if stored is None or not (stored is obj or is_same_state(stored, obj)):
-            logger.warning("%s: an earlier state of %s is undecodable for a listener: %s", self._name, key, error)
-            return
-        bad = BadObject(key, QuarantineReason.LISTENER_FAILED, error, obj.resource_version)
-        self._quarantine.add(bad, is_stored=True)
+        stored = self._indexer.get(key)
+        is_newest = stored is not None and (stored is obj or is_same_state(stored, obj))
+        found = find_undecodable(obj) if is_newest and isinstance(error, DecodeError) else None
+        if found is None:
+            self._quarantine.warn(listener, key, error)
+        else:
+            bad = BadObject(key, QuarantineReason.LISTENER_FAILED, found, obj.resource_version)
+            self._quarantine.add(bad, is_stored=True)
 
     @property
     def state(self) -> InformerState:
@@ -315,7 +323,7 @@ class SharedInformer(Generic[T]):
                 ``patience`` seconds, ``"raise"`` ends the informer.
             patience: Seconds that one notification may take under ``"block"``.
             on_error: Called with an exception of the handler; without it an exception ends the informer's run.
-                A `DecodeError` or a `QuarantinedError` never does: it puts the object in quarantine.
+                A `DecodeError` or a `QuarantinedError` never does: see :meth:`quarantine`.
             name: For messages; the default is the name of the handler's class.
 
         Raises:
@@ -339,7 +347,9 @@ class SharedInformer(Generic[T]):
         self._raise_if_stopped("add a handler")
         name = f"handler {name or handler_name(handler)} of informer {self._name}"
         period = self._effective_resync_period(self._resync_period if resync_period is None else resync_period, name)
-        task = HandlerTask(Listener(buffer, name, period), handler, on_error, self.quarantine)
+        task = HandlerTask(
+            Listener(buffer, name, period), handler, on_error, functools.partial(self.quarantine, listener=name)
+        )
         self._add_listener(task.listener)
         self._unstarted.append(task)
         self._handler_added.set()

@@ -64,7 +64,7 @@ class ResourceEventHandler(Generic[T]):
     that ends with the newest.
     There is no order between handlers.
     An exception ends the informer's run unless the handler was registered with ``on_error=``.
-    A `DecodeError`, which reading a field of a bad object raises, does not: it puts the object in quarantine.
+    A `DecodeError`, which reading a field of a bad object raises, does not: the object is put in quarantine.
     """
 
     async def on_add(self, obj: T, *, is_initial: bool) -> None:

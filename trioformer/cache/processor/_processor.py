@@ -220,7 +220,7 @@ class HandlerStatistics:
     calls: int
     """How many calls have started."""
     failed: int
-    """How many calls raised an exception that was passed to ``on_error``, or put the object in quarantine."""
+    """How many calls raised an exception that went to ``on_error``, or a `DecodeError` or `QuarantinedError`."""
     failed_initial: int
     """How many of these calls were about initial objects.
 

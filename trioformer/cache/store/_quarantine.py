@@ -27,6 +27,11 @@ from .._bad_objects import MAX_NAMED, BadObject, Quarantined, QuarantineReason, 
 
 logger = logging.getLogger("trioformer.cache")
 
+MAX_WARNINGS = 1_000
+"""How many warnings about listeners are remembered, so as not to repeat them."""
+WARNING_PERIOD = 600.0
+"""Seconds after which a warning that is still true is repeated."""
+
 
 @final
 @attrs.define(eq=False)
@@ -40,6 +45,8 @@ class Quarantine:
     name: str = ""
     entries: dict[str, Quarantined] = attrs.field(factory=dict, init=False)
     """By key, in the order in which they came."""
+    _warned: dict[tuple[str, str], tuple[str, float]] = attrs.field(factory=dict, init=False)
+    """The text and the time of the last warning, by listener and key."""
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -76,6 +83,17 @@ class Quarantine:
         is_of_listener = known.reason is QuarantineReason.LISTENER_FAILED
         if not (is_of_listener and known.resource_version == resource_version != ""):
             del self.entries[key]
+
+    def warn(self, listener: str, key: str, error: Exception) -> None:
+        """Log that a listener has failed on an object that is not put in quarantine; not with every event."""
+        text, now = " ".join(str(error).split()), trio.current_time()
+        before, at = self._warned.pop((listener, key), ("", 0.0))
+        is_known = before == text and now - at < WARNING_PERIOD
+        self._warned[listener, key] = (text, at if is_known else now)
+        if len(self._warned) > MAX_WARNINGS:
+            del self._warned[next(iter(self._warned))]
+        if not is_known:
+            logger.warning("%s failed on %s, which is not put in quarantine: %s", listener, key, text)
 
     def discard(self, key: str) -> None:
         """Remove the mark of a key, since the object is gone."""
