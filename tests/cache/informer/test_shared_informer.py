@@ -537,8 +537,8 @@ async def test_an_index_function_that_fails_on_the_whole_first_list_ends_the_inf
     def picky(obj: Pod) -> list[str]:
         raise ValueError("no")
 
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]), indexers={"x": picky})
-    text = "index function 'x' failed on Pod default/a: ValueError .and 1 more: every object of the first list.$"
+    informer = SharedInformer(ScriptedListWatch([listing(*map(pod, "abc"))]), indexers={"x": picky})
+    text = "index function 'x' failed on Pod default/a: ValueError .and 2 more: every object of the first list.$"
     with pytest.RaisesGroup(pytest.RaisesExc(IndexerError, match=text)):
         await informer.run()
     assert informer.state.phase == "failed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,7 +27,7 @@ from trioformer.cache import (
     field_index,
 )
 from trioformer.client import open_client
-from trioformer.errors import DecodeError, ExpiredError, QuarantinedError
+from trioformer.errors import DecodeError, ExpiredError, IndexerError, QuarantinedError, TransformError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, from_json, key_of
 from trioformer.models._internal import make_object
@@ -492,30 +493,97 @@ async def test_a_handler_that_fails_on_something_else_marks_nothing(
 
 # --- mistakes in the program ---
 
+functions = pytest.mark.parametrize("cause", ["transform", "index"])
 
-@pytest.mark.parametrize("cause", ["transform", "index"])
+
+def bad_in(namespace: str, name: str = "bad", version: int = 1) -> Pod:
+    return make_object(Pod, bad_pod(name, version)._origin.replace(b'"default"', f'"{namespace}"'.encode()))
+
+
+@functions
 async def test_a_function_that_fails_on_the_whole_first_list_may_be_retried(
     cause: str, autojump_clock: trio.testing.MockClock
 ) -> None:
-    source = ScriptedListWatch([listing(bad_pod("a", 1), bad_pod("b", 1))])
+    source = ScriptedListWatch([listing(*(bad_pod(name, 1) for name in "abc"))])
     async with running(source, options=ReflectorOptions(retry_forever=True), **CAUSES[cause]) as informer:
+        assert sorted(informer.lister.quarantined()) == ["default/a", "default/b", "default/c"]
+
+
+@functions
+async def test_a_function_that_fails_on_two_objects_of_two_is_no_mistake(
+    cause: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    source = ScriptedListWatch([listing(bad_pod("a", 1), bad_pod("b", 1))])
+    async with running(source, **CAUSES[cause]) as informer:
         assert sorted(informer.lister.quarantined()) == ["default/a", "default/b"]
+
+
+@functions
+@pytest.mark.parametrize("tenant_is_last", [True, False])
+async def test_the_bad_objects_of_one_namespace_do_not_end_the_others(
+    tenant_is_last: bool, cause: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    tenant = listing(*(bad_in("tenant", name) for name in "abcd"))
+    good = listing(*(pod(name, namespace="good") for name in "abcd"))
+    sources = {
+        "tenant": ScriptedListWatch([tenant], versions=[2.0 if tenant_is_last else 1.0]),
+        "good": ScriptedListWatch([good], versions=[1.0 if tenant_is_last else 2.0]),
+    }
+    options = ReflectorOptions(watch_error_handler=lambda _: None)  # asks for the version first, which delays the list
+    async with running(sources, options=options, **CAUSES[cause]) as informer:  # type: ignore[arg-type]  # a mapping
+        assert trio.current_time() == 2
+        assert {obj.namespace for obj in informer.lister} == {"good"}
+        assert len(informer.lister.quarantined()) == 4
+
+
+@functions
+async def test_a_function_that_fails_in_all_namespaces_ends_the_informer(
+    cause: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    sources = {
+        "one": ScriptedListWatch([listing(bad_in("one", "a"), bad_in("one", "b"))]),
+        "two": ScriptedListWatch([listing(bad_in("two"))], versions=[5.0]),
+        "empty": ScriptedListWatch([listing()]),
+    }
+    informer = SharedInformer(sources, **CAUSES[cause])
+    ends = r"on (Pod )?one/a: KeyError \(and 2 more: every object of the first list\)$"
+    with pytest.RaisesGroup(pytest.RaisesExc((IndexerError, TransformError), match=ends)) as caught:
+        await informer.run()
+    assert trio.current_time() == 5
+    mistake = caught.value.exceptions[0].__cause__
+    assert mistake is not None
+    assert isinstance(mistake.__cause__, KeyError)
+    where = [each.name for each in traceback.extract_tb(mistake.__cause__.__traceback__)]
+    assert where[-1].startswith("picky"), "the traceback says where in the function it is"
+
+
+@functions
+async def test_a_function_that_works_before_the_last_list_is_no_mistake(
+    cause: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    first = listing(*(bad_in("one", name) for name in "abc"))
+    sources = {
+        "one": ScriptedListWatch([first], [[1.0, added(pod("good", 2, namespace="one")), None]]),
+        "two": ScriptedListWatch([listing()], versions=[5.0]),
+    }
+    async with running(sources, options=ReflectorOptions(), **CAUSES[cause]) as informer:  # type: ignore[arg-type]  # a mapping
+        assert [obj.name for obj in informer.lister] == ["good"]
 
 
 async def test_two_index_functions_that_fail_on_different_objects_end_nothing(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    def fails_on(name: str) -> IndexFunc[KubernetesObject]:
+    def fails_on(names: str) -> IndexFunc[KubernetesObject]:
         def index(obj: KubernetesObject) -> list[str]:
-            if obj.name == name:
+            if obj.name in names:
                 raise ValueError
             return []
 
         return index
 
-    source = ScriptedListWatch([listing(pod("a"), pod("b"))])
-    async with running(source, indexers={"a": fails_on("a"), "b": fails_on("b")}) as informer:
-        assert sorted(informer.lister.quarantined()) == ["default/a", "default/b"]
+    source = ScriptedListWatch([listing(*map(pod, "abcdef"))])
+    async with running(source, indexers={"abc": fails_on("abc"), "def": fails_on("def")}) as informer:
+        assert len(informer.lister.quarantined()) == 6
 
 
 async def test_an_index_that_is_added_during_a_staged_relist_ends_nothing(
@@ -549,15 +617,11 @@ async def test_an_index_that_is_added_during_a_staged_relist_ends_nothing(
 
 
 async def test_a_list_of_one_namespace_leaves_the_marks_of_another(autojump_clock: trio.testing.MockClock) -> None:
-    def bad_in(namespace: str, version: int) -> Pod:
-        raw = bad_pod("bad", version)._origin.replace(b'"default"', f'"{namespace}"'.encode())
-        return make_object(Pod, raw)
-
     sources = {
         "one": ScriptedListWatch(
-            [listing(bad_in("one", 1), pod("x", namespace="one")), listing(version=9)], [[40.0, EXPIRED], [None]]
+            [listing(bad_in("one"), pod("x", namespace="one")), listing(version=9)], [[40.0, EXPIRED], [None]]
         ),
-        "two": ScriptedListWatch([listing(bad_in("two", 1), pod("x", namespace="two"))]),
+        "two": ScriptedListWatch([listing(bad_in("two"), pod("x", namespace="two"))]),
     }
     async with running(sources, **CAUSES["index"]) as informer:  # type: ignore[arg-type]  # a mapping of sources
         assert sorted(informer.lister.quarantined()) == ["one/bad", "two/bad"]

@@ -147,8 +147,8 @@ async def test_a_transform_that_fails_on_one_object_holds_up_no_other(
 async def test_a_transform_that_fails_on_the_whole_first_list_ends_the_informer(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    informer = SharedInformer(ScriptedListWatch([listing(pod("a"), pod("b"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # raises
-    text = r"the transform of Pod failed on default/a: ZeroDivisionError \(and 1 more: every object of the first list\)"
+    informer = SharedInformer(ScriptedListWatch([listing(*map(pod, "abc"))]), transform=lambda obj: 1 / 0)  # type: ignore[arg-type,return-value]  # raises
+    text = r"the transform of Pod failed on default/a: ZeroDivisionError \(and 2 more: every object of the first list\)"
     with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=text)):
         await informer.run()
     assert informer.state.phase == "failed"
@@ -165,7 +165,7 @@ async def test_a_transform_that_fails_on_the_whole_first_list_ends_the_informer(
 async def test_a_transform_must_return_the_same_object(
     transform: object, why: str, autojump_clock: trio.testing.MockClock
 ) -> None:
-    source = ScriptedListWatch([listing(pod("a"), pod("b"))])
+    source = ScriptedListWatch([listing(*map(pod, "abc"))])
     informer = SharedInformer(source, transform=transform)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.RaisesGroup(pytest.RaisesExc(TransformError, match=why)):
         await informer.run()

@@ -11,8 +11,7 @@ Source: client-go ``tools/cache/controller.go`` processDeltas.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Generic, TypeVar, final
 
 import attrs
@@ -28,6 +27,7 @@ from ..store._delta_fifo import DELETED, Change, DeletedKey, Delta, DeltaFIFO, D
 from ..store._indexer import Indexer, Staged, drain
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
+from ._mistakes import Mistakes
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -63,7 +63,7 @@ class ProcessLoop(Generic[T]):
         processor: Notifies the listeners.
         versions: Records how new the indexer is; its namespaces are those that must be listed for the first sync.
         quarantine: The keys of the objects that cannot be taken.
-        must_index: Whether it is an error if an index function fails on every object of a first list.
+        must_index: Whether it is an error if a transform or an index function fails on every object of the first list.
         on_synced: Called when all namespaces have been listed.
         on_undecodable: Called with a namespace and an object that an index function could not decode.
     """
@@ -78,6 +78,7 @@ class ProcessLoop(Generic[T]):
     _on_undecodable: Callable[[str, T, DecodeError], None] = attrs.field(kw_only=True, alias="on_undecodable")
     _unlisted: set[str] = attrs.field(init=False)
     _has_several_namespaces: bool = attrs.field(init=False)
+    _mistakes: Mistakes = attrs.field(factory=Mistakes, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._unlisted = set(self._versions.namespaces)
@@ -217,8 +218,11 @@ class ProcessLoop(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content)
-        if failed and self._must_index and batch.namespace in self._unlisted:
-            _raise_if_always([error for _, error in failed], len(listed))
+        if self._must_index and batch.namespace in self._unlisted:
+            errors = (*(each.error for each in batch.bad.values()), *(error for _, error in failed))
+            self._mistakes.record_list(len(listed), errors)
+            if len(self._unlisted) == 1:
+                self._mistakes.raise_if_any(len(self._indexer))
         # no checkpoint from here on: readers see the old content or the new, and listeners get exactly the difference
         before, failed_late = indexer.swap(staged, batch.resource_version)
         if failed or failed_late:
@@ -236,21 +240,6 @@ class ProcessLoop(Generic[T]):
             self._on_synced()
             self._processor.distribute_initial(indexer.snapshot())
         return before, listed
-
-
-def _raise_if_always(errors: Sequence[IndexerError], count: int) -> None:
-    """Raise the first error of an index function that has failed on each of several objects.
-
-    That is a mistake in the function.  A few objects that it cannot handle are in quarantine instead.
-
-    Raises:
-        IndexerError: An index function has failed on all of at least two objects.
-    """
-    mistakes = [each for each in errors if not isinstance(each.__cause__, DecodeError)]
-    for index, number in Counter(each.index for each in mistakes).items():
-        if number == count > 1:
-            first = next(each for each in mistakes if each.index == index)
-            raise IndexerError(f"{first} (and {count - 1} more: every object of the first list)", index) from first
 
 
 @final

@@ -34,7 +34,10 @@ class ReflectorOptions:
     """Before the first sync: seconds of permanent errors only, such as 403, after which one is raised."""
     retry_forever: bool = False
     """Never raise them, which is client-go's behaviour; nor the error of a transform or an index function that fails on
-    every object of the first list."""
+    every object of the first list.
+
+    Without it, that error is raised once all namespaces have been listed, if there are at least three objects.
+    """
     watch_list: bool | None = None
     """Whether to list with a watch-list (KEP-3157, client-go's ``WatchListClient``) where the server has it.
 

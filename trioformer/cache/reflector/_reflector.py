@@ -4,8 +4,8 @@ The reflector lists once, and then watches from the list's resourceVersion for e
 Its loop sends the request of its state, and then takes the step that ``_states.py`` has for the outcome;
 ``_retry/_pacing.py`` decides when the next request may be sent.
 
-Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, and a transform that
-fails on every object of it immediately, unless ``ReflectorOptions.retry_forever`` is set.
+Before the first list, permanent errors end the reflector after ``ReflectorOptions.grace_period``, unless
+``ReflectorOptions.retry_forever`` is set.
 
 An object that cannot be taken is passed on like any other, by its key, and the watch continues.
 
@@ -138,7 +138,6 @@ class Reflector(Generic[T]):
         Raises:
             StatusError: Before the first list has succeeded: a permanent error, after the grace period.
             ConnectionFailedError: Likewise, when the server's certificate does not verify.
-            TransformError: The transform has failed on every object of the first list.
         """
         while True:
             await self._take_step(await self._send_request())
@@ -243,8 +242,6 @@ class Reflector(Generic[T]):
         return Result(Outcome.RECEIVED)
 
     def _replace(self, objects: Sequence[T], version: str) -> None:
-        if not self._status.lists and not self._options.retry_forever:
-            self._collector.raise_if_none_transformed(len(objects))
         self._position.version = version
         self._status.record_list()
         self._list_request.record_list()

@@ -174,20 +174,3 @@ class ListCollector(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         return tuple(found)
-
-    def raise_if_none_transformed(self, count: int) -> None:
-        """Raise if the transform has failed on each of several objects.
-
-        That is a mistake in the transform.  A few objects that it cannot handle are in quarantine instead.
-
-        Args:
-            count: How many objects it has not failed on.
-
-        Raises:
-            TransformError: It has failed on all of at least two objects.
-        """
-        errors = [each.error for each in self.bad.values() if each.reason is QuarantineReason.TRANSFORM_FAILED]
-        if count == 0 and len(errors) > 1:
-            key = getattr(errors[0], "key", "")
-            text = f"{errors[0]} (and {len(errors) - 1} more: every object of the first list)"
-            raise TransformError(text, key) from errors[0]
