@@ -27,10 +27,12 @@ async def open_listener(bind: str, *, stalled_after: float | None = None) -> soc
             Hypercorn shields the sending of bytes, so nothing else ends it.
     """
     host, colon, port = bind.rpartition(":")
-    if not (colon and port.isascii() and port.isdecimal() and int(port) < 65_536):
+    if not (colon and port.isascii() and port.isdecimal()):
         raise ValueError(
             f"cannot listen on {bind!r}: it must be host:port, such as 127.0.0.1:8001, or :8001 for all interfaces"
         )
+    if len(port) > 5 or int(port) > 65_535:
+        raise ValueError(f"cannot listen on {bind!r}: the port must be at most 65535")
     is_bracketed = host.startswith("[") and host.endswith("]")
     if ":" in host and not is_bracketed:
         raise ValueError(f"cannot listen on {bind!r}: an IPv6 address is written in brackets, such as [::1]:{port}")

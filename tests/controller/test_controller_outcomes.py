@@ -9,6 +9,7 @@ import logging
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import attrs
 import pytest
@@ -56,6 +57,10 @@ async def ignore_cancellation_for_a_while(request: Request) -> None:
     with trio.CancelScope(shield=True):
         await trio.sleep(42)
     await trio.sleep_forever()
+
+
+def is_not_async(request: Request) -> None:
+    """Return None, and nothing to await."""
 
 
 async def return_another_type(request: Request) -> bool:
@@ -167,6 +172,17 @@ FATAL = {
         "0 requests running, 0 pending, 1 delayed",
     ),
 }
+
+
+async def test_a_reconcile_that_is_not_async_is_named_in_the_log(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, log: Callable[[], list[str]]
+) -> None:
+    wrong: Any = is_not_async
+    informer, controller = pods("a"), Controller("pods", wrong, max_retries=0)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.testing.wait_all_tasks_blocked()
+    assert log() == [f"{FAILED}, giving up (failure 1 in a row): TypeError: the reconcile must be an async function"]
 
 
 @pytest.mark.parametrize("what", FATAL)

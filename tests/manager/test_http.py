@@ -341,7 +341,8 @@ async def test_an_address_in_use_is_an_ungrouped_error_that_names_it(api_server:
         ("[::1:8080", "an IPv6 address is written in brackets"),
         ("::8080", "an IPv6 address is written in brackets"),
         (":http", "it must be host:port"),
-        (":65536", "it must be host:port"),
+        (":65536", "the port must be at most 65535"),
+        ("127.0.0.1:99999", "the port must be at most 65535"),
     ],
 )
 async def test_an_address_that_is_not_host_and_port_raises(

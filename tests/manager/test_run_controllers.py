@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from functools import partial
+from typing import Any
 
 import pytest
 import trio
@@ -235,6 +236,25 @@ async def test_an_exception_of_an_initializer_ends_the_manager_and_names_the_con
     assert error.__notes__ == ["in the initializer of controller fails"]
     assert errors_of(caplog) == ["controller fails: failed to start: KeyError('a bug')"]
     assert log == ["0 works starts", "5 works is cancelled"]
+
+
+async def return_three(context: ManagerContext) -> int:
+    return 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (lambda context: None, "must be an async function"),
+        (return_three, "must return a controller or None, not a value of type int"),
+    ],
+)
+async def test_an_initializer_of_another_type_is_refused_by_name(client: Client, wrong: Any, problem: str) -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        await run_controllers(client, {"a": wrong}, start_interval=0.0)
+    (error,) = leaves(caught.value)
+    assert isinstance(error, TypeError)
+    assert str(error) == f"the initializer of controller a {problem}"
 
 
 async def test_an_exception_of_a_controller_ends_the_manager_and_names_it(

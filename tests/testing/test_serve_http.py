@@ -204,11 +204,18 @@ def test_the_command_prints_its_url_and_ends_on_ctrl_c(tmp_path: Path, monkeypat
     assert (config.server, config.namespace, config.context) == (url, "default", "trioformer")
 
 
-@pytest.mark.parametrize("bind", ["nonsense", "127.0.0.1:99999", "127.0.0.1"])
-def test_a_bad_address_is_one_line(bind: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("bind", "problem"),
+    [
+        ("nonsense", "it must be host:port, such as 127.0.0.1:8001, or :8001"),
+        ("127.0.0.1", "it must be host:port, such as 127.0.0.1:8001, or :8001"),
+        ("127.0.0.1:99999", "the port must be at most 65535"),
+    ],
+)
+def test_a_bad_address_is_one_line(bind: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--bind", bind]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: cannot listen on '{bind}': it must be host:port, such as 127.0.0.1:8001, or :8001")
+    assert line.startswith(f"error: cannot listen on '{bind}': {problem}")
 
 
 def test_a_port_that_is_taken_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,10 @@ class Reconciler:
     async def _call(self, request: Request) -> RequeueAfter | None:
         deadline = self.options.reconcile_deadline
         with trio.move_on_after(deadline) as scope:
-            result = await self.reconcile(request)
+            reconciling = self.reconcile(request)
+            if not hasattr(reconciling, "__await__"):  # the error of await names no function
+                raise TypeError("the reconcile must be an async function")
+            result = await reconciling
             _check_result(result)
             return result
         over = trio.current_time() - scope.deadline

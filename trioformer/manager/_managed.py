@@ -9,7 +9,7 @@ import trio
 
 from ..controller import Controller
 from ._health import logger
-from ._initializers import ControllerInitializer, Runnable
+from ._initializers import ControllerInitializer, ManagerContext, Runnable
 
 ControllerPhase: TypeAlias = Literal[
     "not started", "starting", "skipped", "failed", "waiting to start", "running", "stopping", "ended"
@@ -46,6 +46,23 @@ class ManagedController:
             self.phase = "running"
             logger.info("controller %s: started", self.name)
         self.settled.set()
+
+    async def initialize(self, context: ManagerContext) -> Runnable | None:
+        """Call the initializer.
+
+        Raises:
+            TypeError: It is not an async function, or has returned something else than a controller.
+        """
+        initializing = self.initializer(context)
+        if not hasattr(initializing, "__await__"):  # the error of await names no function
+            raise TypeError(f"the initializer of controller {self.name} must be an async function")
+        runnable = await initializing
+        if runnable is not None and not hasattr(runnable, "run"):
+            raise TypeError(
+                f"the initializer of controller {self.name} must return a controller or None, "
+                f"not a value of type {type(runnable).__name__}"
+            )
+        return runnable
 
     async def run(self) -> None:
         """Run the controller."""

@@ -134,7 +134,7 @@ class ManagerRun:
                 leadership=leadership,
                 metrics=self.metrics,
             )
-            runnable = await managed.initializer(context)
+            runnable = await managed.initialize(context)
             if runnable is not None:
                 self._register(runnable, managed)
         except Exception as error:
