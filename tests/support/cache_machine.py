@@ -70,8 +70,7 @@ class PickyHandler(ResourceEventHandler[Pod]):
     """Fails on some objects."""
 
     async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-        if obj.metadata.labels.get("bad") == "handler":
-            raise DecodeError("handler")
+        assert obj.spec.priority is None  # otherwise it does not decode
 
     async def on_update(self, old: Pod, new: Pod) -> None:
         await self.on_add(new, is_initial=False)
@@ -434,7 +433,10 @@ class Spoil:
     async def do(self, world: World) -> None:
         world.touch(self.namespace, self.name)
         bad = None if self.what is None else self.what.replace(" ", "-")
-        world.server.patch(Pod, self.name, {"metadata": {"labels": {"bad": bad}}}, namespace=self.namespace)
+        spec = {"priority": "undecodable" if bad == "handler" else None}
+        world.server.patch(
+            Pod, self.name, {"metadata": {"labels": {"bad": bad}}, "spec": spec}, namespace=self.namespace
+        )
 
 
 @attrs.frozen

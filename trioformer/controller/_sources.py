@@ -163,7 +163,7 @@ class EnqueueingHandler(ResourceEventHandler[T]):
             for predicate in watch.predicates:
                 try:
                     if not predicate(event):
-                        states = ()
+                        states = states[:0]
                         break
                 except (DecodeError, QuarantinedError) as error:
                     undecodable.append(error)  # and accepted: no request is lost

@@ -26,7 +26,7 @@ from trioformer.cache import (
     SharedInformerFactory,
     field_index,
 )
-from trioformer.client import open_client
+from trioformer.client import Undecodable, open_client
 from trioformer.errors import DecodeError, ExpiredError, IndexerError, QuarantinedError, TransformError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, from_json, key_of
@@ -648,13 +648,60 @@ async def test_problems_name_every_object_and_the_state_names_the_first(autojump
         nursery.cancel_scope.cancel()
 
 
-def test_the_log_of_a_program_names_each_object_once(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("cause", [*CAUSES, "listener"])
+@pytest.mark.parametrize("step", [1.0, 0.001])
+def test_the_log_names_each_bad_object_once(step: float, cause: str, caplog: pytest.LogCaptureFixture) -> None:
+    since: set[float] = set()
+
     async def main() -> None:
-        changes = [each for version in range(5, 15) for each in (1.0, modified(bad_pod("bad", version)))]
+        changes = [each for version in range(5, 205) for each in (step, modified(bad_pod("bad", version)))]
         source = ScriptedListWatch([listing(pod("bad", 2))], [[*changes, None]])
-        async with running(source, **CAUSES["transform"]):
-            await trio.sleep(60)
+        handlers = [Reader()] if cause == "listener" else []
+        options = ReflectorOptions(watch_list=False)
+        async with running(source, *handlers, options=options, **CAUSES.get(cause, {})) as informer:
+            for _ in range(100):
+                await trio.sleep(step * 2.1)
+                since.update(each.since for each in informer.lister.quarantined().values())
 
     with caplog.at_level(logging.WARNING):
         trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert caplog.text.count("default/bad is in quarantine") == 1
+    assert [each.getMessage().split(": ")[:2] for each in caplog.records] == [
+        ["Pod", "default/bad is in quarantine until it changes"]
+    ]
+    assert since == {step}
+
+
+async def test_an_object_that_was_good_in_between_is_named_again(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    states = [bad_pod("bad", 5), pod("bad", 6), bad_pod("bad", 7), bad_pod("bad", 8)]
+    source = ScriptedListWatch(
+        [listing(pod("bad", 2))], [[*(each for s in states for each in (1.0, modified(s))), None]]
+    )
+    async with running(source, Reader()) as informer:
+        await trio.sleep(5)
+        (found,) = informer.lister.quarantined().values()
+        assert (found.since, found.resource_version) == (3, "8")
+    assert caplog.text.count("default/bad is in quarantine until it changes") == 2
+
+
+async def test_the_log_names_an_undecodable_frame_without_its_bytes(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[Undecodable] = []
+    bad = [event("MODIFIED", a_pod("a", str(version))).replace(b'"uid-a"', b"[]") for version in range(10, 20)]
+    frames = [each for frame in (*bad, NAMELESS) for each in (frame.replace(b"kind", b"secret"), 1.0)]
+    for handler in (None, seen.append):
+        caplog.clear()
+        server = BadServer([a_list(a_pod("a", "1"))] * 2, [[*frames, None]])
+        options = ReflectorOptions(watch_list=False, undecodable_handler=handler)
+        async with (
+            open_client(CONFIG, http_transport=server) as client,
+            running(ApiListWatch(client.api(Pod)), options=options) as informer,
+        ):
+            await trio.sleep(20)
+            assert informer.statistics().reflector.undecodable == 11
+        for name in ("default/a", "an object without a key"):
+            assert caplog.text.count(f"Pod: {name} is in quarantine until it changes: ") == 1
+        assert "secret" not in caplog.text
+    assert len(seen) == 11

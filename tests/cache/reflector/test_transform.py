@@ -233,7 +233,7 @@ async def test_an_undecodable_object_is_reported_and_its_last_state_is_kept(
         await trio.sleep(60)
     assert recorder.seen == ["+a@1*", "+b@1*", "+c@2", "-c@2?"], "b still exists, only its newest state is unknown"
     assert informer.statistics().reflector.undecodable == 2
-    assert "undecodable Pod default/b is in quarantine until it changes: no" in caplog.text
+    assert "Pod: default/b is in quarantine until it changes: no" in caplog.text
     assert "secret" not in caplog.text
 
 

@@ -157,11 +157,11 @@ class ProcessLoop(Generic[T]):
         elif not is_same_state(old, new):
             indexer.put(key, new)
             notifications.extend(changes_between(old, new))
-        if self._quarantine.entries:
+        if self._quarantine.entries or self._quarantine.before:
             if delta.type is DELETED:
                 self._quarantine.discard(key)
             else:
-                self._quarantine.clear(key, new.resource_version)
+                self._quarantine.clear(new)
 
     def _apply_other(self, key: str, change: Change[T], notifications: list[Notification[T]]) -> None:
         """Apply a change whose object cannot be taken."""
@@ -230,7 +230,7 @@ class ProcessLoop(Generic[T]):
             not_stored = {key_of(obj): self._bad_object(batch.namespace, obj, error) for obj, error in failed}
             changed = [each for each in changed if key_of(object_of(each)) not in not_stored]
             bad |= not_stored
-        if bad or self._quarantine.entries:
+        if bad or self._quarantine.entries or self._quarantine.before:
             self._quarantine.renew(batch.namespace, bad, listed, indexer.get)
         self._unlisted.discard(batch.namespace)
         self._versions.advance(batch.namespace, batch.resource_version)

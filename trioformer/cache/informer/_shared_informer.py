@@ -18,8 +18,6 @@ import trio
 
 from ...errors import DecodeError, QuarantinedError
 from ...models import KubernetesObject, key_of
-from ...models._internal import find_undecodable
-from .._bad_objects import BadObject, QuarantineReason
 from ..processor._listener_buffer import ListenerBuffer
 from ..processor._notifications import ResourceEventHandler, handler_name
 from ..processor._overflow import Overflow
@@ -248,17 +246,9 @@ class SharedInformer(Generic[T]):
             error: What the listener raised.
             listener: Its name, for the log.
         """
-        key = key_of(obj)
-        if key in self._quarantine.entries:
-            return
-        stored = self._indexer.get(key)
+        stored = self._indexer.get(key_of(obj))
         is_newest = stored is not None and (stored is obj or is_same_state(stored, obj))
-        found = find_undecodable(obj) if is_newest and isinstance(error, DecodeError) else None
-        if found is None:
-            self._quarantine.warn(listener, key, error)
-        else:
-            bad = BadObject(key, QuarantineReason.LISTENER_FAILED, found, obj.resource_version)
-            self._quarantine.add(bad, is_stored=True)
+        self._quarantine.add_unless_good(obj, error, listener, is_newest=is_newest)
 
     @property
     def state(self) -> InformerState:

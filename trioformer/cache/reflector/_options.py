@@ -8,19 +8,12 @@ from typing import final
 import attrs
 
 from ..._retry import MAX_SILENCE, BackoffPolicy, WatchErrorHandler
-from ...client import Undecodable, UndecodableHandler
+from ...client import UndecodableHandler
 
 MIN_MAX_SILENCE = 20.0
 """The least ``max_silence``, seconds; with less, watches would be restarted all the time."""
 
 logger = logging.getLogger("trioformer.cache")
-
-
-def _log_undecodable(found: Undecodable) -> None:
-    # Never its bytes: they may be those of a secret.
-    logger.warning(
-        "undecodable %s %s is in quarantine until it changes: %s", found.kind, found.key or "without a key", found.error
-    )
 
 
 @final
@@ -60,5 +53,8 @@ class ReflectorOptions:
     """Seconds without an open watch after which an informer is not healthy any more."""
     watch_error_handler: WatchErrorHandler | None = None
     """Called with every failure but a silent watch, which is only logged; None logs them."""
-    undecodable_handler: UndecodableHandler = _log_undecodable
-    """Called with every undecodable state of an object; the default logs its key and never its bytes."""
+    undecodable_handler: UndecodableHandler | None = None
+    """Called with every undecodable state of an object, with its bytes.
+
+    An informer also logs each object that does not decode, when it gets into quarantine, and never its bytes.
+    """

@@ -145,7 +145,8 @@ class Reflector(Generic[T]):
     def report_undecodable(self, found: Undecodable) -> None:
         """Count and report an undecodable object."""
         self._status.undecodable += 1
-        self._options.undecodable_handler(found)
+        if self._options.undecodable_handler is not None:
+            self._options.undecodable_handler(found)
 
     # --- from a request to the next ---
 

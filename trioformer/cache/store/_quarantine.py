@@ -16,19 +16,20 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import final
+from typing import Any, final
 
 import attrs
 import trio
 
-from ...errors import QuarantinedError
-from ...models import KubernetesObject
+from ...errors import DecodeError, QuarantinedError
+from ...models import KubernetesObject, key_of
+from ...models._internal import find_undecodable
 from .._bad_objects import MAX_NAMED, BadObject, Quarantined, QuarantineReason, in_words
 
 logger = logging.getLogger("trioformer.cache")
 
-MAX_WARNINGS = 1_000
-"""How many warnings about listeners are remembered, so as not to repeat them."""
+MAX_REMEMBERED = 1_000
+"""How many marks and warnings about listeners are remembered, so as not to repeat them."""
 WARNING_PERIOD = 600.0
 """Seconds after which a warning that is still true is repeated."""
 
@@ -45,6 +46,8 @@ class Quarantine:
     name: str = ""
     entries: dict[str, Quarantined] = attrs.field(factory=dict, init=False)
     """By key, in the order in which they came."""
+    before: dict[str, Quarantined] = attrs.field(factory=dict, init=False)
+    """By key, the marks of listeners that ended when another state came that does not decode."""
     _warned: dict[tuple[str, str], tuple[str, float]] = attrs.field(factory=dict, init=False)
     """The text and the time of the last warning, by listener and key."""
 
@@ -64,40 +67,58 @@ class Quarantine:
             is_same = known.resource_version == bad.resource_version != ""
             if is_same:
                 return
+        known = known or self.before.pop(bad.key, None)
         error = " ".join(str(bad.error).split())
         since = trio.current_time() if known is None else known.since
         self.entries[bad.key] = Quarantined(bad.key, bad.reason, since, error, is_stored, bad.resource_version)
-        # Undecodable objects are reported to ReflectorOptions.undecodable_handler.
-        is_reported = bad.reason is QuarantineReason.UNDECODABLE
-        if not is_reported and (known is None or (known.reason, known.error) != (bad.reason, error)):
-            logger.warning("%s: %s is in quarantine until it changes: %s", self.name, bad.key, error)
+        if known is None or (known.reason, known.error) != (bad.reason, error):
+            what = bad.key or "an object without a key"
+            # Never its bytes: they may be those of a secret.
+            logger.warning("%s: %s is in quarantine until it changes: %s", self.name, what, error)
 
-    def clear(self, key: str, resource_version: str) -> None:
-        """Remove the mark of a key, since the cache has taken the state of ``resource_version``.
+    def clear(self, obj: KubernetesObject) -> None:
+        """Remove the mark of an object, since the cache has taken this state of it.
 
         The mark of a listener stays until another state arrives: nobody has tried this one again.
+        If that does not decode either, the listener will say so, and renew the mark.
         """
-        known = self.entries.get(key)
+        key = key_of(obj)
+        known = self.entries.get(key) or self.before.get(key)
         if known is None:
             return
-        is_of_listener = known.reason is QuarantineReason.LISTENER_FAILED
-        if not (is_of_listener and known.resource_version == resource_version != ""):
+        if known.reason is not QuarantineReason.LISTENER_FAILED:
             del self.entries[key]
+        elif not (known.resource_version == obj.resource_version != ""):
+            self.discard(key)
+            if find_undecodable(obj) is not None:
+                self.before[key] = known
+                forget_oldest(self.before)
 
-    def warn(self, listener: str, key: str, error: Exception) -> None:
+    def add_unless_good(self, obj: KubernetesObject, error: Exception, listener: str, *, is_newest: bool) -> None:
+        """Mark an object that a listener has failed on, if the error is one of its newest state; otherwise, log it."""
+        key = key_of(obj)
+        if key in self.entries:
+            return
+        found = find_undecodable(obj) if is_newest and isinstance(error, DecodeError) else None
+        if found is None:
+            self._warn(listener, key, error)
+        else:
+            self.add(BadObject(key, QuarantineReason.LISTENER_FAILED, found, obj.resource_version), is_stored=True)
+
+    def _warn(self, listener: str, key: str, error: Exception) -> None:
         """Log that a listener has failed on an object that is not put in quarantine; not with every event."""
         text, now = " ".join(str(error).split()), trio.current_time()
         before, at = self._warned.pop((listener, key), ("", 0.0))
         is_known = before == text and now - at < WARNING_PERIOD
         self._warned[listener, key] = (text, at if is_known else now)
-        if len(self._warned) > MAX_WARNINGS:
-            del self._warned[next(iter(self._warned))]
+        forget_oldest(self._warned)
         if not is_known:
             logger.warning("%s failed on %s, which is not put in quarantine: %s", listener, key, text)
 
     def discard(self, key: str) -> None:
         """Remove the mark of a key, since the object is gone."""
         self.entries.pop(key, None)
+        self.before.pop(key, None)
 
     def renew(
         self,
@@ -115,11 +136,11 @@ class Quarantine:
             stored: Returns the state in the cache.
         """
         prefix = f"{namespace}/" if namespace else ""
-        for key in [key for key in self.entries if key.startswith(prefix) and key not in bad]:
+        for key in [key for key in (*self.entries, *self.before) if key.startswith(prefix) and key not in bad]:
             if (obj := listed.get(key)) is None:
                 self.discard(key)
             else:
-                self.clear(key, obj.resource_version)
+                self.clear(obj)
         for each in bad.values():
             self.add(each, is_stored=stored(each.key) is not None)
 
@@ -151,3 +172,9 @@ class Quarantine:
             reason=str(entry.reason),
             since=entry.since,
         )
+
+
+def forget_oldest(remembered: dict[Any, Any]) -> None:
+    """Keep a dict within its bound."""
+    if len(remembered) > MAX_REMEMBERED:
+        del remembered[next(iter(remembered))]
