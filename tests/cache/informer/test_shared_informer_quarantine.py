@@ -491,6 +491,32 @@ async def test_a_handler_that_fails_on_something_else_marks_nothing(
             assert caplog.text.count(f"failed on {key}, which is not put in quarantine") == 1
 
 
+@pytest.mark.parametrize("selector", ["field", "label"])
+async def test_a_selector_leaves_out_and_marks_what_it_cannot_decode(
+    selector: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    bad = bad_pod("bad", 2)
+    raw = bad._origin.replace(b'"uid"', b'"labels":{"app":5},"uid"')
+    source = ScriptedListWatch(
+        [listing(pod("a", node="n"), make_object(Pod, raw), version=3)],
+        [[10.0, modified(pod("bad", 7, node="n")), None]],
+    )
+    async with running(source) as informer:
+
+        def found() -> list[str]:
+            lister = informer.lister
+            objects = (
+                lister.list(field_selector="spec.nodeName=n") if selector == "field" else lister.list(selector="!app")
+            )
+            return [obj.name for obj in objects]
+
+        assert (found(), found()) == (["a"], ["a"])
+        (mark,) = informer.lister.quarantined().values()
+        assert (mark.key, mark.reason) == ("default/bad", QuarantineReason.LISTENER_FAILED)
+        await trio.sleep(20)
+        assert (found(), informer.lister.quarantined()) == (["a", "bad"], {})
+
+
 # --- mistakes in the program ---
 
 functions = pytest.mark.parametrize("cause", ["transform", "index"])

@@ -10,7 +10,7 @@ import attrs
 
 from ..._util import NoPublicConstructor
 from ...client import FieldSelectorLike, LabelSelectorLike
-from ...errors import CacheNotSyncedError, NotFoundError
+from ...errors import CacheNotSyncedError, DecodeError, NotFoundError
 from ...models import FieldSelector, KubernetesObject, LabelSelector
 from .._bad_objects import Quarantined
 from ._indexer import NAMESPACE_INDEX, Indexer
@@ -117,6 +117,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         """Return the objects whose labels and fields match, by the rules of the API server.
 
         ``metadata.name=…`` and ``metadata.namespace=…`` are looked up, other selectors are compared with each object.
+        An object is left out, and is in quarantine, if what a selector reads of it does not decode.
 
         Args:
             selector: A label selector in kubectl's grammar, or labels that must all be equal.
@@ -131,7 +132,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         indexer = self._synced_indexer()
         labels, fields = LabelSelector.of(selector), FieldSelector.of(field_selector)
         objects = _all(indexer, namespace) if fields.is_empty else self._with_fields(indexer, fields, namespace)
-        return objects if labels.is_empty else tuple([obj for obj in objects if labels.matches(obj.metadata.labels)])
+        return objects if labels.is_empty else self._matching(objects, lambda obj: labels.matches(obj.metadata.labels))
 
     def _with_fields(self, indexer: Indexer[T], fields: FieldSelector, namespace: str | None) -> tuple[T, ...]:
         kind = self._kind or _kind_in(indexer)
@@ -144,7 +145,21 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         namespace = namespace if namespace is not None else equal.get("metadata.namespace") or None
         name = equal.get("metadata.name")
         objects = _all(indexer, namespace) if name is None else _named(indexer, name, namespace)
-        return tuple([obj for obj in objects if fields.matches(functools.partial(supported.read, obj))])
+        return self._matching(objects, lambda obj: fields.matches(functools.partial(supported.read, obj)))
+
+    def _matching(self, objects: tuple[T, ...], matches: Callable[[T], bool]) -> tuple[T, ...]:
+        """Return the objects that match; one that does not decode is left out and put in quarantine."""
+        try:
+            return tuple([obj for obj in objects if matches(obj)])
+        except DecodeError:
+            return tuple([obj for obj in objects if self._matches(obj, matches)])
+
+    def _matches(self, obj: T, matches: Callable[[T], bool]) -> bool:
+        try:
+            return matches(obj)
+        except DecodeError as error:
+            self._quarantine.add_unless_good(obj, error, f"a selector of the lister of {self._name}", is_newest=True)
+            return False
 
     def by_index(self, index: str, value: str) -> tuple[T, ...]:
         """Return the objects for which the index function ``index`` returned ``value``.
