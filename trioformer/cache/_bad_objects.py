@@ -23,7 +23,7 @@ class QuarantineReason(enum.StrEnum):
     INDEX_FAILED = "index function failed"
     """An index function raised an exception, or returned something else than strings."""
     LISTENER_FAILED = "undecodable for a listener"
-    """A handler, a predicate, an enqueue function or a selector failed on it, since it does not decode; it is stored."""
+    """A handler, predicate, enqueue function or selector failed on it, and it does not decode; it is stored."""
 
 
 @final

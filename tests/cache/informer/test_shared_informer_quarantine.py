@@ -639,6 +639,33 @@ async def test_an_index_that_is_added_during_a_staged_relist_ends_nothing(
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("cause", ["index", "index that decodes"])
+async def test_an_index_added_to_a_running_informer_marks_what_it_fails_on(
+    cause: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    first = listing(pod("a", node="n"), bad_pod("bad", 2), version=3)
+    steps = [10.0, modified(bad_pod("bad", 2)), 40.0, EXPIRED]
+    source = ScriptedListWatch([first, first], [steps, [10.0, modified(pod("bad", 7)), None]])
+    async with running(source) as informer:
+        informer.add_indexers(CAUSES[cause]["indexers"])
+        for _ in range(3):
+            (found,) = informer.lister.quarantined().values()
+            assert (found.key, found.reason, found.since) == ("default/bad", REASONS[cause], 0)
+            assert informer.lister.get("bad", namespace="default", allow_stale=True) is not None
+            (index,) = CAUSES[cause]["indexers"]
+            assert len(informer.lister.index_values(index)) == 1
+            await trio.sleep(25)
+        await trio.sleep(60)
+        assert informer.lister.quarantined() == {}
+
+
+async def test_an_added_index_that_fails_on_every_object_is_refused(autojump_clock: trio.testing.MockClock) -> None:
+    async with running(ScriptedListWatch([listing(bad_pod("a", 1), bad_pod("b", 1))])) as informer:
+        with pytest.raises(IndexerError, match="failed on Pod default/a"):
+            informer.add_indexers(CAUSES["index"]["indexers"])
+        assert informer.lister.quarantined() == {}
+
+
 # --- several namespaces, factories ---
 
 

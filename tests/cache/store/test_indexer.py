@@ -141,6 +141,7 @@ async def test_an_index_function_that_fails_leaves_the_indexer_unchanged() -> No
         store(indexer, pod("bad", node="n"))
     assert indexer.keys() == ("default/a",)
     assert indexer.index_keys("node", "n") == ("default/a",)
+    store(indexer, pod("b", node="n"))
     with pytest.raises(IndexerError):
         indexer.add_indexers({"fails": fails})
     assert "fails" not in indexer.index_names

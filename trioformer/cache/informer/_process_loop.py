@@ -108,9 +108,7 @@ class ProcessLoop(Generic[T]):
                     try:
                         self._apply_one(key, change, notifications)
                     except IndexerError as error:
-                        namespace = key.partition("/")[0] if self._has_several_namespaces else ""
-                        bad = self._bad_object(namespace, change.object, error)
-                        self._quarantine.add(bad, is_stored=self._indexer.get(key) is not None)
+                        self.quarantine(change.object, error)
                 else:
                     self._apply_other(key, change, notifications)
                 if len(notifications) >= MAX_NOTIFICATIONS:
@@ -119,6 +117,12 @@ class ProcessLoop(Generic[T]):
         for namespace, version in batch.resource_versions.items():
             self._indexer.advance(version)
             self._versions.advance(namespace, version)
+
+    def quarantine(self, obj: T, error: IndexerError) -> None:
+        """Put an object in quarantine that an index function fails on."""
+        key = key_of(obj)
+        bad = self._bad_object(key.partition("/")[0] if self._has_several_namespaces else "", obj, error)
+        self._quarantine.add(bad, is_stored=self._indexer.get(key) is not None)
 
     def _bad_object(self, namespace: str, obj: T, error: IndexerError) -> BadObject:
         """Describe an object that an index function fails on, and report it if it does not decode."""
@@ -157,6 +161,8 @@ class ProcessLoop(Generic[T]):
         elif not is_same_state(old, new):
             indexer.put(key, new)
             notifications.extend(changes_between(old, new))
+        elif key in self._quarantine.entries:
+            indexer.put(key, old)  # tries the index functions again
         if self._quarantine.entries or self._quarantine.before:
             if delta.type is DELETED:
                 self._quarantine.discard(key)
@@ -217,14 +223,14 @@ class ProcessLoop(Generic[T]):
                     changed.append(Added(obj))
             if slices.is_over():
                 await slices.checkpoint()
-        staged, failed = await indexer.stage(content)
+        staged, failed = await indexer.stage(content, self._quarantine.entries)
         if self._must_index and batch.namespace in self._unlisted:
             errors = (*(each.error for each in batch.bad.values()), *(error for _, error in failed))
             self._mistakes.record_list(len(listed), errors)
             if len(self._unlisted) == 1:
                 self._mistakes.raise_if_any(len(self._indexer))
         # no checkpoint from here on: readers see the old content or the new, and listeners get exactly the difference
-        before, failed_late = indexer.swap(staged, batch.resource_version)
+        before, failed_late = indexer.swap(staged, batch.resource_version, self._quarantine.entries)
         if failed or failed_late:
             failed += failed_late
             not_stored = {key_of(obj): self._bad_object(batch.namespace, obj, error) for obj, error in failed}

@@ -238,8 +238,8 @@ class SharedInformer(Generic[T]):
         The informer calls this for its handlers and for controllers; call it from a loop over a subscription.
         The error may be about something else: the state before, another object, data in the object.  So after a
         `DecodeError` all fields of the object are decoded, and it is marked only if one of them fails.
-        Otherwise a warning is logged, at most once in ten minutes: also after a `QuarantinedError`, or if the cache has
-        another state of the object, or none.  Does nothing if the object is in quarantine already.
+        Otherwise, and if the cache has another state of the object, a warning is logged, at most once in ten minutes.
+        Does nothing if the object is in quarantine already.
 
         Args:
             obj: The object that the listener was notified of, in its newest state.
@@ -277,14 +277,16 @@ class SharedInformer(Generic[T]):
         )
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
-        """Add index functions; allowed until the informer has stopped.
+        """Add index functions; an object that one fails on stays in the cache, and is in quarantine.
 
         Raises:
-            IndexerError: A name is in use or a function failed; no index is added then.
+            IndexerError: A name is in use, or a function failed on all of at least two objects; no index is added then.
             RuntimeError: The informer has stopped.
         """
         self._raise_if_stopped("add an index")
-        self._indexer.add_indexers(indexers)
+        for obj, error in self._indexer.add_indexers(indexers):
+            if key_of(obj) not in self._quarantine.entries:
+                self._loop.quarantine(obj, error)
 
     # --- listeners ---
 

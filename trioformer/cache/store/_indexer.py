@@ -8,7 +8,7 @@ Source: client-go ``tools/cache/thread_safe_store.go``; unlike there, an index f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Generic, TypeAlias, TypeVar, final
 
 import attrs
@@ -143,24 +143,39 @@ class Indexer(Generic[T]):
 
     # --- writing ---
 
-    def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
+    def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> list[tuple[T, IndexerError]]:
         """Add index functions, and index the stored objects.
 
+        An object that a function fails on stays stored, and is not in that index.
+
+        Returns:
+            These objects, each with its error.
+
         Raises:
-            IndexerError: A name is in use, or a function failed; no index is added then.
+            IndexerError: A name is in use, or a function failed on each of several objects; no index is added then.
         """
         existing = sorted(name for name in indexers if name in self._functions)
         if existing:
             raise IndexerError(f"index {existing[0]!r} already exists; choose another name")
-        built = {name: self._build_index(name, function) for name, function in indexers.items()}
+        failed: list[tuple[T, IndexerError]] = []
+        built = {name: self._build_index(name, function, failed) for name, function in indexers.items()}
         self._indices.update(built)
         self._functions.update(indexers)
+        return failed
 
-    def _build_index(self, name: str, function: IndexFunc[T]) -> _Buckets:
+    def _build_index(self, name: str, function: IndexFunc[T], failed: list[tuple[T, IndexerError]]) -> _Buckets:
         buckets: _Buckets = {}
+        before = len(failed)
         for key, obj in self._items.items():
-            for value in _index_values(name, function, obj):
-                buckets.setdefault(value, {})[key] = None
+            try:
+                values = _index_values(name, function, obj)
+            except IndexerError as error:
+                failed.append((obj, error))
+            else:
+                for value in values:
+                    buckets.setdefault(value, {})[key] = None
+        if len(failed) - before == len(self._items) > 1:
+            raise failed[before][1]
         return buckets
 
     def put(self, key: str, obj: T) -> None:
@@ -224,12 +239,18 @@ class Indexer(Generic[T]):
         """Record that the indexer has reached ``resource_version`` (a bookmark, or a deletion)."""
         self._resource_version = resource_version or self._resource_version
 
-    async def stage(self, objects: Iterable[T]) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
+    async def stage(
+        self, objects: Iterable[T], marked: Container[str] = ()
+    ) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
         """Build new content for :meth:`swap`, in slices of about a millisecond.
 
         Of two objects with the same key the later one counts.
         An object that an index function fails on is left out; the object that is stored under its key stays.
         Readers do not see the new content before the swap.
+
+        Args:
+            objects: The new content.
+            marked: The keys of stored states that are reported as well if a function fails on them again.
 
         Returns:
             The content, and the objects that were left out, each with its error.
@@ -253,10 +274,12 @@ class Indexer(Generic[T]):
                         buckets.setdefault(value, {})[key] = None
             if slices.is_over():
                 await slices.checkpoint()
-        return staged, self._keep_stored(staged, failed)
+        return staged, self._keep_stored(staged, failed, marked)
 
-    def _keep_stored(self, staged: Staged[T], failed: list[tuple[T, IndexerError]]) -> list[tuple[T, IndexerError]]:
-        """Put the stored states of objects that are not indexed in their places; return those that have changed."""
+    def _keep_stored(
+        self, staged: Staged[T], failed: list[tuple[T, IndexerError]], marked: Container[str]
+    ) -> list[tuple[T, IndexerError]]:
+        """Put the stored states of objects that are not indexed in their places; return the changed or marked ones."""
         for obj, _ in failed:
             key = key_of(obj)
             del staged.items[key]
@@ -265,9 +288,11 @@ class Indexer(Generic[T]):
                 for name, buckets in staged.indices.items():
                     for value in self._values_of(name, self._functions[name], key, known):
                         buckets.setdefault(value, {})[key] = None
-        return [(obj, error) for obj, error in failed if obj is not self._items.get(key_of(obj))]
+        return [each for each in failed if (key := key_of(each[0])) in marked or each[0] is not self._items.get(key)]
 
-    def swap(self, staged: Staged[T], resource_version: str) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
+    def swap(
+        self, staged: Staged[T], resource_version: str, marked: Container[str] = ()
+    ) -> tuple[Staged[T], list[tuple[T, IndexerError]]]:
         """Replace the whole content by staged content; atomic.
 
         Returns:
@@ -275,12 +300,12 @@ class Indexer(Generic[T]):
             index function that was added after :meth:`stage` failed on them; their stored states stay.
         """
         before = Staged(self._items, self._indices)
-        failed = self._add_late_indexers(staged)
+        failed = self._add_late_indexers(staged, marked)
         self._items, self._indices = staged.items, staged.indices
         self._resource_version = resource_version or self._resource_version
         return before, failed
 
-    def _add_late_indexers(self, staged: Staged[T]) -> list[tuple[T, IndexerError]]:
+    def _add_late_indexers(self, staged: Staged[T], marked: Container[str]) -> list[tuple[T, IndexerError]]:
         """Index staged content by the functions that were added after it was staged."""
         failed: dict[str, tuple[T, IndexerError]] = {}
         for name, function in self._functions.items():
@@ -301,7 +326,7 @@ class Indexer(Generic[T]):
                     del indexed[value][key]
                     if not indexed[value]:
                         del indexed[value]
-        return self._keep_stored(staged, list(failed.values()))
+        return self._keep_stored(staged, list(failed.values()), marked)
 
 
 def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
