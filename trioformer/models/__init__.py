@@ -16,7 +16,8 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_quantity.py``: :class:`Quantity`, amounts such as ``100m`` and ``2Gi``
 - ``_selectors/``: label and field selectors
 - ``_values.py``: the types of fields that are neither models nor scalars: JSON, times, read-only maps
-- ``_hints.py``: refuses classes with fields of mutable types
+- ``_definitions.py``: refuses classes whose fields attrs has not made, and keeps the methods of models
+- ``_hints.py``: refuses classes with fields of mutable types, and of types that JSON does not have
 - ``_serde.py``: JSON to Python and back, with msgspec
 - ``_converter.py``: the same for the types that msgspec does not support, with cattrs
 - ``_generate/``: the developers' tool that generates modules from ``_schema.json``; the library never imports it

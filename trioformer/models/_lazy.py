@@ -30,6 +30,7 @@ import attrs
 
 from ..errors import DecodeError
 from . import _serde
+from ._definitions import check_class, keep_methods
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint, check_names
@@ -95,8 +96,9 @@ class Model(_Slots):
 
     Raises:
         DecodeError: From reading an attribute whose JSON is not of its type.
-        TypeError: From the definition of a subclass with a field of a mutable type, or a wrong ``_always``;
-            from making an object with a dict, or anything else that is no model, in a field that has models.
+        TypeError: From the definition of a subclass with a field of a mutable type or one that JSON does not have, or a
+            wrong ``_always``; from making an object with a dict, or anything else that is no model, in a field that has
+            models.
     """
 
     _origin: Any = attrs.field(
@@ -125,11 +127,14 @@ class Model(_Slots):
     @classmethod
     def __attrs_init_subclass__(cls) -> None:  # attrs calls it when it has made the class
         if not _is_builtin(cls):
+            check_made(cls)
             check_names(cls)
+            keep_methods(cls, Model)
 
     if not TYPE_CHECKING:  # type checkers take the signature from the fields
 
         def __new__(cls, *args: object, **given: object) -> Self:
+            check_made(cls)
             made = object.__new__(cls)
             names = list(given)
             if "_origin" in given:
@@ -222,6 +227,9 @@ def _is_builtin(cls: type[object]) -> bool:
     return cls.__module__.startswith(_BUILTIN)
 
 
+check_made = cast("Callable[[type[Any]], None]", functools.cache(functools.partial(check_class, model=Model)))
+"""Checks a class when attrs has made it, and one that attrs has not seen when it is first used."""
+
 _BUILTIN = __name__.rpartition(".")[0] + "."
 _set_origin: Callable[[Model, bytes | Raw], None] = Model.__dict__["_origin"].__set__
 _set_once: Callable[[_Slots, str | frozenset[str] | None], None] = _Slots.__dict__["_once"].__set__
@@ -251,6 +259,7 @@ def from_json(cls: type[M], data: bytes | str) -> M:
     Raises:
         DecodeError: It is not a JSON object.
     """
+    check_made(cls)
     raw = data.encode() if isinstance(data, str) else bytes(data)
     _serde.check_object(raw, cls.__name__)
     return make(cls, raw)
@@ -262,6 +271,7 @@ def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
     Raises:
         DecodeError: A value cannot be encoded as JSON.
     """
+    check_made(cls)
     try:
         return make(cls, _serde.dumps(_serde.plain(dict(mapping))))
     except _serde.FAULTS as error:
@@ -300,6 +310,9 @@ def _codec(hint: Any) -> Codec:
     """Return how a value of the hinted type is decoded and encoded."""
     hint = _without_none(hint)
     origin, args = get_origin(hint), get_args(hint)
+    for cls in (hint, *args):
+        if isinstance(cls, type) and issubclass(cls, Model):
+            check_made(cls)
     if isinstance(hint, type) and issubclass(hint, Model):
         return functools.partial(make, hint), encode, False
     if origin is tuple and isinstance(args[0], type) and issubclass(args[0], Model):
@@ -338,6 +351,7 @@ class _Plan:
     __slots__ = ("fields", "find_all", "has_post_init", "level", "parts")
 
     def __init__(self, cls: type[Model]) -> None:
+        check_made(cls)
         hints = typing.get_type_hints(cls, include_extras=True)
         declared = [a for a in attrs.fields(cls) if a.name != "_origin"]
         if not _is_builtin(cls):

@@ -298,8 +298,10 @@ def resource_of(cls: type[object]) -> ResourceInfo:
     """Return the resource of a kind.
 
     Raises:
-        TypeError: The class is not a kind: it has no ``__resource__``.
+        TypeError: The class is not a kind: it has no ``__resource__``, or fields that attrs has not made.
     """
+    if issubclass(cls, _lazy.Model):
+        _lazy.check_made(cls)
     info = getattr(cls, "__resource__", None)
     if not isinstance(info, ResourceInfo):
         raise TypeError(f"{cls.__name__} is not a kind: it needs __resource__ = ResourceInfo(…)")

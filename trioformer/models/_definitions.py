@@ -1,0 +1,64 @@
+"""Checks how a class of models was defined, and keeps the methods of models in it.
+
+A class is read and written wrongly if attrs did not make its fields, if its own ``__init__`` stands between the program
+and the fields, or if attrs or its own ``__attrs_post_init__`` replaced a method of the base class.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import attrs
+
+__all__ = ["check_class", "keep_methods"]
+
+
+def check_class(cls: type[Any], model: type[Any]) -> None:
+    """Check that the fields of a class are those of attrs, and that its objects are made with them.
+
+    Args:
+        cls: The class.
+        model: Its base, up to which all classes are checked.
+
+    Raises:
+        TypeError: They are not.
+    """
+    fields = {attribute.name for attribute in attrs.fields(cls)}
+    library = model.__module__.rpartition(".")[0] + "."
+    for base in cls.__mro__[: cls.__mro__.index(model)]:
+        if base.__module__.startswith(library):
+            continue
+        for name, hint in _annotations(base).items():
+            if name not in fields and "ClassVar" not in str(hint):
+                raise TypeError(f"{base.__name__}.{name} is not a field; define {base.__name__} with @attrs.frozen")
+        if "__attrs_init__" in vars(base) or ("__init__" in vars(base) and "__attrs_attrs__" not in vars(base)):
+            raise TypeError(
+                f"{base.__name__} has its own __init__, so the fields that a program gives are not known;"
+                " write a class method that makes the object"
+            )
+
+
+def _annotations(cls: type[Any]) -> dict[str, Any]:
+    try:
+        return inspect.get_annotations(cls)
+    except NameError:  # Python 3.14 evaluates them here
+        return {}
+
+
+def keep_methods(cls: type[Any], model: type[Any]) -> None:
+    """Restore what attrs replaced in a class, and freeze its objects before its own ``__attrs_post_init__`` runs."""
+    for name in ("__eq__", "__ne__", "__hash__", "__repr__"):
+        code = getattr(vars(cls).get(name), "__code__", None)
+        if code is not None and code.co_filename.startswith("<attrs generated"):
+            setattr(cls, name, getattr(super(cls, cls), name))
+    own = vars(cls).get("__attrs_post_init__")
+    if own is not None:
+
+        @functools.wraps(own)
+        def post_init(self: Any) -> None:
+            model.__attrs_post_init__(self)
+            own(self)
+
+        cls.__attrs_post_init__ = post_init
