@@ -1,17 +1,22 @@
-"""A class with a field of a mutable type is refused when it is defined, and one that names fields it does not have."""
+"""A class is refused when it is defined if a field is of a mutable type, or JSON has no form of it, or a name is wrong."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Optional
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Optional, TypedDict, TypeVar
+from uuid import UUID
 
 import attrs
 import pytest
 
-from trioformer.models import JSON, Model, Quantity, Time, encode, from_json
+from trioformer.errors import DecodeError
+from trioformer.models import JSON, FrozenMap, Model, Quantity, Time, encode, from_json
 
 
 @attrs.define
@@ -47,6 +52,59 @@ class Data:
     """An immutable dataclass."""
 
     value: int = 0
+
+
+@dataclass(frozen=True)
+class Named:
+    """An immutable dataclass with names of two words."""
+
+    host_name: str = ""
+    port: int = 0
+    more: Named | None = None
+    pod_ip: str = field(default="", metadata={"json": "podIP"})
+
+
+@attrs.frozen
+class Priced:
+    """A class with a type that JSON does not have."""
+
+    price: Decimal = Decimal(0)
+
+
+GENERIC = "but the fields of a generic class have no known types; write a class of its own for it"
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    """A generic class."""
+
+    items: tuple[T, ...] = ()
+
+
+@attrs.frozen
+class GenericPart(Model, Generic[T]):
+    """A generic model."""
+
+    size: int = 0
+
+
+class Color(Enum):
+    """An enumeration."""
+
+    RED = "red"
+
+
+class Point(NamedTuple):
+    """A named tuple."""
+
+    x: int
+
+
+class Typed(TypedDict):
+    """A typed dict."""
+
+    x: int
 
 
 @attrs.frozen
@@ -102,6 +160,74 @@ def test_a_set_is_refused_because_it_would_lose_the_order(hint: Any, shown: str,
     assert str(caught.value) == f"Website.hosts is {shown}, but arrays of JSON have an order; {advice}"
 
 
+@pytest.mark.parametrize(
+    ("hint", "problem"),
+    [
+        (Decimal, "Website.hosts is Decimal, but JSON has no Decimal; write str, float, Quantity, Time or JSON"),
+        (date | None, "Website.hosts is date, but JSON has no date; write str, float, Quantity, Time or JSON"),
+        (tuple[UUID, ...], "Website.hosts is UUID, but JSON has no UUID; write str, float, Quantity, Time or JSON"),
+        (Mapping[str, type], "Website.hosts is type, but JSON has no type; write str, float, Quantity, Time or JSON"),
+        (Priced, "Priced.price is Decimal, but JSON has no Decimal; write str, float, Quantity, Time or JSON"),
+        (
+            Quantity | str | None,
+            "Website.hosts is Quantity | str | None, but one of these types cannot be chosen by the JSON; write JSON",
+        ),
+        (Tree | Data, "Website.hosts is Tree | Data, but one of these types cannot be chosen by the JSON; write JSON"),
+        (
+            Mapping[str, str] | str,
+            "Website.hosts is Mapping[str, str] | str, but one of these types cannot be chosen by the JSON; write JSON",
+        ),
+        (
+            Page[str] | None,
+            f"Website.hosts is Page[str], {GENERIC}",
+        ),
+        (
+            GenericPart[str],
+            f"Website.hosts is GenericPart[str], {GENERIC}",
+        ),
+    ],
+)
+def test_a_type_that_has_no_form_in_json_is_refused(hint: Any, problem: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        define(hint)
+    assert str(caught.value) == problem
+
+
+def test_a_generic_model_is_refused_for_the_type_that_it_does_not_know() -> None:
+    with pytest.raises(TypeError, match=r"^Status\.conditions is T, but T stands for no type; write the type$"):
+
+        @attrs.frozen
+        class Status(Model, Generic[T]):
+            conditions: tuple[T, ...] = ()
+
+
+def test_a_type_that_the_converter_does_not_know_is_a_decode_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trioformer.models._hints._check_form", lambda *_: None)
+    value = attrs.field(default=None, type=Decimal | None)
+    number = attrs.field(default=0, type=int)
+    fields = {"value": value, "one": number, "two": number}
+    found: Any = from_json(
+        attrs.make_class("Odd", fields, bases=(Model,), frozen=True, kw_only=True, slots=True),
+        '{"value": "1.5", "one": 1}',
+    )
+    assert (found.one, found.two) == (1, 0)
+    with pytest.raises(DecodeError, match=r"^cannot decode Odd\.value: Unsupported type"):
+        _ = found.value
+    assert attrs.evolve(found, one=2).one == 2
+
+
+def test_a_dataclass_has_the_names_of_the_api_like_an_attrs_class() -> None:
+    value = attrs.field(default=(), type=tuple[Named, ...])
+    cls: Any = attrs.make_class("Whole", {"value": value}, bases=(Model,), frozen=True, kw_only=True, slots=True)
+    text = b'{"value":[{"hostName":"a","port":1,"more":{"hostName":"b"},"podIP":"c","new":1}]}'
+    found = from_json(cls, text)
+    assert found.value == (Named("a", 1, Named("b"), "c"),)
+    changed = attrs.evolve(found, value=(*found.value, Named("d")))
+    assert encode(changed) == text[:-2] + b',{"hostName":"d","port":0,"podIP":""}]}'
+    with pytest.raises(DecodeError, match=r"^cannot decode Whole\.value: .*Named @ \[0\]"):
+        _ = from_json(cls, '{"value": ["a"]}').value
+
+
 def test_a_mutable_type_inside_another_class_is_refused_too() -> None:
     with pytest.raises(TypeError) as caught:
         define(tuple[Deep, ...])
@@ -124,6 +250,18 @@ def test_a_mutable_type_inside_another_class_is_refused_too() -> None:
         Tree,
         Data,
         Empty,
+        Color | None,
+        Literal["red", "green"] | None,
+        Point,
+        Typed,
+        tuple[Color, int],
+        str | tuple[str, ...],
+        int | float | bool | str | None,
+        JSON | None,
+        Sequence,
+        FrozenMap[str],
+        None,
+        bytes,
         Model,
         ClassVar[list[str]],
         "NotDefinedYet | None",

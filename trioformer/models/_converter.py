@@ -1,10 +1,12 @@
 """The cattrs converter, for the types that msgspec does not support; imported when the first such field is read.
 
-These are quantities, the two types of time, free-form JSON, read-only maps, and the attrs classes of custom kinds.
+These are quantities, the two types of time, free-form JSON, read-only maps, and the attrs classes and dataclasses of
+custom kinds.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import UnionType
@@ -17,6 +19,9 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 
 from ._quantity import Quantity
 from ._values import JSON, FrozenMap, MicroTime, Time, camel_case, freeze
+
+UNSUPPORTED = (cattrs.StructureHandlerNotFoundError, NotImplementedError)
+"""What the converter raises for a type that it does not know, whatever the value is."""
 
 
 def _utc(value: datetime) -> datetime:
@@ -49,8 +54,8 @@ def _is(tag: object) -> Callable[[Any], bool]:
     return lambda type_: type_ == tag
 
 
-def _is_attrs_class(type_: Any) -> bool:
-    return isinstance(type_, type) and attrs.has(type_)
+def _has_fields(type_: Any) -> bool:
+    return isinstance(type_, type) and (attrs.has(type_) or dataclasses.is_dataclass(type_))
 
 
 def _is_scalar_union(type_: Any) -> bool:
@@ -63,7 +68,8 @@ _MAPPINGS: tuple[object, ...] = (Mapping, FrozenMap)
 
 
 def _renames(cls: type[Any]) -> dict[str, Any]:
-    return {a.name: override(rename=a.metadata.get("json", camel_case(a.name))) for a in attrs.fields(cls)}
+    fields: Iterable[Any] = attrs.fields(cls) if attrs.has(cls) else dataclasses.fields(cls)
+    return {a.name: override(rename=a.metadata.get("json", camel_case(a.name))) for a in fields}
 
 
 def make_converter(
@@ -91,8 +97,8 @@ def make_converter(
         # Such a class does not know which fields the program gave, so all are encoded, also those that equal a default.
         return lambda value: {key: member for key, member in unstructure(value).items() if member is not None}
 
-    converter.register_structure_hook_factory(_is_attrs_class, make_structure_hook)
-    converter.register_unstructure_hook_factory(_is_attrs_class, make_unstructure_hook)
+    converter.register_structure_hook_factory(_has_fields, make_structure_hook)
+    converter.register_unstructure_hook_factory(_has_fields, make_unstructure_hook)
     times = {Time: _unstructure_time, datetime: _unstructure_time, MicroTime: _unstructure_micro_time}
     for tag, unstructure_time in times.items():
         converter.register_structure_hook_func(_is(tag), _structure_time)

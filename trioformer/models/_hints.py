@@ -1,4 +1,4 @@
-"""Checks the fields of a class when it is defined: every part of an immutable object must be immutable.
+"""Checks the fields of a class when it is defined: all their parts are immutable, and have a form in JSON.
 
 A decoded list is a tuple and a decoded map is read-only, whatever the class says; a class that says ``list[str]`` would
 only hide that ``["a"]`` is never equal to it, so the class is refused.
@@ -9,13 +9,18 @@ from __future__ import annotations
 import collections
 import collections.abc
 import dataclasses
+import enum
 import inspect
 import sys
 import types
 import typing
-from typing import Annotated, Any, ClassVar, get_args, get_origin
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import attrs
+
+from ._quantity import Quantity
+from ._values import FrozenMap
 
 __all__ = ["check_annotations", "check_hint", "check_names"]
 
@@ -44,7 +49,7 @@ def check_annotations(cls: type[Any], skipped: type[Any]) -> None:
         skipped: The base of classes that are checked by themselves.
 
     Raises:
-        TypeError: A field has a mutable type.
+        TypeError: A field has a mutable type, or one without a form in JSON.
     """
     module = sys.modules.get(cls.__module__)
     try:
@@ -80,7 +85,7 @@ def check_hint(cls: type[Any], name: str, hint: Any, skipped: type[Any]) -> None
     """Check the type of one field, and those of the fields of attrs classes and dataclasses in it.
 
     Raises:
-        TypeError: It is mutable.
+        TypeError: It is mutable, or has no form in JSON.
     """
     _check(cls, name, hint, skipped, set())
 
@@ -93,6 +98,7 @@ def _check(cls: type[Any], name: str, hint: Any, skipped: type[Any], seen: set[t
         # A decoded set has lost the order of its items, so a change of one item would move and rewrite others.
         why = "arrays of JSON have an order" if _has_set(hint) else "objects are immutable"
         raise TypeError(f"{cls.__name__}.{name} is {_text(hint)}, but {why}; write {wanted}")
+    _check_form(cls, name, hint)
     for part in _classes(hint):
         if part in seen or issubclass(part, skipped):
             continue
@@ -109,6 +115,53 @@ def _check(cls: type[Any], name: str, hint: Any, skipped: type[Any], seen: set[t
             continue
         for each in names:
             _check(part, each, hints.get(each), skipped, seen)
+
+
+def _check_form(cls: type[Any], name: str, hint: Any) -> None:
+    """Check that every type in a type has one form in JSON, which can be decoded."""
+    origin, args = get_origin(hint), _arguments(hint)
+    why = None
+    if isinstance(hint, typing.TypeVar):
+        why = f"{_text(hint)} stands for no type; write the type"
+    elif isinstance(origin, type) and (attrs.has(origin) or dataclasses.is_dataclass(origin)):
+        why = "the fields of a generic class have no known types; write a class of its own for it"
+    elif origin in _UNIONS and not _is_decidable([arg for arg in args if arg is not type(None)]):
+        why = "one of these types cannot be chosen by the JSON; write JSON"
+    elif isinstance(hint, type) and origin is None and not _has_form(hint):
+        why = f"JSON has no {_text(hint)}; write str, float, Quantity, Time or JSON"
+    if why is not None:
+        raise TypeError(f"{cls.__name__}.{name} is {_text(hint)}, but {why}")
+    for arg in args if origin is not Literal else ():
+        _check_form(cls, name, arg)
+
+
+_UNIONS = (typing.Union, types.UnionType)
+_SCALARS = (str, int, float, bool)
+_FORMS = (*_SCALARS, bytes, object, Any, type(None), datetime, Quantity, tuple, FrozenMap)
+_FORMS_OF_BASES = (enum.Enum, tuple)
+_COLLECTIONS = (
+    collections.abc.Mapping,
+    collections.abc.Sequence,
+    collections.abc.Collection,
+    collections.abc.Iterable,
+)
+
+
+def _is_decidable(members: list[Any]) -> bool:
+    """Return whether JSON tells which member of a union its value is of."""
+    return len(members) == 1 or all(map(_is_plain, members))
+
+
+def _is_plain(hint: Any) -> bool:
+    if get_origin(hint) is tuple:
+        return all(_is_plain(arg) for arg in get_args(hint) if arg is not ...)
+    return hint in _SCALARS
+
+
+def _has_form(cls: type[Any]) -> bool:
+    if cls in _FORMS or cls in _COLLECTIONS or issubclass(cls, _FORMS_OF_BASES) or typing.is_typeddict(cls):
+        return True
+    return attrs.has(cls) or dataclasses.is_dataclass(cls)
 
 
 def _fields(cls: type[Any]) -> list[str]:
@@ -171,4 +224,4 @@ def _text(hint: Any) -> str:
         return " | ".join(map(_text, args))
     if origin is not None and args and origin is not Annotated:
         return f"{_text(origin)}[{', '.join(map(_text, args))}]"
-    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+    return hint.__name__ if isinstance(hint, type | typing.TypeVar) else str(hint).replace("typing.", "")

@@ -419,8 +419,20 @@ def register_hooks(cls: type[Any], structure: Structure, unstructure: Unstructur
 
 
 def structure(data: bytes | Raw, type_: Any) -> Any:
-    """Decode JSON, and structure it as ``type_`` with the converter."""
-    return _converter().structure(msgspec.json.decode(data), type_)
+    """Decode JSON, and structure it as ``type_`` with the converter.
+
+    Raises:
+        TypeError: The converter does not know the type.
+    """
+    converter = _converter()
+    try:
+        return converter.structure(msgspec.json.decode(data), type_)
+    except Exception as error:
+        from ._converter import UNSUPPORTED  # noqa: PLC0415  # as in _converter()
+
+        if isinstance(error, UNSUPPORTED):
+            raise TypeError(str(error)) from error
+        raise
 
 
 def unstructure(value: object, type_: Any) -> Any:
