@@ -15,7 +15,7 @@ import trio.testing
 
 from tests.support.event_recorders import CONTROLLER, counts, pod, record, recording, running, stored
 from tests.support.lease_candidates import Fault
-from trioformer.events._write_loop import MAX_FAILING, MAX_WRITES
+from trioformer.events._write_loop import MAX_FAILING, MAX_UNDER_WAY
 from trioformer.testing import APIServer
 
 
@@ -116,12 +116,43 @@ async def test_a_slow_response_is_not_waited_for_and_requests_are_limited(
 ) -> None:
     async with recording(api_server, nursery) as (recorder, transport), running(recorder):
         transport.fault = lambda _: "slow"  # 4 s
+        transport.latency = lambda: 14.9
+        for number in range(100):
+            record(recorder, str(number), regarding=pod(f"pod-{number}"))
+        await trio.sleep(29)
+        assert [at for _, at in transport.sent] == [number * 0.25 for number in range(MAX_UNDER_WAY)]
+        await trio.sleep(60)
+        assert recorder.statistics().written == 100
+
+
+@pytest.mark.parametrize("hanging", [8, 30])
+async def test_events_that_hang_hold_up_the_others_for_a_quarter_of_a_second(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, hanging: int
+) -> None:
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
+        transport.fault = failing("bad", "hang")
+        for number in range(hanging):
+            record(recorder, "bad", regarding=pod(f"bad-{number}"))
+        await trio.sleep(hanging * 0.25)
         for number in range(20):
             record(recorder, str(number), regarding=pod(f"pod-{number}"))
-        await trio.sleep(3.9)
-        assert [at for _, at in transport.sent] == [number * 0.25 for number in range(MAX_WRITES)]
-        await trio.sleep(10)
-        assert recorder.statistics().written == 20
+            await trio.sleep(0.3)
+            assert str(number) in notes(api_server)
+            await trio.sleep(5)
+
+
+@pytest.mark.parametrize("how", ["hang", "refuse"])
+async def test_events_of_new_objects_that_all_fail_do_not_hold_up_the_others(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, how: Fault
+) -> None:
+    async with recording(api_server, nursery) as (recorder, transport), running(recorder):
+        transport.fault = failing("bad", how)
+        for number in range(60):
+            record(recorder, str(number), regarding=pod(f"pod-{number}"))
+            for other in range(6):
+                record(recorder, "bad", regarding=pod(f"bad-{number}-{other}"))
+                await trio.sleep(5)
+            assert len(notes(api_server)) >= number - 2, "after two minutes at most"
 
 
 async def test_one_request_at_a_time_is_sent_while_responses_are_fast(
@@ -210,6 +241,26 @@ async def test_an_event_that_hangs_does_not_hold_up_the_others_at_shutdown(
     assert caplog.records[-1].getMessage() == (
         f"event recorder {CONTROLLER}: events not written at shutdown: 1: Tested of Pod default/bad (1)"
     )
+
+
+@pytest.mark.parametrize(("running_for", "hanging"), [(30, 8), (30, 60), (0, 8), (0, 30)])
+async def test_events_that_hang_do_not_hold_up_the_others_at_shutdown(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    nursery: trio.Nursery,
+    running_for: float,
+    hanging: int,
+) -> None:
+    async with recording(api_server, nursery) as (recorder, transport):
+        transport.fault = failing("bad", "hang")
+        async with running(recorder):
+            for number in range(hanging):
+                record(recorder, "bad", regarding=pod(f"bad-{number}"))
+            await trio.sleep(running_for)
+            for number in range(100):
+                record(recorder, str(number), regarding=pod(f"pod-{number}"))
+        assert trio.current_time() == running_for + 5
+        assert recorder.statistics().written == 100
 
 
 async def test_a_thousand_events_are_written_at_shutdown_over_a_slow_connection(

@@ -70,12 +70,12 @@ async def test_a_line_that_is_being_written_or_delayed_is_not_taken(make_series:
     assert queue.take(9.9) is None
     assert queue.take(10) is line
     assert queue.next_due() == math.inf
-    queue.put_back(line)
+    queue.put_back(line, was_tried=False)
     assert line.state is LineState.READY
     assert queue.take(10) is line
 
 
-async def test_a_delayed_line_goes_after_those_that_have_waited_longer(make_series: MakeSeries) -> None:
+async def test_a_line_that_has_failed_goes_after_those_never_tried(make_series: MakeSeries) -> None:
     queue = WriteQueue()
     for name in "ab":
         queue.add(make_series(name))
@@ -87,7 +87,22 @@ async def test_a_delayed_line_goes_after_those_that_have_waited_longer(make_seri
     order = []
     while (line := queue.take(0)) is not None:
         order.append(line.waiting[0].observation.regarding.name)
-    assert order == ["b", "a", "c"]
+    assert order == ["b", "c", "a"]
+
+
+async def test_a_line_whose_first_event_was_dropped_counts_as_never_tried(make_series: MakeSeries) -> None:
+    queue = WriteQueue()
+    for name in "aab":
+        queue.add(make_series(name))
+    line = queue.take(0)
+    assert line is not None
+    queue.delay(line, 5)
+    again = queue.take(0)
+    assert again is not None
+    queue.delay(again, 5)
+    assert queue.take(5) is line
+    queue.remove_first(line)
+    assert queue.take(5) is line
 
 
 async def test_clearing_returns_everything_wherever_it_waits(make_series: MakeSeries) -> None:

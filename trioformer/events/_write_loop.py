@@ -5,9 +5,10 @@ others must go on.  Or the server cannot be reached; then to try each of a thous
 and all of them would be dropped after twelve tries.
 
 - After a failure the line of that object is delayed, and the others go on.
-- A request that has had no response for a quarter of a second does not hold up the next one; eight may be under way.
+- A request that has had no response for a quarter of a second does not hold up the next one; fifty may be under way.
+- An Event that was never tried goes before those that have failed or hung.
 - When the Events of twenty objects have failed and none has succeeded since, the server is the likely reason.  Then one
-  Event is tried at a time, the one that has waited longest, and the delay after its failure is that of all.
+  Event is tried at a time, and the delay after its failure is that of all; one that hangs delays the next one as long.
 - As long as nothing succeeds, only the tries of one Event count, the first that has failed.  So an outage costs one
   Event every two minutes.
 - The first success ends both.
@@ -27,8 +28,10 @@ from ._series import Series
 from ._write_queue import Line, WriteQueue
 from ._writer import FAILURES, EventWriter, is_transient
 
-MAX_WRITES: Final = 8
-"""Requests under way; client-go has as many workers."""
+MAX_UNDER_WAY: Final = 50
+"""Requests under way; half of those that a client sends at a time, so that others of the program are not held up."""
+MAX_FINAL: Final = 8
+"""The same at the end, not counting those that hang: then many may be waiting, and the server needs no burst."""
 PATIENCE: Final = 0.25
 """Seconds to wait for a response before the next Event is sent as well."""
 FINAL_PATIENCE: Final = 0.002
@@ -60,7 +63,7 @@ class WriteLoop:
     _results: WriteResults
     _retry_period: float
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)  # set by every change of the queue
-    _under_way: int = attrs.field(default=0, init=False)
+    _under_way: dict[Line, float] = attrs.field(factory=dict, init=False)  # and when they were begun, oldest first
     _failing: set[Hashable] = attrs.field(factory=set, init=False)  # objects, since the last success
     _counted: Series | None = attrs.field(default=None, init=False)  # that whose tries count until the next success
     _paused_until: float = attrs.field(default=-math.inf, init=False)
@@ -112,12 +115,15 @@ class WriteLoop:
             while True:
                 if not self._queue:
                     prepare()
-                line = self._queue.take(trio.current_time()) if self._under_way < MAX_WRITES else None
+                now = trio.current_time()
+                free_at = self._free_at(MAX_FINAL, PATIENCE)
+                line = self._queue.take(now) if free_at <= now else None
                 if line is not None:
                     await self._start(nursery, line, FINAL_PATIENCE, is_final=True)
                 elif self._under_way:
                     self._changed = trio.Event()
-                    await self._changed.wait()
+                    with trio.move_on_at(free_at if free_at > now else math.inf):
+                        await self._changed.wait()
                 else:
                     return
 
@@ -125,20 +131,32 @@ class WriteLoop:
 
     def _next_line(self) -> Line | None:
         now = trio.current_time()
-        if self._under_way >= (1 if self.is_unavailable else MAX_WRITES) or now < self._paused_until:
+        if self._next_start() > now:
             return None
         return self._queue.take(now)
 
     def _next_look(self) -> float:
         """Return when there may be something to write, if nothing changes until then."""
-        if self._under_way >= (1 if self.is_unavailable else MAX_WRITES):
-            return math.inf
-        return self._paused_until if self._paused_until > trio.current_time() else self._queue.next_due()
+        start = self._next_start()
+        return start if start > trio.current_time() else self._queue.next_due()
+
+    def _next_start(self) -> float:
+        """Return when the next request may be sent, if nothing changes until then."""
+        if not self.is_unavailable:
+            return max(self._paused_until, self._free_at(MAX_UNDER_WAY, math.inf))
+        return max(self._paused_until, self._free_at(1, self._retry_period))
+
+    def _free_at(self, limit: int, patience: float) -> float:
+        """Return when fewer than ``limit`` requests are under way, if those under way for ``patience`` do not count."""
+        begun = list(self._under_way.values())
+        if len(begun) < limit:
+            return -math.inf
+        return begun[-limit] + patience if len(begun) < MAX_UNDER_WAY else math.inf
 
     # --- one write ---
 
     async def _start(self, nursery: trio.Nursery, line: Line, patience: float, *, is_final: bool) -> None:
-        self._under_way += 1
+        self._under_way[line] = trio.current_time()
         ended = trio.Event()
         nursery.start_soon(self._write, line, ended, is_final)
         with trio.move_on_after(patience):
@@ -155,10 +173,10 @@ class WriteLoop:
             if is_final:
                 self._record_failure(line, series, error, is_final=True)
             else:
-                self._queue.put_back(line)
+                self._put_back(line)
                 self._unexpected = error
         except BaseException:
-            self._queue.put_back(line)
+            self._put_back(line)
             raise
         else:
             self._failing.clear()
@@ -166,9 +184,12 @@ class WriteLoop:
             self._queue.remove_first(line)
             self._results.written(series, series.written - before)
         finally:
-            self._under_way -= 1
+            del self._under_way[line]
             ended.set()
             self._changed.set()
+
+    def _put_back(self, line: Line) -> None:
+        self._queue.put_back(line, was_tried=trio.current_time() >= self._under_way[line] + PATIENCE)
 
     def _record_failure(self, line: Line, series: Series, error: Exception, *, is_final: bool) -> None:
         if self._counted is None:
@@ -185,6 +206,8 @@ class WriteLoop:
         if not is_final and is_transient(error):
             if not self.is_unavailable:
                 self._failing.add(line.key)
-            if self.is_unavailable:
+            now = trio.current_time()
+            # One that hung has held up the others already, and many of them must not put off the next try for ever.
+            if self.is_unavailable and now < self._under_way[line] + self._retry_period:
                 pause = self._retry_period if delay is None else delay
-                self._paused_until = trio.current_time() + pause
+                self._paused_until = max(self._paused_until, now + pause)

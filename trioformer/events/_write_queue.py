@@ -1,7 +1,8 @@
 """The Events that wait to be written, in one line for each object.
 
 Lines are independent: the Events of an object keep their order, and one that has to be tried again delays only those
-behind it in its line.  Between lines, those that have waited longest go first.
+behind it in its line.  Between lines, those whose first Event was never tried go first, and then those that have waited
+longest.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Line:
     turn: int
     """Lines with a lower number go first."""
     state: LineState = LineState.READY
+    was_tried: bool = False
+    """Whether the first Event was tried, and has failed or hung."""
     waiting: deque[Series] = attrs.field(factory=deque)
     """The first one stays until it is written or dropped."""
 
@@ -47,7 +50,7 @@ class WriteQueue:
     """All lines.  Its length is the number of Events."""
 
     _lines: dict[Hashable, Line] = attrs.field(factory=dict, init=False)
-    _ready: list[tuple[int, Line]] = attrs.field(factory=list, init=False)  # a heap by turn
+    _ready: list[tuple[bool, int, Line]] = attrs.field(factory=list, init=False)  # a heap: untried first, by turn
     _delayed: list[tuple[float, int, Line]] = attrs.field(factory=list, init=False)  # a heap by time
     _turns: Iterator[int] = attrs.field(factory=itertools.count, init=False)
     _length: int = attrs.field(default=0, init=False)
@@ -71,7 +74,7 @@ class WriteQueue:
         self._end_delays(now)
         if not self._ready:
             return None
-        line = heapq.heappop(self._ready)[1]
+        line = heapq.heappop(self._ready)[2]
         line.state = LineState.WRITING
         return line
 
@@ -85,6 +88,7 @@ class WriteQueue:
         """Remove the first Event of a line, which was written or dropped."""
         line.waiting.popleft().is_queued = False
         self._length -= 1
+        line.was_tried = False
         if line.waiting:
             line.turn = next(self._turns)
             self._push(line)
@@ -93,11 +97,12 @@ class WriteQueue:
 
     def delay(self, line: Line, until: float) -> None:
         """Let a line wait for the next try of its first Event; lines that are waiting now go before it."""
-        line.state, line.turn = LineState.DELAYED, next(self._turns)
+        line.state, line.turn, line.was_tried = LineState.DELAYED, next(self._turns), True
         heapq.heappush(self._delayed, (until, line.turn, line))
 
-    def put_back(self, line: Line) -> None:
+    def put_back(self, line: Line, *, was_tried: bool) -> None:
         """Put a line back whose write was cancelled."""
+        line.was_tried |= was_tried
         self._push(line)
 
     # --- at the end ---
@@ -123,4 +128,4 @@ class WriteQueue:
 
     def _push(self, line: Line) -> None:
         line.state = LineState.READY
-        heapq.heappush(self._ready, (line.turn, line))
+        heapq.heappush(self._ready, (line.was_tried, line.turn, line))
