@@ -329,6 +329,23 @@ async def test_candidates_ignore_the_times_in_a_lease(
         assert not [line for line in log() if not line.startswith("INFO")]
 
 
+@pytest.mark.parametrize("step", [0.0, 0.3, 3_600.0])
+async def test_the_renew_time_changes_and_follows_a_clock_that_was_set_back(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, step: float
+) -> None:
+    wall = 1e9
+    seen: list[float] = []
+    async with candidate(api_server, nursery, "us", wall_clock=lambda: wall) as (elector, _), elector.lead():
+        wall -= step
+        for _ in range(10):
+            await trio.sleep(2.5)
+            renewed = stored_lease(api_server).renew_time
+            assert renewed is not None
+            seen.append(renewed.timestamp())
+    assert len(set(seen)) == 10, "candidates that miss some renewals see a change as well"
+    assert all(abs(each - wall) < 1 for each in seen)
+
+
 async def test_a_restarted_candidate_changes_the_lease_even_if_its_clock_stands_still(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:

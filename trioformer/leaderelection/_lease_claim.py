@@ -12,7 +12,7 @@ import math
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 import attrs
 import trio
@@ -21,6 +21,9 @@ from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, outcome_o
 from ..errors import ConflictError, ConnectionFailedError, NotFoundError, ServerError, StatusError
 from ._leadership import Clocks, LeaderElectionOptions, Stamp, Term
 from ._lease_lock import LeaseLock, LeaseRecord
+
+CLOCK_STEP: Final = timedelta(seconds=1)
+"""A wall clock that is behind the last renewal by less stands still; otherwise it was set back."""
 
 R = TypeVar("R")
 
@@ -198,8 +201,9 @@ class LeaseClaim:
     async def _write(self) -> Stamp:
         """Create or update the Lease with our record; returns when the request was sent."""
         # Candidates detect a renewal by a change of the record, so renewTime must differ even if the clock does not.
+        # They do not compare which time is later, so it follows a clock that was set back.
         now, last = self._datetime(), self._own.renew_time
-        if last is not None and now <= last:
+        if last is not None and timedelta() <= last - now < CLOCK_STEP:
             now = last + timedelta(microseconds=1)
         if self._observed is not None and now == self._observed.renew_time:
             now += timedelta(microseconds=1)
