@@ -1,4 +1,4 @@
-"""A class is refused when it is defined if a field is of a mutable type, or JSON has no form of it, or a name is wrong."""
+"""A class is refused when it is defined if a field is mutable, or has no form in JSON, or if a name is wrong."""
 
 from __future__ import annotations
 
