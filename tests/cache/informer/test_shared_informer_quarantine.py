@@ -365,6 +365,8 @@ async def test_a_handler_that_cannot_decode_an_object_goes_on(
         assert {key: each.reason for key, each in found.items()} == dict.fromkeys(
             ("default/bad", "default/a"), QuarantineReason.LISTENER_FAILED
         )
+        with pytest.raises(QuarantinedError, match=r"this state is in the cache \(allow_stale=True\)$"):
+            informer.lister.get("a", namespace="default")
         newest = informer.lister.get("a", namespace="default", allow_stale=True)
         assert newest is not None
         assert newest.resource_version == "5"

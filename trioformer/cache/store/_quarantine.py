@@ -164,7 +164,12 @@ class Quarantine:
     def error_for(self, key: str) -> QuarantinedError:
         """Make the error for reading a key that is in quarantine."""
         entry = self.entries[key]
-        hint = "an earlier state is in the cache (allow_stale=True)" if entry.is_stored else "no earlier state is known"
+        if entry.reason is QuarantineReason.LISTENER_FAILED:
+            hint = "this state is in the cache (allow_stale=True)"
+        elif entry.is_stored:
+            hint = "an earlier state is in the cache (allow_stale=True)"
+        else:
+            hint = "no earlier state is known"
         return QuarantinedError(
             f"{self.name} {key!r} exists, but its newest state is in quarantine ({entry.reason}): {entry.error}; "
             f"correct the object, or the code that reads it; {hint}",
