@@ -64,16 +64,16 @@ ODD_OBJECTS = [
     pytest.param(b'{"metadata":{"name":null,"namespace":null}}', "", "a Pod without a name", id="the name is null"),
     pytest.param(b'{"metadata":{"name":"a","namespace":null,"uid":7}}', "a", "uid", id="the namespace is null"),
     pytest.param(
-        b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         "shop/a",
         "recursion",
-        id="5,000 levels",
+        id="100,000 levels",
     ),
     pytest.param(
-        b'{"spec":' + b'{"metadata":{"name":"b"},"a":' * 5_000 + b"1" + b"}" * 5_000 + b',"metadata":{"name":"a"}}',
+        b'{"spec":' + b'{"metadata":{"name":"b"},"a":' * 100_000 + b"1" + b"}" * 100_000 + b',"metadata":{"name":"a"}}',
         "a",
         "recursion",
-        id="5,000 levels before the metadata",
+        id="100,000 levels before the metadata",
     ),
     pytest.param(b'{"metadata":{"name":"a","namespace":"shop","uid":7}}', "shop/a", "uid", id="the uid is a number"),
     pytest.param(b'{"metadata":{"name":"\xff"}}', "", "utf-8", id="the name is not UTF-8"),
@@ -144,7 +144,7 @@ SPACED = b'{"metadata":{"name":"a","namespace":"b"}}'
         (b'{"type":"RENAMED","object":' + NAMED + b"}", NAMED, "a", "RENAMED"),
         (b'{"type":["ADDED"],"object":' + NAMED + b"}", NAMED, "a", ""),
         (b'{"object":' + SPACED + b"}", SPACED, "b/a", ""),
-        (b"[" * 5_000, b"[" * 5_000, "", ""),
+        (b"[" * 100_000, b"[" * 100_000, "", ""),
     ],
 )
 async def test_a_frame_that_is_not_an_event_is_reported_with_its_known_parts(

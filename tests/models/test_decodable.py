@@ -14,7 +14,7 @@ from trioformer.models._lazy import make
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.core_v1 import Pod
 
-DEEP = b'{"not":' * 5_000 + b"{}" + b"}" * 5_000
+DEEP = b'{"not":' * 100_000 + b"{}" + b"}" * 100_000
 
 
 @attrs.frozen

@@ -228,7 +228,7 @@ async def over(server: BadServer, recorder: Recorder | None = None) -> AsyncIter
 
 
 NAMED_A = b'{"metadata":{"name":"a","namespace":"default","resourceVersion":"12"}'
-DEEP = NAMED_A + b',"spec":' + b"[" * 5_000 + b"]" * 5_000 + b"}"
+DEEP = NAMED_A + b',"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ DEEP = NAMED_A + b',"spec":' + b"[" * 5_000 + b"]" * 5_000 + b"}"
         b'{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"12","uid":[]}}}\n',
         b'{"type":"MODIFIED","object":' + NAMED_A + b',"spec":\n',
     ],
-    ids=["5,000 levels", "wrong types", "cut off"],
+    ids=["100,000 levels", "wrong types", "cut off"],
 )
 async def test_a_frame_with_a_key_marks_it_in_the_order_of_the_events(
     frame: bytes, autojump_clock: trio.testing.MockClock
@@ -259,7 +259,7 @@ async def test_a_frame_with_a_key_marks_it_in_the_order_of_the_events(
         assert [what for what, _ in server.asked] == ["list", "watch"]
 
 
-async def test_an_item_of_5000_levels_does_not_spoil_the_list(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_item_of_100000_levels_does_not_spoil_the_list(autojump_clock: trio.testing.MockClock) -> None:
     body = a_list(a_pod("a", "1"), "DEEP", a_pod("b", "2")).replace(b'"DEEP"', DEEP.replace(b'"a"', b'"deep"'))
     async with over(BadServer([body])) as informer:
         assert sorted(obj.name for obj in informer.lister) == ["a", "b"]
