@@ -63,7 +63,7 @@ class ProcessLoop(Generic[T]):
         processor: Notifies the listeners.
         versions: Records how new the indexer is; its namespaces are those that must be listed for the first sync.
         quarantine: The keys of the objects that cannot be taken.
-        must_index: Whether it is an error if a transform or an index function fails on every object of the first list.
+        ends_on_mistakes: Whether a transform or an index function may not fail on every object of the first list.
         on_synced: Called when all namespaces have been listed.
         on_undecodable: Called with a namespace and an object that an index function could not decode.
     """
@@ -73,7 +73,7 @@ class ProcessLoop(Generic[T]):
     _processor: Processor[T]
     _versions: ResourceVersions
     _quarantine: Quarantine
-    _must_index: bool = attrs.field(kw_only=True, alias="must_index")
+    _ends_on_mistakes: bool = attrs.field(kw_only=True, alias="ends_on_mistakes")
     _on_synced: Callable[[], None] = attrs.field(kw_only=True, alias="on_synced")
     _on_undecodable: Callable[[str, T, DecodeError], None] = attrs.field(kw_only=True, alias="on_undecodable")
     _unlisted: set[str] = attrs.field(init=False)
@@ -224,7 +224,7 @@ class ProcessLoop(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content, self._quarantine.entries)
-        if self._must_index and batch.namespace in self._unlisted:
+        if self._ends_on_mistakes and batch.namespace in self._unlisted:
             errors = (*(each.error for each in batch.bad.values()), *(error for _, error in failed))
             self._mistakes.record_list(len(listed), errors)
             if len(self._unlisted) == 1:

@@ -141,7 +141,7 @@ class SharedInformer(Generic[T]):
             self._processor,
             self._versions,
             self._quarantine,
-            must_index=not self._options.retry_forever,
+            ends_on_mistakes=not self._options.retry_forever,
             on_synced=self._set_synced,
             on_undecodable=lambda namespace, obj, error: self._reflectors[namespace].report_undecodable(
                 undecodable(obj, error)

@@ -126,7 +126,7 @@ class ListenerBuffer(Generic[T]):
         if overflow == "coalesce":
             self._queue = CoalescingQueue(buffer_size)
         elif overflow == "block":
-            self._queue = BlockingQueue(buffer_size, patience)
+            self._queue = BlockingQueue(buffer_size, patience=patience)
         elif overflow == "raise":
             self._queue = RaisingQueue(buffer_size)
         else:

@@ -234,22 +234,13 @@ class CoalescingQueue(Generic[T]):
         return len(self._merged) - (None in self._merged)
 
 
-@final
 @attrs.define(eq=False)
-class BlockingQueue(Generic[T]):
-    """Keeps everything, and makes the process loop wait.
-
-    Invariant: items beyond ``size`` are of one batch of changes.  The process loop pops no other batch before they fit,
-    or before the listener has taken nothing for ``patience`` seconds.
-    """
+class PlainQueue(Generic[T]):
+    """Keeps everything in order, and merges nothing; the base of the policies without merged changes."""
 
     size: int
-    patience: float
-    """How many seconds the listener may take no notification."""
     high_water: int = 0
     _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
-    _taken: trio.Event | None = attrs.field(default=None, init=False)
-    """Set when an item is taken while the process loop waits."""
 
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
         """Queue notifications."""
@@ -265,30 +256,14 @@ class BlockingQueue(Generic[T]):
 
     def get(self) -> Item[T] | None:
         """Remove and return the oldest item."""
-        if not self._items:
-            return None
-        if self._taken is not None:
-            self._taken.set()
-            self._taken = None
-        return self._items.popleft()
+        return self._items.popleft() if self._items else None
 
     def clear(self) -> None:
-        """Drop everything, and end a wait of the process loop."""
+        """Drop everything."""
         self._items.clear()
-        if self._taken is not None:
-            self._taken.set()
-            self._taken = None
 
     async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Wait until the items fit; return False if the listener took nothing for ``patience`` seconds."""
-        while len(self._items) > self.size:
-            before, taken = delivered(), trio.Event()
-            self._taken = taken
-            with trio.move_on_after(self.patience):
-                await taken.wait()
-            # In the middle of a long batch a listener takes notifications without emptying a place of the queue.
-            if not taken.is_set() and delivered() == before:
-                return False
+        """Return at once: the process loop does not wait."""
         return True
 
     @property
@@ -309,55 +284,63 @@ class BlockingQueue(Generic[T]):
 
 @final
 @attrs.define(eq=False)
-class RaisingQueue(Generic[T]):
+class BlockingQueue(PlainQueue[T]):
+    """Keeps everything, and makes the process loop wait.
+
+    Invariant: items beyond ``size`` are of one batch of changes.  The process loop pops no other batch before they fit,
+    or before the listener has taken nothing for ``patience`` seconds.
+    """
+
+    patience: float = attrs.field(kw_only=True)
+    """How many seconds the listener may take no notification."""
+    _taken: trio.Event | None = attrs.field(default=None, init=False)
+    """Set when an item is taken while the process loop waits."""
+
+    def get(self) -> Item[T] | None:
+        """Remove and return the oldest item."""
+        if self._taken is not None and self._items:
+            self._end_wait(self._taken)
+        return super().get()
+
+    def clear(self) -> None:
+        """Drop everything, and end a wait of the process loop."""
+        super().clear()
+        if self._taken is not None:
+            self._end_wait(self._taken)
+
+    def _end_wait(self, taken: trio.Event) -> None:
+        taken.set()
+        self._taken = None
+
+    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
+        """Wait until the items fit; return False if the listener took nothing for ``patience`` seconds."""
+        while len(self._items) > self.size:
+            before, taken = delivered(), trio.Event()
+            self._taken = taken
+            with trio.move_on_after(self.patience):
+                await taken.wait()
+            # In the middle of a long batch a listener takes notifications without emptying a place of the queue.
+            if not taken.is_set() and delivered() == before:
+                return False
+        return True
+
+
+@final
+@attrs.define(eq=False)
+class RaisingQueue(PlainQueue[T]):
     """Accepts no more than it has room for.
 
     Invariant: there are at most ``size`` items, and all that was put before the error.
     """
 
-    size: int
-    high_water: int = 0
-    _items: deque[Notification[T] | SharedBatch[T]] = attrs.field(factory=deque, init=False)
-
     def put_all(self, notifications: Sequence[Notification[T]]) -> None:
         """Queue notifications, all or none."""
         if len(self._items) + len(notifications) > self.size:
             raise trio.WouldBlock
-        self._items.extend(notifications)
-        if len(self._items) > self.high_water:
-            self.high_water = len(self._items)
+        super().put_all(notifications)
 
     def put_batch(self, batch: SharedBatch[T]) -> bool:
         """Queue a batch."""
         if len(self._items) >= self.size:
             raise trio.WouldBlock
-        self._items.append(batch)
-        self.high_water = max(self.high_water, len(self._items))
-        return True
-
-    def get(self) -> Item[T] | None:
-        """Remove and return the oldest item."""
-        return self._items.popleft() if self._items else None
-
-    def clear(self) -> None:
-        """Drop everything."""
-        self._items.clear()
-
-    async def wait_for_room(self, delivered: Callable[[], int]) -> bool:
-        """Return at once: the listener breaks instead."""
-        return True
-
-    @property
-    def buffered(self) -> int:
-        """How many notifications and batches wait."""
-        return len(self._items)
-
-    @property
-    def pending_objects(self) -> int:
-        """Nothing is merged."""
-        return 0
-
-    @property
-    def coalesced(self) -> int:
-        """Nothing is merged."""
-        return 0
+        return super().put_batch(batch)

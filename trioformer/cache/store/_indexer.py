@@ -164,18 +164,10 @@ class Indexer(Generic[T]):
         return failed
 
     def _build_index(self, name: str, function: IndexFunc[T], failed: list[tuple[T, IndexerError]]) -> _Buckets:
-        buckets: _Buckets = {}
-        before = len(failed)
-        for key, obj in self._items.items():
-            try:
-                values = _index_values(name, function, obj)
-            except IndexerError as error:
-                failed.append((obj, error))
-            else:
-                for value in values:
-                    buckets.setdefault(value, {})[key] = None
-        if len(failed) - before == len(self._items) > 1:
-            raise failed[before][1]
+        buckets, errors = _index_all(name, function, self._items)
+        if len(errors) == len(self._items) > 1:
+            raise errors[0][1]
+        failed += errors
         return buckets
 
     def put(self, key: str, obj: T) -> None:
@@ -311,15 +303,9 @@ class Indexer(Generic[T]):
         for name, function in self._functions.items():
             if name in staged.indices:
                 continue
-            buckets = staged.indices[name] = {}
-            for key, obj in staged.items.items():
-                try:
-                    values = _index_values(name, function, obj)
-                except IndexerError as error:
-                    failed.setdefault(key, (obj, error))
-                else:
-                    for value in values:
-                        buckets.setdefault(value, {})[key] = None
+            staged.indices[name], errors = _index_all(name, function, staged.items)
+            for obj, error in errors:
+                failed.setdefault(key_of(obj), (obj, error))
         for key in failed:
             for indexed in staged.indices.values():
                 for value in [value for value, bucket in indexed.items() if key in bucket]:
@@ -327,6 +313,23 @@ class Indexer(Generic[T]):
                     if not indexed[value]:
                         del indexed[value]
         return self._keep_stored(staged, list(failed.values()), marked)
+
+
+def _index_all(
+    name: str, function: IndexFunc[T], items: Mapping[str, T]
+) -> tuple[_Buckets, list[tuple[T, IndexerError]]]:
+    """Index objects by one function; return the buckets, and the objects that it fails on, each with its error."""
+    buckets: _Buckets = {}
+    failed: list[tuple[T, IndexerError]] = []
+    for key, obj in items.items():
+        try:
+            values = _index_values(name, function, obj)
+        except IndexerError as error:
+            failed.append((obj, error))
+        else:
+            for value in values:
+                buckets.setdefault(value, {})[key] = None
+    return buckets, failed
 
 
 def _index_values(name: str, function: IndexFunc[T], obj: T) -> tuple[str, ...]:
