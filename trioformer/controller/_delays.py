@@ -13,7 +13,7 @@ A limiter counts the failures of each object.  Two kinds of errors say something
 from __future__ import annotations
 
 import random
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import attrs
 
@@ -31,6 +31,15 @@ JITTER: Final = 0.2
 """The share by which these delays are shortened at random, at most."""
 
 
+class Failure(NamedTuple):
+    """What an error says about the next attempt."""
+
+    counts: bool
+    """Whether it counts for the object."""
+    at_least: float
+    """Seconds that the server wants to have passed before."""
+
+
 @final
 @attrs.define(eq=False)
 class RetryDelays:
@@ -45,20 +54,20 @@ class RetryDelays:
     _external: RateLimiter[Request] | None
     _rng: random.Random = attrs.field(factory=random.Random, init=False)
 
-    def add(self, request: Request, error: Exception) -> bool:
+    def classify(self, error: Exception) -> Failure:
+        """Return what an error says about the next attempt."""
+        errors = request_errors(error)
+        counts = self._external is None or not all(map(is_external, errors))
+        return Failure(counts, max((retry_after(each, self._rng) for each in errors), default=0.0))
+
+    def add(self, request: Request, failure: Failure) -> bool:
         """Count a failure, and add the request after its delay.
 
         Returns:
             Whether the queue accepted the request; False when it is shut down.
         """
-        errors = request_errors(error)
-        limiter = self._external if all(map(is_external, errors)) else None
-        at_least = max((retry_after(each, self._rng) for each in errors), default=0.0)
-        return self._queue.add_rate_limited(request, limiter=limiter, at_least=at_least)
-
-    def counts(self, error: Exception) -> bool:
-        """Return whether a failure counts for the object."""
-        return self._external is None or not all(map(is_external, request_errors(error)))
+        limiter = None if failure.counts else self._external
+        return self._queue.add_rate_limited(request, limiter=limiter, at_least=failure.at_least)
 
     def forget(self, request: Request) -> None:
         """Reset the failures of a request that is not retried."""

@@ -140,8 +140,8 @@ class Reconciler:
 
     async def _handle_failure(self, request: Request, error: Exception) -> None:
         """Log an error once, and decide whether the request is retried."""
-        counters, before, counts = self.counters, self.failures.pop(request, NO_FAILURES), self.delays.counts(error)
-        count, counted = before.in_a_row + 1, before.counted + counts
+        counters, before, failure = self.counters, self.failures.pop(request, NO_FAILURES), self.delays.classify(error)
+        count, counted = before.in_a_row + 1, before.counted + failure.counts
         max_retries, on_dropped = self.options.max_retries, self.options.on_dropped
         counters.failed += 1
         counters.timed_out += isinstance(error, ReconcileDeadlineError)
@@ -151,11 +151,11 @@ class Reconciler:
             then = "not retrying (terminal error)"
         elif trio.current_effective_deadline() == -math.inf:
             then = "not retrying (the controller is cancelled)"
-        elif max_retries is not None and counts and counted > max_retries:
+        elif max_retries is not None and failure.counts and counted > max_retries:
             counters.dropped += 1
             is_dropped = True
             then = f"giving up (failure {count} in a row)"
-        elif self.delays.add(request, error):
+        elif self.delays.add(request, failure):
             self.failures[request] = Failures(count, counted)
             due = self.queue.due_time(request)
             wait = 0.0 if due is None else due - trio.current_time()
