@@ -48,7 +48,10 @@ def _annotations(cls: type[Any]) -> dict[str, Any]:
 
 
 def keep_methods(cls: type[Any], model: type[Any]) -> None:
-    """Restore what attrs replaced in a class, and freeze its objects before its own ``__attrs_post_init__`` runs."""
+    """Restore what attrs replaced in a class, and freeze its objects before its own ``__attrs_post_init__`` runs.
+
+    attrs would compare Python values, for which 1 is True.
+    """
     for name in ("__eq__", "__ne__", "__hash__", "__repr__"):
         code = getattr(vars(cls).get(name), "__code__", None)
         if code is not None and code.co_filename.startswith("<attrs generated"):

@@ -22,7 +22,7 @@ import attrs
 from ._quantity import Quantity
 from ._values import FrozenMap
 
-__all__ = ["check_annotations", "check_hint", "check_names"]
+__all__ = ["UNIONS", "check_annotations", "check_hint", "check_names"]
 
 _LISTS = (
     list,
@@ -125,7 +125,7 @@ def _check_form(cls: type[Any], name: str, hint: Any) -> None:
         why = f"{_text(hint)} stands for no type; write the type"
     elif isinstance(origin, type) and (attrs.has(origin) or dataclasses.is_dataclass(origin)):
         why = "the fields of a generic class have no known types; write a class of its own for it"
-    elif origin in _UNIONS and not _is_decidable([arg for arg in args if arg is not type(None)]):
+    elif origin in UNIONS and not _is_decidable([arg for arg in args if arg is not type(None)]):
         why = "one of these types cannot be chosen by the JSON; write JSON"
     elif isinstance(hint, type) and origin is None and not _has_form(hint):
         why = f"JSON has no {_text(hint)}; write str, float, Quantity, Time or JSON"
@@ -135,7 +135,7 @@ def _check_form(cls: type[Any], name: str, hint: Any) -> None:
         _check_form(cls, name, arg)
 
 
-_UNIONS = (typing.Union, types.UnionType)
+UNIONS = (typing.Union, types.UnionType)
 _SCALARS = (str, int, float, bool)
 _FORMS = (*_SCALARS, bytes, object, Any, type(None), datetime, Quantity, tuple, FrozenMap)
 _FORMS_OF_BASES = (enum.Enum, tuple)
@@ -204,7 +204,7 @@ def _immutable(hint: Any) -> str:
         return "bytes"
     if args == [_text(arg) for arg in get_args(hint)]:
         return _text(hint)
-    if origin in (typing.Union, types.UnionType):
+    if origin in UNIONS:
         return " | ".join(args)
     return f"{_text(origin)}[{', '.join(args)}]"
 
@@ -220,7 +220,7 @@ def _text(hint: Any) -> str:
         return "..."
     args = get_args(hint)
     origin = get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
+    if origin in UNIONS:
         return " | ".join(map(_text, args))
     if origin is not None and args and origin is not Annotated:
         return f"{_text(origin)}[{', '.join(map(_text, args))}]"

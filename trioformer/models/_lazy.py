@@ -33,8 +33,8 @@ from . import _serde
 from ._definitions import check_class, keep_methods
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
-from ._hints import check_annotations, check_hint, check_names
-from ._parts import part_of
+from ._hints import UNIONS, check_annotations, check_hint, check_names
+from ._parts import model_in, part_of
 from ._serde import Raw
 from ._values import EMPTY_MAP, FrozenMap, freeze
 
@@ -119,10 +119,6 @@ class Model(_Slots):
         super().__init_subclass__()
         if not _is_builtin(cls):
             check_annotations(cls, Model)
-            # Without eq=False, attrs would compare Python values, for which 1 is True.
-            for name in ("__eq__", "__hash__", "__repr__"):
-                if name not in cls.__dict__:
-                    setattr(cls, name, getattr(cls, name))
 
     @classmethod
     def __attrs_init_subclass__(cls) -> None:  # attrs calls it when it has made the class
@@ -292,7 +288,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def _is_union(hint: Any) -> bool:
-    return get_origin(hint) in (typing.Union, types.UnionType)
+    return get_origin(hint) in UNIONS
 
 
 _PLAIN = (str, int, float, bool, bytes)
@@ -310,22 +306,19 @@ def _codec(hint: Any) -> Codec:
     """Return how a value of the hinted type is decoded and encoded."""
     hint = _without_none(hint)
     origin, args = get_origin(hint), get_args(hint)
-    for cls in (hint, *args):
-        if isinstance(cls, type) and issubclass(cls, Model):
-            check_made(cls)
-    if isinstance(hint, type) and issubclass(hint, Model):
-        return functools.partial(make, hint), encode, False
-    if origin is tuple and isinstance(args[0], type) and issubclass(args[0], Model):
-        item = args[0]
+    container, model = model_in(hint, Model)
+    if model is not None:
+        check_made(model)
+        if container is None:
+            return functools.partial(make, model), encode, False
+        if container is tuple:
+            return (
+                lambda raw: tuple([make(model, one) for one in _serde.list_items(raw)]),
+                lambda value: b"[" + b",".join(map(encode, value)) + b"]",
+                False,
+            )
         return (
-            lambda raw: tuple([make(item, one) for one in _serde.list_items(raw)]),
-            lambda value: b"[" + b",".join(map(encode, value)) + b"]",
-            False,
-        )
-    if origin is Mapping and isinstance(args[1], type) and issubclass(args[1], Model):
-        member = args[1]
-        return (
-            lambda raw: FrozenMap({key: make(member, one) for key, one in _serde.map_items(raw).items()}),
+            lambda raw: FrozenMap({key: make(model, one) for key, one in _serde.map_items(raw).items()}),
             lambda value: _object([_serde.dumps(key) + b":" + encode(one) for key, one in value.items()]),
             False,
         )

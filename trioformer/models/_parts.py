@@ -8,11 +8,13 @@ Decoded objects are not checked: their parts are made of the bytes when they are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, final, get_args, get_origin
+from typing import Any, NoReturn, TypeVar, final, get_args, get_origin
 
 import attrs
 
-__all__ = ["Part", "part_of"]
+__all__ = ["Part", "model_in", "part_of"]
+
+B = TypeVar("B")
 
 
 @final
@@ -68,17 +70,20 @@ def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | Non
         hint: Its type, without None.
         base: The base of all models.
     """
+    container, model = model_in(hint, base)
+    return None if model is None else Part(f"{cls.__name__}.{name}", name, model, container)
+
+
+def model_in(hint: Any, base: type[B]) -> tuple[type[Any] | None, type[B] | None]:
+    """Return the container of a type, tuple, Mapping or None, and the model in it; None if it has no model."""
     origin, args = get_origin(hint), get_args(hint)
+    container: type[Any] | None = None
+    model = hint
     if origin is tuple:
-        model: Any = args[0]
-        container: type[Any] | None = tuple
+        container, model = tuple, args[0]
     elif origin is Mapping:
-        model, container = args[1], Mapping
-    else:
-        model, container = hint, None
-    if isinstance(model, type) and issubclass(model, base):
-        return Part(f"{cls.__name__}.{name}", name, model, container)
-    return None
+        container, model = Mapping, args[1]
+    return container, model if isinstance(model, type) and issubclass(model, base) else None
 
 
 def _a(cls: type[Any]) -> str:
