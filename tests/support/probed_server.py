@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import trio
 
 from tests.support.scripted_http import complete
+from trioformer._secret import Secret
+from trioformer.transport._auth import Authorization
 from trioformer.transport._health import ServerHealth
 from trioformer.transport._probe_connection import HTTPProbeConnection
 
@@ -41,12 +42,15 @@ class ProbedServer:
         self.streams.append(stream)
         return stream
 
-    def headers(self) -> Mapping[str, str]:
-        return {"Authorization": "Bearer t"}
+    def header(self) -> Secret[str]:
+        return Secret("Bearer t")
+
+    def record_unauthorized(self, sent_at: float) -> None:
+        self.unauthorized.append(sent_at)
 
     def health(self, *, silence: float = 30.0, patience: float = 15.0) -> ServerHealth:
         """Make the health of a client of this server."""
-        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, self.headers, self.unauthorized.append)
+        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, {}, cast("Authorization", self))
         return ServerHealth._create("http://api.test:1/prefix", probes, silence=silence, patience=patience)
 
 

@@ -15,6 +15,7 @@ from tests.support.scripted_http import (
     InMemory,
     response,
 )
+from trioformer._secret import Secret
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
@@ -155,7 +156,7 @@ async def test_a_401_to_a_request_older_than_the_token_keeps_the_token(token_fil
         nursery.start_soon(transport.request, "GET", "/slow")  # sent at 40 with the first token, rejected at 70
         await trio.sleep(25)
         token_file.write_text("two")
-        assert transport._authorization.header() == "Bearer two"  # read at 65
+        assert transport._authorization.header() == Secret("Bearer two")  # read at 65
         await trio.sleep(10)
         token_file.write_text("three")
-        assert transport._authorization.header() == "Bearer two"
+        assert transport._authorization.header() == Secret("Bearer two")

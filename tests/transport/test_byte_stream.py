@@ -28,6 +28,7 @@ from tests.support.scripted_http import (
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import ByteStream, Transport, open_transport
+from trioformer.transport._pool import Connections
 
 
 @attrs.define(eq=False)
@@ -47,7 +48,7 @@ class Opened:
 def pool_of(transport: Transport, *, for_watch: bool) -> list[object]:
     client = transport._watches if for_watch else transport._requests
     http_transport = client._transport
-    assert isinstance(http_transport, httpx.AsyncHTTPTransport)
+    assert isinstance(http_transport, Connections)
     return list(http_transport._pool.connections)
 
 

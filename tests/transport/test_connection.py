@@ -54,7 +54,7 @@ async def test_requests_share_connections_until_the_transport_is_closed() -> Non
             for _ in range(3):
                 assert (await transport.request("GET", "/x")).body == b"hello"
             assert server.connections == 1
-            connections = transport._requests._transport._pool.connections  # type: ignore[attr-defined]  # httpx's
+            connections = transport._requests._transport._pool.connections  # type: ignore[attr-defined]  # of Connections
             assert [connection.is_closed() for connection in connections] == [False]
         assert [connection.is_closed() for connection in connections] == [True]
 
@@ -131,7 +131,7 @@ async def test_cancelled_requests_release_limiter_and_pool() -> None:
                 for _ in range(150):
                     nursery.start_soon(transport.request, "GET", "/x")
         assert transport._limiter.borrowed_tokens == 0
-        assert transport._requests._transport._pool.connections == []  # type: ignore[attr-defined]  # httpx's
+        assert transport._requests._transport._pool.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 

@@ -59,7 +59,7 @@ def connections_in_kernel(server: Loopback) -> int:
 def pool_of(transport: Transport) -> list[str]:
     """Return the pool's connections of both clients, each with its state."""
     clients = (transport._requests, transport._watches)
-    return [repr(each) for client in clients for each in client._transport._pool.connections]  # type: ignore[attr-defined]  # httpx's
+    return [repr(each) for client in clients for each in client._transport._pool.connections]  # type: ignore[attr-defined]  # of Connections
 
 
 async def check_counts(server: Loopback, transport: Transport) -> None:
@@ -114,7 +114,7 @@ async def test_a_connection_that_cannot_be_prepared_is_closed() -> None:
         with pytest.raises(httpcore.ConnectError):
             await _Network().connect_tcp("127.0.0.1", server.port, socket_options=[(9_999, 9_999, 1)])
         stream = await _Network().connect_tcp("127.0.0.1", server.port)
-        with pytest.raises(ValueError, match="idna"):
+        with pytest.raises(httpcore.ConnectError, match="idna"):
             await stream.start_tls(ssl.create_default_context(), ".test")
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert connections_in_kernel(server) == 0

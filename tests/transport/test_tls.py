@@ -117,6 +117,24 @@ async def test_tls_is_at_least_1_2_and_as_strict_as_in_client_go() -> None:
     assert not context.verify_flags & ssl.VERIFY_X509_STRICT
 
 
+async def test_the_keys_of_connections_are_not_written_to_sslkeylogfile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tls=server_tls()) as server:
+        monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+        assert await fetch(ClusterConfig(server=server.url, ca_data=CA_PEM)) == b"hello"
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_an_authority_that_another_one_has_signed_is_trusted() -> None:
+    authority = CA.create_child_ca()
+    config = partial(ClusterConfig, ca_data=authority.cert_pem.bytes())
+    async with serving(tls=server_tls(authority.issue_cert("127.0.0.1"))) as server:
+        assert await fetch(config(server=server.url)) == b"hello"
+    async with serving(tls=server_tls()) as server:
+        assert (await failure(config(server=server.url))).permanent
+
+
 async def test_a_client_certificate_is_sent_from_data_files_or_both(tmp_path: Path) -> None:
     (tmp_path / "client.crt").write_bytes(CHAIN)
     (tmp_path / "client.key").write_bytes(KEY)
@@ -313,7 +331,7 @@ async def test_a_watch_over_tls_can_be_closed_at_any_point() -> None:
 
         async with cancelled_at_step(1_000_000) as nursery:  # when it waits for the next piece
             nursery.start_soon(watch)
-        assert transport._watches._transport._pool.connections == []  # type: ignore[attr-defined]  # httpx's
+        assert transport._watches._transport._pool.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 

@@ -1,4 +1,4 @@
-"""The ``Authorization`` header; no other module reads a secret."""
+"""The ``Authorization`` header; no other module reads a token or password."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, final
 
 import trio
 
+from .._secret import Secret, conceal
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 
@@ -37,25 +38,28 @@ class Authorization:
 
     def __init__(self, config: ClusterConfig) -> None:
         self._file = config.token_file
-        self._header: str | None = None
+        self._header: Secret[str] | None = None
         self._read_at = 0.0
         if config.token is not None:
-            if not _VISIBLE.fullmatch(config.token.encode()):
+            self._header = _bearer(conceal(config.token))
+            if self._header is None:
                 raise ConfigError("a token must not contain white space, control or non-ASCII characters", key="token")
-            self._header = f"Bearer {config.token}"
         elif config.username is not None and self._file is None:
             if ":" in config.username:
                 raise ConfigError("a user name must not contain a colon", key="username")
-            pair = f"{config.username}:{config.password or ''}".encode()
-            self._header = f"Basic {base64.b64encode(pair).decode('ascii')}"
+            self._header = _basic(config.username, conceal(config.password or ""))
         if self._file is not None:
             self._read(self._file)
 
     def __repr__(self) -> str:
-        method = f"token file {self._file}" if self._file else (self._header or "none").partition(" ")[0].lower()
+        method = "none"
+        if self._file is not None:
+            method = f"token file {self._file}"
+        elif self._header is not None:
+            method = self._header.reveal().partition(" ")[0].lower()
         return f"<{type(self).__name__}: {method}>"
 
-    def header(self) -> str | None:
+    def header(self) -> Secret[str] | None:
         """Return the value of the header for a request that is sent now; None for an anonymous request."""
         if self._file is not None and trio.current_time() >= self._read_at + TOKEN_PERIOD:
             self._read(self._file)
@@ -70,18 +74,31 @@ class Authorization:
             self._read_at = sent_at - TOKEN_PERIOD
 
     def _read(self, file: str) -> None:
-        token = b""
+        header: Secret[str] | None = None
         cause: Exception | None = None
         try:
             with open(file, "rb") as opened:
-                token = opened.read().strip()
-            problem = "" if _VISIBLE.fullmatch(token) else "does not contain a valid token" if token else "is empty"
+                token = Secret(opened.read().strip())
+            header = _bearer(token)
+            problem = "" if header else "does not contain a valid token" if token else "is empty"
         except (OSError, ValueError) as exc:
             problem, cause = f"cannot be read: {getattr(exc, 'strerror', None) or exc}", exc
         if not problem:
-            self._header = f"Bearer {token.decode('ascii')}"
+            self._header = header
         elif self._header is None:
             raise ConfigError(f"the token file {problem}", file=file) from cause
         else:
             logger.warning("token file %s %s; keeping the previous token", file, problem)
         self._read_at = trio.current_time()
+
+
+def _bearer(token: Secret[str] | Secret[bytes]) -> Secret[str] | None:
+    """Make the header of a token; None if the token contains characters that it must not."""
+    revealed = token.reveal()  # nothing below raises
+    encoded = revealed.encode("utf-8", "replace") if isinstance(revealed, str) else revealed
+    return Secret(f"Bearer {encoded.decode('ascii')}") if _VISIBLE.fullmatch(encoded) else None
+
+
+def _basic(username: str, password: Secret[str]) -> Secret[str]:
+    pair = Secret(f"{username}:{password.reveal()}".encode())
+    return Secret(f"Basic {base64.b64encode(pair.reveal()).decode('ascii')}")

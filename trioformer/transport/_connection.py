@@ -267,7 +267,6 @@ class Transport(metaclass=NoPublicConstructor):
             self._tls.refresh()
         authorization = self._authorization.header()
         sent_at = trio.current_time()
-        credentials = {} if authorization is None else {"Authorization": authorization}
         code: int | None = None
         try:
             request = client.build_request(
@@ -275,11 +274,13 @@ class Transport(metaclass=NoPublicConstructor):
                 self.server + path,
                 params=params or None,
                 content=content,
-                headers={**self._headers, **headers, **credentials},
+                headers={**self._headers, **headers},
                 timeout=patience,
                 extensions=self._extensions,
             )
             request.stream = Content(content or b"")
+            if authorization is not None:  # httpx has what it builds a request from in local variables
+                request.headers["Authorization"] = authorization.reveal()
             response = await client.send(request, stream=stream)
             code = response.status_code
         except CONNECTION_ERRORS as exc:
@@ -403,7 +404,7 @@ class _Borrowed(httpx.AsyncBaseTransport):
 
 def _connections(tls: TLS | None, health: ServerHealth | None = None) -> httpx.AsyncBaseTransport:
     # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
-    from ._network import Connections  # noqa: PLC0415
+    from ._pool import Connections  # noqa: PLC0415
 
     context = tls.context if tls is not None else None
     return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD, health=health)
@@ -413,11 +414,6 @@ def _probe_connection(
     config: ClusterConfig, tls: TLS | None, user_agent: str, authorization: Authorization
 ) -> ProbeConnection:
     from ._probe_connection import HTTPProbeConnection, connect  # noqa: PLC0415  # httpcore, as above
-
-    def headers() -> dict[str, str]:
-        credentials = authorization.header()
-        made = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": user_agent}
-        return made if credentials is None else {**made, "Authorization": credentials}
 
     return HTTPProbeConnection(
         config.server,
@@ -429,8 +425,8 @@ def _probe_connection(
             socket_options=_socket_options(),
             patience=CONNECT_PATIENCE,
         ),
-        headers,
-        authorization.record_unauthorized,
+        {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": user_agent},
+        authorization,
     )
 
 

@@ -11,8 +11,9 @@ So close_notify is the end of the stream, and a connection that has received it 
 Sockets are also closed when a request is cancelled: while its handshake runs (httpcore's own backend closes them only
 after an error), and between the end of the handshake and the first byte of the request.  There httpcore waits for a
 lock, outside of the block that would close the connection.  A cancellation that comes with the last bytes of the
-handshake is raised at that lock, and the pool would keep the connection for ever: it is not idle, so no request gets
-it, and not closed, so nothing removes it.  :class:`_Connection` closes it.
+handshake would be raised at that lock, and the pool would keep the connection for ever: it is not idle, so no request
+gets it, and not closed, so nothing removes it.  So opening a connection ends with a check for it: a cancellation that
+comes later finds the lock free, and is raised inside the block.
 
 A connection of a watch has the :class:`~._health.ServerHealth` of its client, and asks it about the server when nothing
 has arrived for half a minute; only then, and while it reads on in a task of its own.
@@ -24,11 +25,9 @@ import math
 import ssl
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any, Final, cast, final
 
 import httpcore
-import httpx
 import trio
 
 from ._chunks import ChunkMerger
@@ -54,7 +53,8 @@ def _bounded(patience: float | None, too_slow: type[Exception], broken: type[Exc
             yield
     except trio.TooSlowError as exc:
         raise too_slow(exc) from exc
-    except (OSError, trio.BrokenResourceError, trio.ClosedResourceError) as exc:  # ssl.SSLError is an OSError
+    except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, ValueError) as exc:
+        # An ssl.SSLError is an OSError.  A ValueError, such as a UnicodeError, is about a name for DNS or TLS.
         raise broken(exc) from exc
 
 
@@ -165,9 +165,10 @@ class _SocketStream(httpcore.AsyncNetworkStream):
     ) -> _TLSStream:
         patience = HANDSHAKE_PATIENCE if timeout is None else min(timeout, HANDSHAKE_PATIENCE)
         try:
-            tls = _TLSStream(self._stream, ssl_context, server_hostname, opened_at=self.opened_at)
             with _bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
+                tls = _TLSStream(self._stream, ssl_context, server_hostname, opened_at=self.opened_at)
                 await tls.handshake()
+            await trio.lowlevel.checkpoint_if_cancelled()  # at the top of this module is why
         except BaseException:
             self.close()
             raise
@@ -263,6 +264,12 @@ class _TLSStream(_SocketStream):
 
 @final
 class _Network(httpcore.AsyncNetworkBackend):
+    """Opens the connections of httpcore's pool.
+
+    Args:
+        health: Verifies the server when a connection is silent; None if it never is for long.
+    """
+
     def __init__(self, health: ServerHealth | None = None) -> None:
         self._health = health
 
@@ -281,6 +288,7 @@ class _Network(httpcore.AsyncNetworkBackend):
             try:
                 for option in socket_options or ():
                     stream.set_option(*cast("tuple[int, int, int]", option))  # Connections passes only these
+                await trio.lowlevel.checkpoint_if_cancelled()  # at the top of this module is why
             except BaseException:
                 stream.close()
                 raise
@@ -288,70 +296,3 @@ class _Network(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await trio.sleep(seconds)
-
-
-@final
-class _Connection(httpcore.AsyncHTTPConnection):
-    """A connection of the pool, which does not outlive a first request that was not sent."""
-
-    _is_new = True
-
-    async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response:
-        is_first, self._is_new = self._is_new, False
-        try:
-            return await super().handle_async_request(request)
-        except BaseException:
-            # A later request may be cancelled while another one has the connection, which then must stay open.
-            if is_first and not self.is_closed():
-                with trio.CancelScope(shield=True):
-                    await self.aclose()  # never waits for the peer
-            raise
-
-
-@final
-class _Pool(httpcore.AsyncConnectionPool):
-    """A pool of such connections, without limit."""
-
-    def __init__(
-        self,
-        context: ssl.SSLContext | None,
-        *,
-        socket_options: list[tuple[int, int, int]],
-        idle_period: float,
-        network: _Network,
-    ) -> None:
-        super().__init__(max_connections=None, max_keepalive_connections=None)
-        self._open = partial(
-            _Connection,
-            ssl_context=context,
-            keepalive_expiry=idle_period,
-            socket_options=socket_options,
-            network_backend=network,
-        )
-
-    def create_connection(self, origin: httpcore.Origin) -> httpcore.AsyncConnectionInterface:
-        return self._open(origin)
-
-
-@final
-class Connections(httpx.AsyncHTTPTransport):
-    """A transport of httpx over a pool of such connections: HTTP/1.1, without limit and proxy.
-
-    Args:
-        context: The TLS settings; None for plain HTTP.
-        socket_options: Options of every socket.
-        idle_period: Seconds before an unused connection is closed.
-        health: Verifies the server when a connection is silent; None if it never is for long.
-    """
-
-    def __init__(
-        self,
-        context: ssl.SSLContext | None,
-        *,
-        socket_options: list[tuple[int, int, int]],
-        idle_period: float,
-        health: ServerHealth | None = None,
-    ) -> None:
-        # httpx cannot be given a network backend, so its pool is replaced; a test fails if httpx changes this.
-        super().__init__(verify=False, trust_env=False)
-        self._pool = _Pool(context, socket_options=socket_options, idle_period=idle_period, network=_Network(health))

@@ -15,10 +15,12 @@ from typing import Any, Final, Protocol, final
 
 import attrs
 import h11
-import httpcore
 import httpx
 import trio
 
+from .._secret import Secret
+from ._auth import Authorization
+from ._httpcore_errors import clear_locals, to_httpx
 from ._network import _Network, _SocketStream
 from ._response import Response
 from ._tls import TLS
@@ -41,24 +43,25 @@ class Stream(Protocol):
 
 @contextmanager
 def _as_httpx_errors() -> Generator[None, None, None]:
-    """Raise httpx's errors, as a request over httpx does; they have the names of httpcore's."""
+    """Raise httpx's errors, as a request over httpx does."""
     try:
         yield
-    except (httpcore.TimeoutException, httpcore.NetworkError) as exc:
-        raise getattr(httpx, type(exc).__name__)(str(exc)) from exc
-    except (h11.RemoteProtocolError, h11.LocalProtocolError) as exc:
-        raise getattr(httpx, type(exc).__name__)(str(exc)) from exc
+    except BaseException as exc:
+        clear_locals(exc)
+        if (error := to_httpx(exc)) is not None:
+            raise error from exc
+        raise
 
 
 @final
 @attrs.define(eq=False)
 class HTTPProbeConnection:
-    """Implements :class:`~._health.ProbeConnection`; the headers are made for each request."""
+    """Implements :class:`~._health.ProbeConnection`."""
 
     _server: str
     _connect: Callable[[], Awaitable[Stream]]
-    _headers: Callable[[], Mapping[str, str]]
-    _on_unauthorized: Callable[[float], None]
+    _headers: Mapping[str, str]
+    _authorization: Authorization
     pending: str | None = attrs.field(default=None, init=False)
     sent_at: float = attrs.field(default=-math.inf, init=False)
     opened_at: float = attrs.field(default=math.inf, init=False)
@@ -81,19 +84,25 @@ class HTTPProbeConnection:
             await self._open()
         stream = self._stream
         assert stream is not None
-        url = httpx.URL(self._server)
-        headers = {"Host": url.netloc.decode("ascii"), **self._headers()}
         self._head, self._body = None, bytearray()
         self.sent_at = trio.current_time()
         with _as_httpx_errors():
-            request = h11.Request(
-                method="GET", target=url.raw_path.rstrip(b"/") + path.encode("ascii"), headers=list(headers.items())
-            )
-            data = (self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
+            request = self._request(path)
             self.pending = path
             # Half a request would make the connection useless for those that come after.
             with trio.CancelScope(shield=True):
-                await stream.write(data, _WRITE_PATIENCE)
+                await stream.write(request.reveal(), _WRITE_PATIENCE)
+
+    def _request(self, path: str) -> Secret[bytes]:
+        """Make a request, which contains the credentials; if it fails, its variables are cleared."""
+        url = httpx.URL(self._server)
+        headers = {"Host": url.netloc.decode("ascii"), **self._headers}
+        if (authorization := self._authorization.header()) is not None:
+            headers["Authorization"] = authorization.reveal()
+        head = h11.Request(
+            method="GET", target=url.raw_path.rstrip(b"/") + path.encode("ascii"), headers=list(headers.items())
+        )
+        return Secret((self._http.send(head) or b"") + (self._http.send(h11.EndOfMessage()) or b""))
 
     async def _open(self) -> None:
         if not self._is_shut_down:
@@ -143,7 +152,7 @@ class HTTPProbeConnection:
         else:
             self.close()
         if head.status_code == 401:
-            self._on_unauthorized(self.sent_at)
+            self._authorization.record_unauthorized(self.sent_at)
         headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
         return Response(head.status_code, headers, bytes(self._body))
 

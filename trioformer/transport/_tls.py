@@ -12,6 +12,7 @@ from typing import Final, final
 
 import trio
 
+from .._secret import Secret, conceal
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 
@@ -45,16 +46,10 @@ class TLS:
         self._loaded = _read_files(config)
         authorities = self._loaded[0] if config.ca_data is None else config.ca_data
         try:
-            self.context: ssl.SSLContext = ssl.create_default_context(
-                cadata=None if authorities is None else _text(authorities)
-            )
+            self.context: ssl.SSLContext = _client_context(None if authorities is None else _text(authorities))
         except ssl.SSLError as exc:
             problem = f"does not contain a valid certificate ({_reason(exc)})"
             raise _error(config, "certificate-authority", config.ca_file, problem) from exc
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # The default since Python 3.13; it rejects the authorities of many clusters, such as EKS's
-        # (kubernetes-client/python#2394), and client-go accepts them.
-        self.context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if config.insecure_skip_tls_verify:
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE
@@ -84,6 +79,26 @@ class TLS:
             logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", exc)
         else:
             self._loaded = new
+
+
+def _client_context(authorities: str | None) -> ssl.SSLContext:
+    """Make a context that verifies the server; without authorities by those of the system.
+
+    ``ssl.create_default_context`` also writes the keys of all connections to the file in ``SSLKEYLOGFILE``.
+    Who sets the environment of a program could then decrypt its tokens, and client-go ignores the variable, too.
+    It sets ``VERIFY_X509_STRICT`` since Python 3.13, which rejects the authorities of many clusters, such as EKS's
+    (kubernetes-client/python#2394); client-go accepts them.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which verifies certificate and name
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # An authority need not be self-signed; so in client-go, and Python's default since 3.13.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if authorities is None:
+        context.load_default_certs()
+    else:
+        context.load_verify_locations(cadata=authorities)
+    return context
 
 
 def _text(pem: bytes) -> str:
@@ -120,8 +135,8 @@ def _error(config: ClusterConfig, key: str, file: str | None, problem: str) -> C
 
 def _load_client_certificate(config: ClusterConfig, context: ssl.SSLContext) -> None:
     with (
-        _as_file(config.client_certificate_data, config.client_certificate_file) as certificate,
-        _as_file(config.client_key_data, config.client_key_file) as key,
+        _as_file(_concealed(config.client_certificate_data), config.client_certificate_file) as certificate,
+        _as_file(_concealed(config.client_key_data), config.client_key_file) as key,
     ):
         if certificate is None:
             return
@@ -142,8 +157,12 @@ def _reject_passphrase() -> str:
     raise ValueError("it is encrypted with a passphrase, which is not supported")
 
 
+def _concealed(pem: bytes | Secret[bytes] | None) -> Secret[bytes] | None:
+    return None if pem is None else conceal(pem)
+
+
 @contextmanager
-def _as_file(data: bytes | None, file: str | None) -> Generator[str | None, None, None]:
+def _as_file(data: Secret[bytes] | None, file: str | None) -> Generator[str | None, None, None]:
     """Write a certificate or key to a file for OpenSSL, which only reads files; only this user can read it."""
     if data is None:
         yield file
@@ -151,7 +170,7 @@ def _as_file(data: bytes | None, file: str | None) -> Generator[str | None, None
     descriptor, path = tempfile.mkstemp(prefix="trioformer-")
     try:
         with os.fdopen(descriptor, "wb") as opened:
-            opened.write(data)
+            opened.write(data.reveal())
         yield path
     finally:
         os.unlink(path)
