@@ -23,6 +23,7 @@ from ._auth import Authorization
 from ._byte_stream import ByteStream
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._health import PROBE_PATIENCE, SILENCE, VERSION_PATH, ProbeConnection, ServerHealth
+from ._host_names import check_host_names
 from ._observer import RequestObserver
 from ._response import Response
 from ._throttle import BURST, Throttle
@@ -343,7 +344,7 @@ async def open_transport(
         probe_patience: Seconds that the server may take to respond then.
 
     Raises:
-        ConfigError: A certificate, key or token is not valid, or would be sent without TLS.
+        ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
         ValueError: The user agent contains characters that it must not, or ``qps`` or ``burst`` is too small.
 
     Ownership:
@@ -354,6 +355,7 @@ async def open_transport(
     if not (user_agent.isascii() and user_agent.isprintable()):
         raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
     throttle = None if qps is None else Throttle(qps, burst)
+    check_host_names(config)
     tls: TLS | None = None
     transports: tuple[httpx.AsyncBaseTransport, httpx.AsyncBaseTransport]
     if http_transport is not None:
