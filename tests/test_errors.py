@@ -99,3 +99,20 @@ def test_every_error_is_in_the_tree_of_the_module_and_in_its_exports() -> None:
     names = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
     assert names - set((errors.__doc__ or "").split()) == set()
     assert names <= set(errors.__all__)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError("\x1b[2J", file="a\nb", key="\u202e"),
+        errors.SelectorError("\x1b[2J" * 100_000),
+        UnexpectedResponseError("\ud800", code=200),
+        errors.QuarantinedError("\x07", key="a/\x1b", reason="\x1b", since=0.0),
+        NotFoundError("\x9b31m", code=404, where="get pods/\x1b[31m"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_the_text_of_an_error_is_one_printable_line(error: TrioformerError) -> None:
+    assert str(error).isprintable()
+    assert len(str(error)) <= 4_000
+    assert str(error) == error.message == pickle.loads(pickle.dumps(error)).message

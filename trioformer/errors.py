@@ -43,9 +43,12 @@ It never contains a secret.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import Final
 
 import attrs
+
+from . import _status, _text
+from ._status import StatusCause, StatusDetails
 
 __all__ = [
     "AlreadyExistsError",
@@ -88,12 +91,19 @@ __all__ = [
 UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
 """The reason of the cause in an error whose response was not a Status (``meta/v1 CauseType``)."""
 
+_MAX_MESSAGE: Final = 3_000
+"""Characters of a server's message in the text of an error."""
+
 
 class TrioformerError(Exception):
-    """The base of trioformer's exceptions; the text is always a single line."""
+    """The base of trioformer's exceptions.
+
+    The text is always a single line of at most 4,000 printable characters, whatever a server or a tenant wrote into it:
+    control characters, terminal escapes, line ends and bidirectional controls are escaped or replaced.
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(_text.one_line(message))
 
     @property
     def message(self) -> str:
@@ -169,64 +179,6 @@ class UnexpectedResponseError(TrioformerError):
         self.code = code
 
 
-@attrs.frozen
-class StatusCause:
-    """One cause in a Status: usually one invalid field."""
-
-    reason: str = ""
-    """Machine-readable, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
-    message: str = ""
-    """A description for people."""
-    field: str = ""
-    """The field's path, such as ``spec.containers[0].name``."""
-
-
-@attrs.frozen
-class StatusDetails:
-    """The details of a Status (API conventions, "Response Status Kind")."""
-
-    name: str = ""
-    """The object's name."""
-    group: str = ""
-    """The object's API group."""
-    kind: str = ""
-    """The object's resource or kind, as the server spells it."""
-    uid: str = ""
-    """The object's uid."""
-    causes: tuple[StatusCause, ...] = ()
-    """The causes."""
-    retry_after_seconds: int = 0
-    """How long to wait before a retry; 0 when the server does not say."""
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _details(status: Mapping[str, object]) -> StatusDetails:
-    raw = status.get("details")
-    if not isinstance(raw, Mapping):
-        return StatusDetails()
-    details = cast("Mapping[str, object]", raw)
-    listed = details.get("causes")
-    causes = (
-        [cast("Mapping[str, object]", c) for c in listed if isinstance(c, Mapping)]
-        if isinstance(listed, list | tuple)
-        else []
-    )
-    after = details.get("retryAfterSeconds")
-    return StatusDetails(
-        name=_text(details.get("name")),
-        group=_text(details.get("group")),
-        kind=_text(details.get("kind")),
-        uid=_text(details.get("uid")),
-        causes=tuple(
-            StatusCause(_text(c.get("reason")), _text(c.get("message")), _text(c.get("field"))) for c in causes
-        ),
-        retry_after_seconds=after if isinstance(after, int) and after > 0 else 0,
-    )
-
-
 class StatusError(TrioformerError):
     """The API server rejected the request: a ``Status`` with its code, reason, message and details.
 
@@ -237,7 +189,7 @@ class StatusError(TrioformerError):
     Attributes:
         code: The HTTP code, such as 404.
         reason: The machine-readable reason, such as ``NotFound``; may be empty.
-        status_message: The server's message.
+        status_message: The server's message, as one printable line of at most 4,000 characters.
         details: The details; all empty when the server sent none.
     """
 
@@ -247,15 +199,16 @@ class StatusError(TrioformerError):
     def __init__(
         self, message: str, *, code: int, reason: str = "", details: StatusDetails | None = None, where: str = ""
     ) -> None:
-        text = message or reason or "the server gave no reason"
+        self.code = code
+        self.reason = reason = _text.one_line(reason, longest=_status.MAX_NAME)
+        self.status_message = _text.one_line(message)
+        self.details: StatusDetails = details if details is not None else StatusDetails()
+        # Shorter than the whole text may be, so that the reason and the hint are not cut off.
+        text = _text.one_line(message, longest=_MAX_MESSAGE) or reason or "the server gave no reason"
         text = f"{where}: {text}" if where else text
         super().__init__(
             f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + self.hint if self.hint else ''}"
         )
-        self.code = code
-        self.reason = reason
-        self.status_message = message
-        self.details: StatusDetails = details if details is not None else StatusDetails()
 
     @classmethod
     def from_status(cls, status: Mapping[str, object], *, code: int = 0, where: str = "") -> StatusError:
@@ -263,14 +216,19 @@ class StatusError(TrioformerError):
 
         Args:
             status: The object; fields that are missing or of a wrong type read as empty.
-            code: The code of an object that has none.
+            code: The code of an object that has none, or one that is not that of an error.
             where: The operation, such as ``list pods``; the text begins with it.
         """
-        own = status.get("code")
-        code = own if isinstance(own, int) and own else code or 500
-        reason = _text(status.get("reason"))
+        code = _status.error_code_in(status, code=code)
+        reason = _status.text_in(status, "reason")
         kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerError if code >= 500 else StatusError)
-        return kind(_text(status.get("message")), code=code, reason=reason, details=_details(status), where=where)
+        return kind(
+            _status.text_in(status, "message"),
+            code=code,
+            reason=reason,
+            details=_status.details_in(status),
+            where=where,
+        )
 
     @property
     def is_unexpected_server_error(self) -> bool:

@@ -322,7 +322,7 @@ async def test_events_that_were_returned_before_are_skipped(autojump_clock: Mock
         (stream(error(500, "InternalError"), None), InternalServerError),
         (stream(error(504, "Timeout"), None), ServerTimeoutError),
         (stream(error(429, "TooManyRequests"), None), TooManyRequestsError),
-        (stream(error(666), None), ServerError),
+        (stream(error(599), None), ServerError),
         (stream(b'{"type":"ERROR","object":{}}\n', None), InternalServerError),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
