@@ -1,4 +1,8 @@
-"""Discovery: the resource of a kind."""
+"""Discovery: the resource of a kind.
+
+A name in a resource list becomes a part of URL paths, so what is not a name of Kubernetes is ignored, as if the server
+did not serve it; client-go refuses to make a request with it.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,14 @@ from typing import Final, cast
 
 from ..errors import DecodeError, NotFoundError
 from ..models import ResourceInfo
-from ..models._internal import decode
+from ..models._internal import decode, is_label, is_path_segment, is_subdomain, is_version, kind_problem
 from ..transport._internal import Transport
+from ._paths import shown
 from ._responses import check, unexpected_response
 
 _MAX_SHOWN: Final = 12
+_MAX_COMPARED: Final = 200
+"""How many kinds are searched for similar names; an API group has fewer than a hundred."""
 
 
 async def discover_resource(transport: Transport, api_version: str, kind: str) -> ResourceInfo:
@@ -21,13 +28,13 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     Raises:
         NotFoundError: The server does not serve the version, or not the kind; names similar kinds.
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is not a resource list.
+        UnexpectedResponseError: The response is not a resource list, or its name for the kind is not valid.
         ConnectionFailedError: No complete response arrived.
         ValueError: ``api_version`` is not valid, or ``kind`` is empty.
     """
     group, _, version = api_version.rpartition("/")
-    parts = api_version.split("/")
-    if not kind or len(parts) > 2 or any(part in ("", ".", "..") or not _is_plain(part) for part in parts):
+    is_valid = is_version(version) and (is_subdomain(group) if "/" in api_version else True)
+    if not is_valid or kind_problem(kind):
         raise ValueError(f"a kind has an apiVersion such as apps/v1 and a name, not {api_version!r} and {kind!r}")
     where = f"discover {kind} of {api_version}"
     response = await transport.request("GET", f"/apis/{api_version}" if group else f"/api/{version}")
@@ -39,30 +46,30 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
         raise unexpected_response(response, where, "not a resource list")
     # A subresource, such as deployments/scale, may have the kind too, but does not store objects.
     served = {name: entry for entry in entries if "/" not in (name := _text(entry, "name")) and name}
-    found = [(name, entry) for name, entry in served.items() if entry.get("kind") == kind]
+    found = [(name, entry) for name, entry in served.items() if entry.get("kind") == kind and is_label(name)]
     if not found:
-        kinds = sorted({_text(entry, "kind") for entry in served.values()} - {""})
+        wrong = [name for name, entry in served.items() if entry.get("kind") == kind]
+        if wrong:
+            raise unexpected_response(response, where, f"the name of its resource, {shown(wrong[0])}, is not valid")
+        kinds = sorted({name for entry in served.values() if not kind_problem(name := _text(entry, "kind"))})
         raise _not_found(f"{api_version} has no kind {kind}: {_suggestion(kind, kinds)}", where)
     # Prefer a resource whose objects can be listed; others are only created, such as reviews.
-    plural, entry = next(((name, entry) for name, entry in found if "list" in _texts(entry, "verbs")), found[0])
+    plural, entry = next(((name, entry) for name, entry in found if "list" in _labels(entry, "verbs")), found[0])
     prefix = f"{plural}/"
     names = (_text(entry, "name") for entry in entries)
+    subresources = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
     return ResourceInfo(
         group=group,
         version=version,
         kind=kind,
         plural=plural,
         namespaced=entry.get("namespaced") is True,
-        singular=_text(entry, "singularName") or kind.lower(),
-        short_names=_texts(entry, "shortNames"),
-        categories=_texts(entry, "categories"),
-        verbs=_texts(entry, "verbs"),
-        subresources=tuple(name.removeprefix(prefix) for name in names if name.startswith(prefix)),
+        singular=singular if is_label(singular := _text(entry, "singularName")) else kind.lower(),
+        short_names=_labels(entry, "shortNames"),
+        categories=_labels(entry, "categories"),
+        verbs=_labels(entry, "verbs"),
+        subresources=tuple(name for name in subresources if is_path_segment(name)),
     )
-
-
-def _is_plain(part: str) -> bool:
-    return part.isascii() and all(char.isalnum() or char in "-." for char in part)
 
 
 def _entries(body: bytes) -> list[Mapping[str, object]] | None:
@@ -81,14 +88,15 @@ def _text(entry: Mapping[str, object], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _texts(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
+def _labels(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
     value = entry.get(key)
-    return tuple(one for one in cast("list[object]", value) if isinstance(one, str)) if isinstance(value, list) else ()
+    texts = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(one for one in texts if isinstance(one, str) and is_label(one))
 
 
 def _suggestion(kind: str, kinds: list[str]) -> str:
     """Name the kinds with similar names; without any, the first dozen of all."""
-    spelled = {name.lower(): name for name in kinds}
+    spelled = {name.lower(): name for name in kinds[:_MAX_COMPARED]}
     similar = [spelled[name] for name in difflib.get_close_matches(kind.lower(), spelled, n=3)]
     if similar:
         return f"did you mean {' or '.join(similar)}?"

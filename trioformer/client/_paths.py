@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 from urllib.parse import quote
 
 import attrs
 
 from ..models import ResourceInfo
+from ..models._internal import is_path_segment
+
+_MAX_SHOWN: Final = 253
+"""Characters of a name in an error, as many as a name may have."""
 
 
 @final
@@ -63,6 +67,14 @@ def _quoted(what: str, segment: str) -> str:
         raise TypeError(f"a {what} must be a string, not {type(segment).__name__}")
     if not segment:
         raise ValueError(f"a {what} must not be empty")
-    if segment in (".", "..") or "/" in segment or "%" in segment:
-        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {segment!r}")
-    return quote(segment, safe="")
+    if not is_path_segment(segment):
+        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {shown(segment)}")
+    try:
+        return quote(segment, safe="")
+    except UnicodeEncodeError:
+        raise ValueError(f"a {what} must be text that can be encoded as UTF-8, not {shown(segment)}") from None
+
+
+def shown(name: str) -> str:
+    """Quote a name for an error; only the beginning of a long one."""
+    return repr(name) if len(name) <= _MAX_SHOWN else f"{name[:_MAX_SHOWN]!r}…"

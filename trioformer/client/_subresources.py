@@ -58,8 +58,9 @@ def subresource_in(
     try:
         head = scan_head(response.body)
         api_version = str(decode(response.body).get("apiVersion", ""))
-        below = f"{resource.plural}/{subresource}"
-        kind = unstructured_kind(api_version, found, plural=below, namespaced=resource.namespaced)
+        # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
+        plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
+        kind = unstructured_kind(api_version, found, plural=plural, namespaced=resource.namespaced)
         return make_object(kind, response.body, head)
     except ValueError as exc:
         raise unexpected_response(response, where, f"not a {found}") from exc

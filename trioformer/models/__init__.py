@@ -9,6 +9,7 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
 - ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and :class:`ResourceInfo`, where the server keeps a kind
+- ``_names.py``: the rules for the names that URL paths consist of
 - ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class
 - ``_merge_patch.py``: finds models in merge patches
 - ``_partial.py``: :class:`PartialObjectMetadata`, the metadata of objects

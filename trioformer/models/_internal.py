@@ -6,6 +6,11 @@ from ._decodable import find_undecodable as find_undecodable
 from ._merge_patch import find_model as find_model
 from ._meta import encode_for_server as encode_for_server
 from ._meta import make_object as make_object
+from ._names import is_label as is_label
+from ._names import is_path_segment as is_path_segment
+from ._names import is_subdomain as is_subdomain
+from ._names import is_version as is_version
+from ._names import kind_problem as kind_problem
 from ._partial import metadata_only as metadata_only
 from ._serde import Head as Head
 from ._serde import Raw as Raw

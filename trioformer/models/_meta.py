@@ -14,6 +14,7 @@ import attrs
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._lazy import Model
+from ._names import check_resource
 from ._serde import Head, Raw
 from ._values import EMPTY_MAP, JSON, Time
 
@@ -52,16 +53,23 @@ class GroupVersionKind:
 
 @attrs.frozen(kw_only=True)
 class ResourceInfo:
-    """The resource of a kind: its name and properties on the server."""
+    """The resource of a kind: its name and properties on the server.
+
+    URL paths are made of the names, so they must be such as an API server accepts.
+
+    Raises:
+        ValueError: A name is not valid.
+        TypeError: A name is not a string.
+    """
 
     group: str
-    """API group; empty for the core group."""
+    """API group, a DNS subdomain such as ``apps`` or ``example.com``; empty for the core group."""
     version: str
-    """Version, such as ``v1``."""
+    """Version, a DNS label such as ``v1``."""
     kind: str
     """Kind, such as ``Pod``."""
     plural: str
-    """The resource's name in URLs, such as ``pods``."""
+    """The resource's name in URLs, a DNS label such as ``pods``."""
     namespaced: bool
     """Whether each object belongs to a namespace."""
     short_names: tuple[str, ...] = ()
@@ -74,6 +82,9 @@ class ResourceInfo:
     """The verbs that the server supports for it."""
     singular: str = attrs.field(default=attrs.Factory(lambda it: str(it.kind).lower(), takes_self=True))
     """The name for one object, such as ``pod``."""
+
+    def __attrs_post_init__(self) -> None:
+        check_resource(self.group, self.version, self.kind, self.plural, self.subresources)
 
     @property
     def api_version(self) -> str:

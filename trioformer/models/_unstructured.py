@@ -175,7 +175,7 @@ def unstructured_kind(
         namespaced: Whether each object belongs to a namespace.
 
     Raises:
-        ValueError: The version, the kind or the plural is missing.
+        ValueError: A name is missing or not valid; see :class:`ResourceInfo`.
     """
     if isinstance(resource, str):
         group, _, version = resource.rpartition("/")
