@@ -7,6 +7,7 @@
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
+    ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
     ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
     ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
     │   ├── BadRequestError             400
@@ -66,6 +67,7 @@ __all__ = [
     "InternalServerError",
     "InvalidError",
     "LeadershipLostError",
+    "LimitExceededError",
     "MethodNotAllowedError",
     "NotAcceptableError",
     "NotFoundError",
@@ -163,6 +165,14 @@ class ConnectionFailedError(TrioformerError):
         super().__init__(message)
         self.refused = refused
         self.permanent = permanent
+
+
+class LimitExceededError(TrioformerError):
+    """The server exceeded a limit of :class:`~trioformer.transport.Limits`; ``limit`` is the name of the field."""
+
+    def __init__(self, message: str, *, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 class UnexpectedResponseError(TrioformerError):

@@ -53,7 +53,7 @@ async def test_each_type_has_its_media_type(patch_type: Any, patch: Any, media_t
 
 
 async def test_models_in_a_patch_are_sent_as_their_json() -> None:
-    transport = InMemory([response(200, POD)] * 2)
+    transport = InMemory([response(200, POD), response(200, POD)])
     added = Container(name="side", image_pull_policy="Always")
     async with open_client(CONFIG, http_transport=transport) as client:
         pods = client.api(Pod, "shop")
@@ -66,7 +66,7 @@ async def test_models_in_a_patch_are_sent_as_their_json() -> None:
 
 
 async def test_the_field_manager_is_sent_when_it_is_given() -> None:
-    transport = InMemory([response(200, POD)] * 2)
+    transport = InMemory([response(200, POD), response(200, POD)])
     async with open_client(CONFIG, http_transport=transport) as client:
         await client.api(Pod, "shop").patch("web-0", {}, field_manager="my tool")
         await client.api(Pod, "shop").patch("web-0", {}, subresource="status")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -268,18 +267,6 @@ async def test_the_body_of_a_transport_that_never_waits_can_be_closed() -> None:
             await body.receive_some()
         with pytest.raises(trio.ClosedResourceError):
             await body.receive_some()
-
-
-async def test_an_unrequested_compression_is_undone() -> None:
-    data = gzip.compress(b"plain")
-    http_transport = InMemory([response(200, data[:9], data[9:], content_encoding="gzip")])
-    async with (
-        open_transport(ClusterConfig(server="http://memory"), http_transport=http_transport) as transport,
-        transport.stream("/x", for_watch=False) as body,
-    ):
-        assert await body.receive_some() == b"plain"
-        assert await body.receive_some() == b""
-    assert http_transport.requests[0].headers["accept-encoding"] == "identity"
 
 
 async def test_a_watch_may_be_silent_for_an_hour(autojump_clock) -> None:

@@ -7,10 +7,11 @@ import itertools
 import h11
 import httpcore
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trioformer.transport._chunks import MAX_HEAD, ChunkMerger
+from trioformer.transport._chunks import MAX_SIZE_LINE, MAX_SPACES, ChunkMerger
+from trioformer.transport._limits import LimitPassedError, Limits
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -99,6 +100,81 @@ def test_whatever_is_not_ordinary_framing_means_the_same_to_h11(noise: bytes, at
         assert body.startswith(wanted[0]) or wanted[0].startswith(body)
 
 
+line_ends = st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r", b"\r\r\n", b"\n\r\n"])
+sizes = st.sampled_from(
+    [b"5", b"05", b"5 ", b"5\t", b"5;a", b"5;a=\r", b" 5", b"-5", b"+5", b"0x5", b"4", b"6", b"F" * 20, b""]
+)
+versions = st.sampled_from(
+    [b"HTTP/1.1 ", b"HTTP/1.1 ", b"HTTP/1.0 ", b"HTTP/0.9 ", b"HTTP/2 ", b"HTTP/1.1  ", b"", b"http/1.1 "]
+)
+codes = st.sampled_from(
+    [b"200 OK", b"200", b"200 ", b"204 x", b"304 x", b"404 x", b"100 x", b"199", b"999", b"000", b"20", b"2000"]
+)
+header_lines = st.sampled_from(
+    [
+        b"Transfer-Encoding: chunked",
+        b"Transfer-Encoding: chunked",
+        b"transfer-encoding:CHUNKED ",
+        b"Transfer-Encoding:\r\n chunked",
+        b"Transfer-Encoding: chunked\r\n x",
+        b"Transfer-Encoding: gzip",
+        b"Transfer-Encoding : chunked",
+        b"Content-Length: 5",
+        b"Content-Length: 5",
+        b"Content-Length: 7",
+        b"Content-Length: 5, 5",
+        b"Content-Length: 5, 6",
+        b"Content-Length: -5",
+        b"Content-Length: +5",
+        b"Content-Length: 5\r\n 5",
+        b"Content-Length:",
+        b"X: \xe9\xff",
+        b"X\xe9: y",
+        b"X: \x00",
+        b": y",
+        b" y",
+        b"Connection: close",
+        b"X",
+    ]
+)
+
+
+@st.composite
+def responses(draw: st.DrawFn) -> bytes:
+    """Make a response that is nearly valid."""
+    made = b""
+    for _ in range(draw(st.integers(1, 2))):
+        made += draw(versions) + draw(codes) + draw(line_ends)
+        made += b"".join(draw(header_lines) + draw(line_ends) for _ in range(draw(st.integers(0, 3))))
+        made += draw(line_ends)
+    for _ in range(draw(st.integers(0, 3))):
+        made += draw(st.sampled_from([b"", draw(sizes) + draw(line_ends)])) + b"hello" + draw(line_ends)
+    if draw(st.booleans()):
+        made += draw(st.sampled_from([b"0", b"000", b"0;x", b"0 "])) + draw(line_ends)
+        made += draw(st.sampled_from([b"", b"X: y\r\n", b"X y\r\n", b"X: y\n", b" z\r\n"]))
+    return made + draw(line_ends) + draw(st.sampled_from([b"", b"", b"HTTP/1.1 200 OK\r\n\r\n"]))
+
+
+@settings(max_examples=5 * settings.default.max_examples)
+@given(data=responses(), cuts=st.lists(st.integers(0, 500), max_size=8))
+def test_h11_alone_means_the_same_as_h11_behind_a_merger(data: bytes, cuts: list[int]) -> None:
+    reads = split(data, cuts)
+    wanted = events(*reads)
+    merger = ChunkMerger()
+    merger.start()
+    try:
+        fed = [merger.feed(read) for read in (*reads, b"")]
+    except httpcore.RemoteProtocolError:
+        assert wanted[2] == "error"
+        return
+    body, _, last = events(*[read for read in fed if read])
+    assert last == wanted[2]
+    if last == "error":
+        assert body.startswith(wanted[0]) or wanted[0].startswith(body)
+    else:
+        assert body == wanted[0]
+
+
 def test_chunks_of_one_read_become_one() -> None:
     merger = ChunkMerger()
     merger.start()
@@ -130,13 +206,7 @@ def test_the_next_response_of_the_connection_is_merged_too() -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1\r\na\r\n0\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n",
-        HEAD + b"1;extension=1\r\na\r\n1\r\nb\r\n",
-        HEAD + b"-1\r\na\r\n",
-        HEAD + b" 1\r\na\r\n",
-        HEAD + b"1\na\n",
-        HEAD + b"1" * 40 + b"\r\na\r\n",
-        b"no HTTP\r\n\r\n1\r\na\r\n1\r\nb\r\n",
-        b"x" * (MAX_HEAD + 1),
+        b"HTTP/2.0 200 OK\r\n\r\n1\r\na\r\n1\r\nb\r\n",
     ],
 )
 def test_anything_else_is_passed_on_as_it_is(data: bytes) -> None:
@@ -144,6 +214,85 @@ def test_anything_else_is_passed_on_as_it_is(data: bytes) -> None:
     merger.start()
     assert merged(merger, data) == data
     assert merged(merger, b"1\r\nc\r\n1\r\nd\r\n") == b"1\r\nc\r\n1\r\nd\r\n"
+
+
+@pytest.mark.parametrize(
+    "size", [b"-1\r\n", b" 1\r\n", b"1\na\n", b"1" * 40 + b"\r\n", b"x\r\n", b"\r\n", b"1;a\nb\r\n"]
+)
+def test_a_size_that_h11_refuses_is_an_error(size: bytes) -> None:
+    data = HEAD + b"1\r\nb\r\n" + size + b"a\r\n"
+    assert events(data)[2] == "error"
+    merger = ChunkMerger()
+    merger.start()
+    with pytest.raises(httpcore.RemoteProtocolError, match=r"^the size of a chunk is not valid$"):
+        merger.feed(data)
+
+
+def test_a_size_without_an_end_is_an_error_after_a_kilobyte() -> None:
+    merger = ChunkMerger()
+    merger.start()
+    merger.feed(HEAD + b"1;" + b"x" * (MAX_SIZE_LINE - 2))
+    with pytest.raises(httpcore.RemoteProtocolError, match=r"^the size of a chunk is not valid$"):
+        merger.feed(b"x")
+
+
+def test_extensions_of_chunks_are_dropped() -> None:
+    merger = ChunkMerger()
+    merger.start()
+    assert merged(merger, HEAD + b'1;a="b"\r\na\r\n01 \r\nb\r\n0;x\r\n\r\n') == HEAD + chunked(b"ab")
+    assert merger.is_at_end
+
+
+@pytest.mark.parametrize(
+    "data", [b"SSH-2.0-OpenSSH_9.6\r\n", b"<html>\r\n\r\n", b"\x00\x00\x12\x04", b"\r\nHTTP/1.1 200 OK\r\n\r\n", b"H2"]
+)
+def test_what_does_not_begin_like_http_is_an_error_at_once(data: bytes) -> None:
+    merger = ChunkMerger()
+    merger.start()
+    with pytest.raises(httpcore.RemoteProtocolError, match=r"^the response does not begin with HTTP/$"):
+        merger.feed(data)
+
+
+OK_HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("limit", "data"),
+    [
+        ("header_bytes", OK_HEAD + b"a: " + b"x" * 70_000),
+        ("header_bytes", OK_HEAD + b"a: " + b"x" * 70_000 + b"\r\n\r\n"),
+        ("headers", OK_HEAD + b"a:b\r\n" * 2_000 + b"\r\n"),
+        ("headers", OK_HEAD.replace(b"\r", b"") + b"a:b\n" * 2_000 + b"\n"),
+        ("interim_responses", b"HTTP/1.1 100 Continue\r\n\r\n" * 17),
+        ("interim_responses", b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" * 17),
+        ("header_bytes", HEAD + b"0\r\nx:" + b"y" * 70_000),
+        ("headers", HEAD + b"0\r\n" + b"a:b\r\n" * 2_000 + b"\r\n"),
+    ],
+)
+@pytest.mark.parametrize("read", [3, 4096, 1_000_000])
+def test_what_is_not_the_body_has_limits(limit: str, data: bytes, read: int) -> None:
+    merger = ChunkMerger()
+    merger.start()
+    with pytest.raises(LimitPassedError) as caught:
+        merged(merger, *[data[begin : begin + read] for begin in range(0, len(data), read)])
+    assert caught.value.limit == limit
+
+
+def test_limits_can_be_raised() -> None:
+    limits = Limits(header_bytes=100_000, headers=3_000, interim_responses=20)
+    data = b"HTTP/1.1 100 Continue\r\n\r\n" * 20 + OK_HEAD + b"a:b\r\n" * 2_998 + b"b:" + b"x" * 70_000 + b"\r\n\r\n"
+    merger = ChunkMerger(limits)
+    merger.start()
+    assert merged(merger, data) == data
+
+
+@pytest.mark.parametrize("space", [b" ", b"\t", b" \t"])
+def test_a_thousand_spaces_in_a_header_are_an_error(space: bytes) -> None:
+    """h11 needs 17 s to refuse 60,000 of them before a character that is not valid."""
+    merger = ChunkMerger()
+    merger.start()
+    with pytest.raises(httpcore.RemoteProtocolError, match=r"^a header contains a thousand spaces$"):
+        merger.feed(OK_HEAD + b"a:" + space * MAX_SPACES + b"\x00\r\n\r\n")
 
 
 def test_a_chunk_that_is_longer_than_its_size_is_an_error() -> None:
@@ -175,12 +324,14 @@ COMPLETE = {
     "304": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
     "chunked": HEAD + chunked(b"one", b"two"),
     "no chunk": HEAD + chunked(),
-    "both": HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + chunked(b"one"),
-}
-UNKNOWN = {
     "1xx": b"HTTP/1.1 100 Continue\r\n\r\n" + OK,
     "trailer": HEAD + chunked(b"one", trailer=b"X: y\r\n"),
     "extension": HEAD + b"1;extension=1\r\na\r\n0\r\n\r\n",
+    "bare line feeds": b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
+    "both": HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + chunked(b"one"),
+}
+UNKNOWN = {
+    "101": b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
     "until the end": b"HTTP/1.1 200 OK\r\n\r\nbody",
     "two lengths in one": OK.replace(b" 2", b" 2, 2"),
 }

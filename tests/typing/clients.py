@@ -7,11 +7,13 @@ from typing import Literal, assert_type
 
 from trioformer import Client, open_client
 from trioformer.client import PatchType, WatchEvent
+from trioformer.errors import LimitExceededError
 from trioformer.models import Unstructured
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Binding, Pod
 from trioformer.models.policy_v1 import Eviction
+from trioformer.transport import Limits
 
 
 async def patches(
@@ -57,5 +59,7 @@ async def servers(client: Client) -> None:
 
 
 async def limits() -> None:
-    async with open_client(qps=50, burst=100) as client:
+    async with open_client(qps=50, burst=100, limits=Limits(list_pages=1_000_000)) as client:
         assert_type(client, Client)
+    assert_type(Limits().body_period, float)
+    assert_type(LimitExceededError("", limit="headers").limit, str)

@@ -20,6 +20,7 @@ from ..errors import (
     ExpiredError,
     ForbiddenError,
     InvalidError,
+    LimitExceededError,
     MethodNotAllowedError,
     NotFoundError,
     StatusError,
@@ -28,7 +29,7 @@ from ..errors import (
     UnexpectedResponseError,
 )
 
-REQUEST_ERRORS: Final = (StatusError, ConnectionFailedError, UnexpectedResponseError, DecodeError)
+REQUEST_ERRORS: Final = (StatusError, ConnectionFailedError, LimitExceededError, UnexpectedResponseError, DecodeError)
 """The errors with which a request to a server can fail; any other exception is an error in the program."""
 
 MAX_RETRY_AFTER: Final = 300.0
@@ -67,7 +68,7 @@ class Outcome(enum.Enum):
     REJECTED = "400 or 422"
     DENIED = "401, 403, 404 or 405, or a certificate that does not verify"
     INTERNAL = "500 as an event, within internal_error_retry"
-    FAILED = "any other response or ERROR event, a proxy's error page, or something undecodable"
+    FAILED = "any other response or ERROR event, a proxy's error page, something undecodable, or more than a limit"
 
 
 def outcome_of(error: Exception) -> Outcome:

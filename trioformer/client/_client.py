@@ -15,7 +15,7 @@ from ..errors import DecodeError
 from ..kubeconfig import ClusterConfig, load_config
 from ..models import KubernetesObject, Unstructured, unstructured_kind
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
-from ..transport import BURST, RequestObserver
+from ..transport import BURST, Limits, RequestObserver
 from ..transport._internal import Transport, default_user_agent, open_transport
 from ._api import Api
 from ._discovery import discover_resource
@@ -32,6 +32,7 @@ class _Opened:
     http_transport: httpx.AsyncBaseTransport | None
     user_agent: str | None
     observer: RequestObserver | None
+    limits: Limits
 
 
 @final
@@ -139,6 +140,7 @@ async def open_client(
     qps: float | None = None,
     burst: int = BURST,
     observer: RequestObserver | None = None,
+    limits: Limits | None = None,
 ) -> AsyncGenerator[Client, None]:
     """Open a client of one cluster.
 
@@ -162,6 +164,7 @@ async def open_client(
             no limit but the server's priority and fairness.
         burst: Requests that may be sent without waiting after a pause.
         observer: Observes each request, for metrics.
+        limits: Limits of what the server may send; None for the defaults, which no honest cluster reaches.
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
@@ -176,16 +179,23 @@ async def open_client(
         config = load_config(kubeconfig=kubeconfig, context=context)
     elif kubeconfig is not None or context is not None:
         raise ValueError("pass either config, or kubeconfig and context, not both")
+    opened = _Opened(http_transport, user_agent, observer, Limits() if limits is None else limits)
     async with open_transport(
-        config, http_transport=http_transport, user_agent=user_agent, qps=qps, burst=burst, observer=observer
+        config,
+        http_transport=http_transport,
+        user_agent=user_agent,
+        qps=qps,
+        burst=burst,
+        observer=observer,
+        limits=opened.limits,
     ) as transport:
-        yield Client._create(config, transport, _Opened(http_transport, user_agent, observer))
+        yield Client._create(config, transport, opened)
 
 
 def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContextManager[Client]:
     """Open a client of the same cluster whose requests do not wait behind those of another one.
 
-    It has its own connections and no rate limit, and the same observer.
+    It has its own connections and no rate limit, and the same observer and limits.
 
     Args:
         client: The other client; it may be closed before this one.
@@ -198,4 +208,5 @@ def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContex
         http_transport=opened.http_transport,
         user_agent=f"{agent}/{purpose}",
         observer=opened.observer,
+        limits=opened.limits,
     )

@@ -1,10 +1,11 @@
 """HTTP to the API server of one cluster: connections, TLS, credentials, and bodies that are split while they arrive.
 
 - ``_connection.py``: sends requests, and opens streamed responses
-- ``_byte_stream.py``: the body of a streamed response
+- ``_byte_stream.py``: the body of a response
 - ``_response.py``: a complete response
 - ``_network.py``: sockets and TLS under httpcore
-- ``_chunks.py``: merges the chunks of a response that have arrived together
+- ``_chunks.py``: checks the framing of responses, and merges the chunks that have arrived together
+- ``_limits.py``: :class:`Limits` of what a server may send
 - ``_health.py``: what the requests have shown about the server, and probes when a watch is silent
 - ``_probe_connection.py``: the connection for probes
 - ``_retry_line.py``: the order and the rate of retries
@@ -23,7 +24,8 @@ No module here knows a Kubernetes kind, and no type of httpx is part of the inte
 from __future__ import annotations
 
 from ._frames import EventType as EventType
+from ._limits import Limits as Limits
 from ._observer import RequestObserver as RequestObserver
 from ._throttle import BURST as BURST
 
-__all__ = ["BURST", "EventType", "RequestObserver"]
+__all__ = ["BURST", "EventType", "Limits", "RequestObserver"]

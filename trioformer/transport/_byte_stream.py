@@ -1,4 +1,4 @@
-"""The body of a streamed response, which can be closed at any point.
+"""The body of a response, which can be closed at any point.
 
 The problem: httpx returns a body as an async generator around five others, down to the socket.
 To leave ``async for`` early, or to call ``aclose()`` on the outermost generator, leaves the inner ones suspended until
@@ -11,10 +11,16 @@ the exception.
 After a read that raised, an error or the caller's own cancellation, the generators have ended already.
 
 There is no task and no nursery, so an exception of the caller's block is not wrapped in a group.
+
+The bytes are those that the server sent: httpx never decompresses them.
+30 KB of gzip may be 30 MB, and httpx decompresses what has arrived in one piece.
+No compression is requested, so a body that is compressed all the same is refused before a byte of it is read.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from typing import Final, cast, final
@@ -23,19 +29,38 @@ import httpx
 import trio
 
 from .._util import NoPublicConstructor
+from ..errors import UnexpectedResponseError
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._health import ServerHealth
+from ._limits import BodyMeter, LimitPassedError, Limits
 
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
 
 # httpcore reads 64 KiB at a time and a chunk has at least six bytes, so a longer row of chunks waits for the socket.
 _MAX_BUFFERED_CHUNKS: Final = 16 * 1024
+_CHUNKS_A_SLICE: Final = 64
+"""Chunks that are received before other tasks run; a server can send tiny ones that are in one read of the socket."""
+
+MAX_ERROR: Final = 256 * 1024
+"""Bytes that are read of the body of an error; a Status is much shorter."""
+
+_ENCODING: Final = re.compile(r"[A-Za-z0-9._-]{1,20}")
+
+
+def encoding_of(headers: Mapping[str, str]) -> str:
+    """Return how a body is compressed; empty if it is not."""
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return ""
+    return encoding if _ENCODING.fullmatch(encoding) else "in an unknown way"
 
 
 @final
 class ByteStream(metaclass=NoPublicConstructor):
     """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it.
+
+    A success whose body is compressed raises when it is read; that of an error reads as empty.
 
     Attributes:
         code: The HTTP status code.
@@ -44,30 +69,44 @@ class ByteStream(metaclass=NoPublicConstructor):
 
     __slots__ = (
         "_chunks",
+        "_credit",
         "_error",
         "_health",
         "_is_closed",
         "_is_over",
         "_is_receiving",
         "_is_started",
+        "_meter",
         "_response",
         "_server",
         "code",
         "headers",
     )
 
-    def __init__(self, response: httpx.Response, server: str, health: ServerHealth) -> None:
+    def __init__(
+        self, response: httpx.Response, server: str, health: ServerHealth, limits: Limits, *, limit: str | None
+    ) -> None:
         self.code: int = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
         self._response = response
         self._server = server
         self._health = health
-        # A server or proxy may compress although the request asks for "identity".
-        encoded = response.headers.get("content-encoding", "identity") != "identity"
-        chunks = response.aiter_bytes() if encoded else response.aiter_raw()
+        self._meter = None if limit is None else BodyMeter(limits, limit)
+        # A transport in the same process may have made the response of a complete body.
+        chunks = _once(response.content) if response.is_stream_consumed else response.aiter_raw()
         self._chunks = cast("AsyncGenerator[bytes, None]", chunks)
+        self._credit = _CHUNKS_A_SLICE
         self._error: Exception | None = None
         self._is_started = self._is_receiving = self._is_over = self._is_closed = False
+        if encoding := encoding_of(self.headers):
+            self._is_over = True
+            if 200 <= self.code < 300:
+                text = (
+                    f"the body is compressed ({encoding}), which was not requested; check the proxies before the server"
+                )
+                self._error = UnexpectedResponseError(
+                    f"{server}: unexpected response (HTTP {self.code}): {text}", code=self.code
+                )
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "over" if self._is_over else "open"
@@ -80,6 +119,8 @@ class ByteStream(metaclass=NoPublicConstructor):
 
         Raises:
             ConnectionFailedError: The body ended early; every later call raises it again.
+            LimitExceededError: It is too long, or arrives too slowly; likewise.
+            UnexpectedResponseError: It is compressed; likewise.
             trio.ClosedResourceError: The stream is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
@@ -88,7 +129,12 @@ class ByteStream(metaclass=NoPublicConstructor):
         """
         if self._is_receiving:
             raise trio.BusyResourceError("another task is already receiving from this stream")
-        await trio.lowlevel.checkpoint_if_cancelled()
+        self._credit -= 1
+        if self._credit:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        else:
+            self._credit = _CHUNKS_A_SLICE
+            await trio.lowlevel.checkpoint()
         if self._is_closed:
             raise trio.ClosedResourceError("this stream is closed")
         if self._error is not None:
@@ -96,8 +142,11 @@ class ByteStream(metaclass=NoPublicConstructor):
         if self._is_over:
             return b""
         self._is_started = self._is_receiving = True
+        meter = self._meter
         try:
-            return await self._chunks.__anext__()
+            if meter is None:
+                return await self._chunks.__anext__()
+            data = await meter.receive(self._chunks.__anext__)
         except StopAsyncIteration:
             self._is_over = True
             return b""
@@ -114,6 +163,28 @@ class ByteStream(metaclass=NoPublicConstructor):
             raise
         finally:
             self._is_receiving = False
+        try:
+            meter.check(data)
+        except LimitPassedError as exc:
+            self._error = connection_failed(exc, self._server)
+            raise self._error from exc
+        return data
+
+    async def _read_whole(self) -> bytes:
+        """Read the body to its end, or the beginning of that of an error, and close it."""
+        pieces: list[bytes] = []
+        left = MAX_ERROR if self.code >= 400 else math.inf
+        try:
+            while left > 0 and (data := await self.receive_some()):
+                pieces.append(data)
+                left -= len(data)
+        except BaseException:
+            pieces.clear()  # a traceback that shows local variables must not show the body
+            data = b""
+            raise
+        finally:
+            await self._aclose()
+        return b"".join(pieces)
 
     async def _aclose(self) -> None:
         self._is_closed = True
@@ -128,9 +199,19 @@ class ByteStream(metaclass=NoPublicConstructor):
 
     async def _unwind(self) -> None:
         self._is_over = True
-        with trio.CancelScope() as scope, suppress(StopAsyncIteration, *CONNECTION_ERRORS):
-            scope.cancel()
-            for _ in range(_MAX_BUFFERED_CHUNKS):
-                await self._chunks.__anext__()
+        with suppress(StopAsyncIteration, *CONNECTION_ERRORS):
+            for _ in range(_MAX_BUFFERED_CHUNKS // _CHUNKS_A_SLICE):
+                with trio.CancelScope() as scope:
+                    scope.cancel()
+                    for _ in range(_CHUNKS_A_SLICE):
+                        await self._chunks.__anext__()
+                if scope.cancelled_caught:
+                    return
+                await trio.lowlevel.checkpoint()
             # Only a transport that is not a connection gets here: one that always has more bytes and never waits.
             await self._chunks.aclose()
+
+
+async def _once(data: bytes) -> AsyncGenerator[bytes, None]:
+    if data:
+        yield data

@@ -24,6 +24,7 @@ from ._byte_stream import ByteStream
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._health import PROBE_PATIENCE, SILENCE, VERSION_PATH, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
+from ._limits import DEFAULT_LIMITS, Limits
 from ._observer import RequestObserver
 from ._response import Response
 from ._throttle import BURST, Throttle
@@ -67,6 +68,7 @@ class Transport(metaclass=NoPublicConstructor):
     Attributes:
         server: The URL of the server.
         health: What the requests have shown about the server.
+        limits: The limits of what the server may send.
     """
 
     __slots__ = (
@@ -82,6 +84,7 @@ class Transport(metaclass=NoPublicConstructor):
         "_tls",
         "_watches",
         "health",
+        "limits",
         "server",
     )
 
@@ -97,8 +100,10 @@ class Transport(metaclass=NoPublicConstructor):
         user_agent: str,
         throttle: Throttle | None = None,
         observer: RequestObserver | None = None,
+        limits: Limits,
     ) -> None:
         self.health: ServerHealth = health
+        self.limits: Limits = limits
         self.server: str = config.server
         self._host = urlsplit(config.server).netloc
         self._observer = observer
@@ -127,6 +132,7 @@ class Transport(metaclass=NoPublicConstructor):
         content: bytes | None = None,
         content_type: str | None = None,
         accept: str = "application/json",
+        limit: str = "response_bytes",
     ) -> Response:
         """Send a request once, and wait for the complete response, whatever its status code.
 
@@ -137,9 +143,12 @@ class Transport(metaclass=NoPublicConstructor):
             content: The body of the request.
             content_type: The media type of the body.
             accept: The media types that the response may have.
+            limit: The field of :class:`Limits` that limits the body.
 
         Raises:
             ConnectionFailedError: No complete response arrived.
+            LimitExceededError: The response exceeds a limit.
+            UnexpectedResponseError: The body of a success is compressed, which was not requested.
             trio.ClosedResourceError: The client is closed.
 
         Cancellation:
@@ -149,10 +158,10 @@ class Transport(metaclass=NoPublicConstructor):
         if content_type is not None:
             headers["Content-Type"] = content_type
         async with self._limited() as throttled:
-            response = await self._send(
-                method, path, params, headers, content=content, stream=False, for_watch=False, throttled=throttled
+            body, received = await self._send(
+                method, path, params, headers, content=content, limit=limit, for_watch=False, throttled=throttled
             )
-            return Response(response.status_code, dict(response.headers), response.content)
+            return Response(body.code, body.headers, received)
 
     @asynccontextmanager
     async def stream(
@@ -188,17 +197,8 @@ class Transport(metaclass=NoPublicConstructor):
             self._check_open()
             await self.health.prepare()
         async with nullcontext() if for_watch else self._limited() as throttled:
-            response = await self._send(
-                "GET",
-                path,
-                params,
-                {"Accept": accept},
-                stream=True,
-                for_watch=for_watch,
-                resumable=resumable,
-                throttled=throttled,
-            )
-            body = ByteStream._create(response, self.server, self.health)
+            send = partial(self._send, limit=None, for_watch=for_watch, resumable=resumable, throttled=throttled)
+            body, _ = await send("GET", path, params, {"Accept": accept})
             try:
                 yield body
             finally:
@@ -255,11 +255,12 @@ class Transport(metaclass=NoPublicConstructor):
         headers: Mapping[str, str],
         *,
         content: bytes | None = None,
-        stream: bool,
+        limit: str | None,
         for_watch: bool,
         resumable: bool = False,
         throttled: float | None,
-    ) -> httpx.Response:
+    ) -> tuple[ByteStream, bytes]:
+        """Send a request; with a limit, receive the whole body."""
         client, patience = (self._watches, _WATCH_PATIENCE) if for_watch else (self._requests, _REQUEST_PATIENCE)
         if resumable:
             patience = _RESUMABLE_PATIENCE
@@ -282,8 +283,11 @@ class Transport(metaclass=NoPublicConstructor):
             request.stream = Content(content or b"")
             if authorization is not None:  # httpx has what it builds a request from in local variables
                 request.headers["Authorization"] = authorization.reveal()
-            response = await client.send(request, stream=stream)
-            code = response.status_code
+            response = await client.send(request, stream=True)
+            bound = limit or (None if for_watch else "list_bytes")
+            body = ByteStream._create(response, self.server, self.health, self.limits, limit=bound)
+            received = b"" if limit is None else await body._read_whole()
+            code = body.code
         except CONNECTION_ERRORS as exc:
             self._check_open()
             if shows_failing_server(exc):
@@ -292,9 +296,9 @@ class Transport(metaclass=NoPublicConstructor):
         finally:
             self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch)
         self.health.record_response()
-        if response.status_code == 401:
+        if body.code == 401:
             self._authorization.record_unauthorized(sent_at)
-        return response
+        return body, received
 
     def _record_end(
         self, method: str, code: int | None, sent_at: float, *, throttled: float | None, for_watch: bool
@@ -329,6 +333,7 @@ async def open_transport(
     observer: RequestObserver | None = None,
     silence: float = SILENCE,
     probe_patience: float = PROBE_PATIENCE,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> AsyncGenerator[Transport, None]:
     """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
@@ -342,6 +347,7 @@ async def open_transport(
         observer: Observes each request.
         silence: Seconds without a byte after which the server of a watch is verified.
         probe_patience: Seconds that the server may take to respond then.
+        limits: The limits of what the server may send.
 
     Raises:
         ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
@@ -370,7 +376,7 @@ async def open_transport(
         authorization = Authorization(config)
         probes = _probe_connection(config, tls, user_agent, authorization)
         health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
-        transports = (_connections(tls), _connections(tls, health))
+        transports = (_connections(tls, limits), _connections(tls, limits, health))
     async with _http_client(transports[0]) as requests, _http_client(transports[1]) as watches:
         transport = Transport._create(
             config,
@@ -382,6 +388,7 @@ async def open_transport(
             user_agent=user_agent,
             throttle=throttle,
             observer=observer,
+            limits=limits,
         )
         try:
             yield transport
@@ -404,12 +411,12 @@ class _Borrowed(httpx.AsyncBaseTransport):
         return await self._transport.handle_async_request(request)
 
 
-def _connections(tls: TLS | None, health: ServerHealth | None = None) -> httpx.AsyncBaseTransport:
+def _connections(tls: TLS | None, limits: Limits, health: ServerHealth | None = None) -> httpx.AsyncBaseTransport:
     # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
     from ._pool import Connections  # noqa: PLC0415
 
     context = tls.context if tls is not None else None
-    return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD, health=health)
+    return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD, health=health, limits=limits)
 
 
 def _probe_connection(

@@ -1,16 +1,21 @@
-"""Maps the errors of httpx to one line with the server, what failed, and what to do."""
+"""Maps the errors of httpx to one line with the server, what failed, and what to do.
+
+h11 quotes lines that are not valid in its errors, and such a line may be a part of a body.
+So the text about an invalid response is one of a few fixed ones, and h11's is removed from the causes.
+"""
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import httpx
 import trio
 
-from ..errors import ConnectionFailedError
+from ..errors import ConnectionFailedError, LimitExceededError
+from ._limits import LimitPassedError, limit_error
 
 CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     httpx.HTTPError,
@@ -20,6 +25,7 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     OSError,  # ssl.SSLError is one
     trio.BrokenResourceError,
     trio.ClosedResourceError,
+    LimitPassedError,
 )
 """What a transport of httpx may raise when a request fails; callers never see these."""
 
@@ -50,22 +56,68 @@ _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
     (httpx.WriteError, _LOST),
     (httpx.CloseError, _LOST),
     (httpx.NetworkError, _LOST),
-    # Without the text of h11's error: it quotes the invalid header, which may contain a token.
     (httpx.LocalProtocolError, "the request cannot be sent as HTTP"),
     (httpx.RemoteProtocolError, "incomplete or invalid HTTP/1.1 response ({error}); check that it is an API server"),
     (httpx.ProtocolError, "invalid HTTP/1.1 response; check that it is an API server"),
     (httpx.ProxyError, "the proxy failed ({error})"),
     (httpx.UnsupportedProtocol, "the server's URL must begin with https:// or http://"),
-    (httpx.DecodingError, "the response cannot be decompressed ({error})"),
+    (httpx.DecodingError, "the response cannot be decompressed"),
     (httpx.TooManyRedirects, "too many redirects; check that it is an API server"),
     (httpx.InvalidURL, "the URL is not valid ({error})"),
     (httpx.TransportError, "the request failed ({error})"),
 )
 
+# What an error of h11 or httpcore about a response begins with, and what is said of it.
+_INVALID: Final[Mapping[str, str]] = {
+    "peer closed connection without sending complete message body": "the connection closed before the end of the body",
+    "Server disconnected": "the server closed the connection without a response",
+    "illegal status line": "the status line is not valid",
+    "no response line": "the status line is not valid",
+    "InformationalResponse status_code": "the status code is not valid",
+    "Response status_code": "the status code is not valid",
+    "illegal header": "a header is not valid",
+    "Illegal header": "a header is not valid",
+    "continuation line": "a header is not valid",
+    "conflicting Content-Length": "Content-Length is not valid",
+    "bad Content-Length": "Content-Length is not valid",
+    "multiple Transfer-Encoding": "Transfer-Encoding is not valid",
+    "Only Transfer-Encoding": "Transfer-Encoding is not valid",
+    "illegal chunk": "the size of a chunk is not valid",
+    "malformed chunk": "a chunk of the response is longer than its size",
+    "Receive buffer too long": "the headers are too long",
+    "Invalid URL in location": "the Location is not valid",
+}
+_FIXED: Final = {
+    *_INVALID.values(),
+    "a header contains a thousand spaces",  # of _chunks.py, as are the others that are not h11's
+    "the response does not begin with HTTP/",
+}
+_PROTOCOL_ERRORS: Final = ("ProtocolError", "RemoteProtocolError", "LocalProtocolError")
+"""Names of the classes of httpx, httpcore and h11 that quote what they refuse; h11 is imported when it is needed."""
 
-def connection_failed(error: BaseException, server: str) -> ConnectionFailedError:
-    """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception."""
+
+def _remove_quotes(error: BaseException) -> None:
+    """Remove what protocol errors quote of a request or a response from an error and its causes."""
+    for cause in list(_causes(error)):
+        if type(cause).__name__ in _PROTOCOL_ERRORS:
+            text = str(cause)
+            if text not in _FIXED:
+                found = (words for begin, words in _INVALID.items() if text.startswith(begin))
+                cause.args = (next(found, "the framing is not valid"),)
+            # The local variables are the bytes that have arrived; the error of a Location has a context that quotes it.
+            cause.__traceback__ = cause.__cause__ = cause.__context__ = None
+
+
+def connection_failed(error: BaseException, server: str) -> ConnectionFailedError | LimitExceededError:
+    """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception.
+
+    What the exception quotes of the response is removed from it.
+    """
+    _remove_quotes(error)
     causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, LimitPassedError):
+            return limit_error(server, cause.limit, cause.value, cause.what)
     for cause in causes:
         if isinstance(cause, SilentConnectionError):
             return _failed(server, str(cause))
@@ -88,7 +140,10 @@ def connection_failed(error: BaseException, server: str) -> ConnectionFailedErro
 
 def shows_failing_server(error: BaseException) -> bool:
     """Whether an error shows that the server cannot be reached, and not only that one connection was given up."""
-    return all(cause.server_failed for cause in _causes(error) if isinstance(cause, SilentConnectionError))
+    causes = list(_causes(error))
+    if any(isinstance(cause, LimitPassedError) for cause in causes):
+        return False
+    return all(cause.server_failed for cause in causes if isinstance(cause, SilentConnectionError))
 
 
 def _failed(server: str, text: str, *, refused: bool = False, permanent: bool = False) -> ConnectionFailedError:

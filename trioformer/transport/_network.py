@@ -33,6 +33,7 @@ import trio
 from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
+from ._limits import DEFAULT_LIMITS, LimitPassedError, Limits
 
 HANDSHAKE_PATIENCE: Final = 10.0
 """Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
@@ -66,20 +67,36 @@ class _SocketStream(httpcore.AsyncNetworkStream):
     """
 
     def __init__(
-        self, stream: trio.SocketStream, *, health: ServerHealth | None = None, opened_at: float | None = None
+        self,
+        stream: trio.SocketStream,
+        *,
+        health: ServerHealth | None = None,
+        opened_at: float | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._stream = stream
         self._health = health
-        self._merger = ChunkMerger()
+        self._merger = ChunkMerger(limits)
+        self._limits = limits
         self.opened_at: float = trio.current_time() if opened_at is None else opened_at
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
-        while True:
-            with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
-                data = await self._read(max_bytes, resumable=timeout == RESUMABLE)
-            merged = self._merger.feed(data)
-            if merged or not data:
-                return merged
+        merged = await self._read_and_merge(max_bytes, timeout)
+        if merged is not None:
+            return merged
+        # Headers, or the size of a chunk, have begun.
+        with trio.move_on_after(self._limits.header_period):
+            while merged is None:
+                merged = await self._read_and_merge(max_bytes, timeout)
+            return merged
+        raise LimitPassedError("header_period", self._limits.header_period, "the headers of the response do not end")
+
+    async def _read_and_merge(self, max_bytes: int, patience: float | None) -> bytes | None:
+        """Return what is passed on; None if more is needed."""
+        with _bounded(patience, httpcore.ReadTimeout, httpcore.ReadError):
+            data = await self._read(max_bytes, resumable=patience == RESUMABLE)
+        merged = self._merger.feed(data)
+        return merged if merged or not data else None
 
     async def _read(self, max_bytes: int, *, resumable: bool) -> bytes:
         return bytes(await self._receive_some(max_bytes, resumable=resumable))
@@ -166,7 +183,9 @@ class _SocketStream(httpcore.AsyncNetworkStream):
         patience = HANDSHAKE_PATIENCE if timeout is None else min(timeout, HANDSHAKE_PATIENCE)
         try:
             with _bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
-                tls = _TLSStream(self._stream, ssl_context, server_hostname, opened_at=self.opened_at)
+                tls = _TLSStream(
+                    self._stream, ssl_context, server_hostname, opened_at=self.opened_at, limits=self._limits
+                )
                 await tls.handshake()
             await trio.lowlevel.checkpoint_if_cancelled()  # at the top of this module is why
         except BaseException:
@@ -192,9 +211,15 @@ class _TLSStream(_SocketStream):
     """TLS over a TCP connection."""
 
     def __init__(
-        self, stream: trio.SocketStream, context: ssl.SSLContext, server_hostname: str | None, *, opened_at: float
+        self,
+        stream: trio.SocketStream,
+        context: ssl.SSLContext,
+        server_hostname: str | None,
+        *,
+        opened_at: float,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(stream, opened_at=opened_at)
+        super().__init__(stream, opened_at=opened_at, limits=limits)
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=server_hostname)
         self._is_ended = False
@@ -268,10 +293,12 @@ class _Network(httpcore.AsyncNetworkBackend):
 
     Args:
         health: Verifies the server when a connection is silent; None if it never is for long.
+        limits: Limits of what the server may send.
     """
 
-    def __init__(self, health: ServerHealth | None = None) -> None:
+    def __init__(self, health: ServerHealth | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self._health = health
+        self._limits = limits
 
     async def connect_tcp(
         self,
@@ -283,7 +310,9 @@ class _Network(httpcore.AsyncNetworkBackend):
     ) -> _SocketStream:
         with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
             stream = _SocketStream(
-                await trio.open_tcp_stream(host, port, local_address=local_address), health=self._health
+                await trio.open_tcp_stream(host, port, local_address=local_address),
+                health=self._health,
+                limits=self._limits,
             )
             try:
                 for option in socket_options or ():

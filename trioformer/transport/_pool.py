@@ -17,6 +17,7 @@ import httpx
 
 from ._health import ServerHealth
 from ._httpcore_errors import clear_locals, to_httpx
+from ._limits import DEFAULT_LIMITS, Limits
 from ._network import _Network
 
 
@@ -29,6 +30,7 @@ class Connections(httpx.AsyncBaseTransport):
         socket_options: Options of every socket.
         idle_period: Seconds before an unused connection is closed.
         health: Verifies the server when a connection is silent; None if it never is for long.
+        limits: Limits of what the server may send.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Connections(httpx.AsyncBaseTransport):
         socket_options: list[tuple[int, int, int]],
         idle_period: float,
         health: ServerHealth | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._pool = httpcore.AsyncConnectionPool(
             # Without a context httpcore would use its own for an https:// server, which verifies, too.
@@ -48,7 +51,7 @@ class Connections(httpx.AsyncBaseTransport):
             http1=True,
             http2=False,
             retries=0,
-            network_backend=_Network(health),
+            network_backend=_Network(health, limits),
             socket_options=socket_options,
         )
 

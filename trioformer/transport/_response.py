@@ -18,4 +18,4 @@ class Response:
     headers: Mapping[str, str]
     """The headers, with names in lower case."""
     body: bytes = attrs.field(repr=False)
-    """The body, decompressed."""
+    """The body, as it was sent."""

@@ -1,0 +1,182 @@
+"""Limits of what a server may send, so that a hostile or broken one neither fills the memory nor stalls the program.
+
+The defaults are far above what a cluster sends.
+Each part of the transport and of the client checks the limits of what it reads, at the least once for each chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, final
+
+import attrs
+import trio
+
+from ..errors import LimitExceededError
+
+MIB: Final = 1024 * 1024
+
+
+def _check_count(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"Limits.{attribute.name} must be a positive int, not {value!r}")
+
+
+def _check_period(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+    if type(value) not in (int, float) or not value > 0:
+        raise ValueError(f"Limits.{attribute.name} must be a positive number of seconds, not {value!r}")
+
+
+def _count(default: int) -> int:
+    return attrs.field(default=default, validator=_check_count)
+
+
+def _period(default: float) -> float:
+    return attrs.field(default=default, validator=_check_period)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Limits:
+    """Limits of what a server may send; what exceeds one raises :class:`~trioformer.errors.LimitExceededError`.
+
+    No honest cluster reaches a default.
+    A program whose server is right all the same raises that limit::
+
+        async with open_client(limits=Limits(list_pages=1_000_000)) as client:
+            ...
+
+    Raises:
+        ValueError: A value is not positive, or not of its type.
+    """
+
+    response_bytes: int = _count(16 * MIB)
+    """Bytes of a complete response: one object, a resource list, or the version.
+
+    etcd refuses requests of more than 1.5 MB unless it is configured otherwise.
+    Of the body of an error, the first 256 KiB are read, and the rest is ignored.
+    """
+    list_bytes: int = _count(4096 * MIB)
+    """Bytes of one page of a list; a list without pages is one page.
+
+    150,000 pods, the most that Kubernetes supports, are 1.5 GB.
+    """
+    item_bytes: int = _count(16 * MIB)
+    """Bytes of one object in a list, and of everything in a list that is not an object.
+
+    An informer puts a larger object in quarantine, by its key, and takes the others.
+    A scan of this many bytes holds up other tasks for some ten milliseconds.
+    """
+    list_pages: int = _count(100_000)
+    """Pages of one list: 50 million objects in pages of the usual size."""
+    frame_bytes: int = _count(16 * MIB)
+    """Bytes of one event of a watch; the limit of client-go (``streaming.ErrObjectTooLarge``).
+
+    An informer puts the object of a larger event in quarantine, by its key, and takes the other events.
+    """
+    header_bytes: int = _count(64 * 1024)
+    """Bytes of the status line and the headers of a response, and of the trailers after a body.
+
+    nginx allows 8 KiB by default.
+    """
+    headers: int = _count(1_000)
+    """Lines of the same; an API server sends about ten."""
+    interim_responses: int = _count(16)
+    """Responses of codes 100 to 199 before the one to a request; Go's client allows five, and API servers send none."""
+    header_period: float = _period(60.0)
+    """Seconds in which the status line and the headers must arrive, once they have begun."""
+    body_period: float = _period(120.0)
+    """Seconds of waiting for a body in which :attr:`body_progress` bytes of it must arrive; not for watches.
+
+    Between two bytes a server may take 90 s.  The time that the program takes does not count.
+    """
+    body_progress: int = _count(4096)
+    """Bytes of a body that must arrive in :attr:`body_period`, unless the body ends: 34 a second."""
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+class LimitPassedError(Exception):
+    """A limit is exceeded below httpx, where the name of the server is not known; becomes a LimitExceededError.
+
+    Attributes:
+        limit: The name of the field of :class:`Limits`.
+        value: Its value.
+        what: What has exceeded it.
+    """
+
+    def __init__(self, limit: str, value: float, what: str) -> None:
+        super().__init__(what)
+        self.limit: str = limit
+        self.value: float = value
+        self.what: str = what
+
+
+def limit_exceeded(where: str, limits: Limits, limit: str, what: str) -> LimitExceededError:
+    """Make the error for a limit that is exceeded.
+
+    Args:
+        where: The server or the operation.
+        limits: The limits in force.
+        limit: The name of the field.
+        what: What has exceeded it.
+    """
+    return limit_error(where, limit, getattr(limits, limit), what)
+
+
+def limit_error(where: str, limit: str, value: float, what: str) -> LimitExceededError:
+    """Make the error for a limit whose value is known."""
+    is_minimum = limit == "body_progress"
+    than, change = ("less than", "lower") if is_minimum else ("more than", "raise")
+    advice = f"if the server is right, {change} it: open_client(..., limits=Limits({limit}=…))"
+    prefix = f"{where}: " if where else ""
+    return LimitExceededError(f"{prefix}{what}, {than} Limits.{limit} ({value:.15g}); {advice}", limit=limit)
+
+
+@final
+class BodyMeter:
+    """Measures one body: how long it is, and how fast it arrives while the program waits for it.
+
+    Args:
+        limits: The limits.
+        limit: The name of the field that limits the bytes.
+    """
+
+    __slots__ = ("_left", "_limit", "_limits", "_progress", "_wait")
+
+    def __init__(self, limits: Limits, limit: str) -> None:
+        self._limits = limits
+        self._limit = limit
+        self._left: int = getattr(limits, limit)
+        self._progress = 0
+        self._wait = limits.body_period
+
+    async def receive(self, receive: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Receive the next bytes.
+
+        Raises:
+            LimitPassedError: The body arrives too slowly; ``receive`` was cancelled.
+        """
+        began_at = trio.current_time()
+        with trio.CancelScope(deadline=began_at + self._wait) as scope:
+            data = await receive()
+        if scope.cancelled_caught:
+            what = f"the body arrives too slowly: {self._progress} bytes in {self._limits.body_period:g} s"
+            raise LimitPassedError("body_progress", self._limits.body_progress, what)
+        self._progress += len(data)
+        if self._progress >= self._limits.body_progress:
+            self._progress, self._wait = 0, self._limits.body_period
+        else:
+            self._wait -= trio.current_time() - began_at
+        return data
+
+    def check(self, data: bytes) -> None:
+        """Count bytes that have been received.
+
+        Raises:
+            LimitPassedError: The body is too long.
+        """
+        self._left -= len(data)
+        if self._left < 0:
+            raise LimitPassedError(self._limit, getattr(self._limits, self._limit), "the body is too long")
