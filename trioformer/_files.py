@@ -1,0 +1,87 @@
+"""Reads a small file of the configuration: a kubeconfig, a token, a certificate, a key.
+
+What a path names may have been made by somebody else, or by mistake: reading a FIFO waits for a writer, a device may
+never end, and a file of ``/proc`` has more bytes than it says.
+So only regular files are read, and only up to a limit.
+Links are followed: Kubernetes mounts ConfigMaps and Secrets through them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Final
+
+from ._secret import Secret
+
+MAX_SIZE: Final = 1 << 20
+"""Bytes of a file that is read: as much as a ConfigMap or Secret may hold."""
+
+_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_PIECE: Final = 1 << 16
+_TYPES: Final = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class FileRefusedError(Exception):
+    """The file is not read; the text is a predicate that follows its path."""
+
+
+def read_file(path: str | os.PathLike[str]) -> Secret[bytes]:
+    """Return the content of a regular file of at most :data:`MAX_SIZE` bytes, without waiting for a writer.
+
+    Raises:
+        FileRefusedError: It is no regular file, or is too large, or the path is not valid.
+        OSError: It does not exist or cannot be read.
+    """
+    return read_file_and_mode(path)[0]
+
+
+def read_file_and_mode(path: str | os.PathLike[str]) -> tuple[Secret[bytes], int]:
+    """Return the content like :func:`read_file`, and the permissions (``st_mode``) of the file it was read from.
+
+    Raises:
+        FileRefusedError: As for :func:`read_file`.
+        OSError: As for :func:`read_file`.
+    """
+    try:
+        # Before it is opened, because opening some devices does something.
+        _check(os.stat(path))
+        descriptor = os.open(path, _FLAGS)
+    except ValueError:  # a NUL or a character that a path cannot have
+        descriptor = -1
+    if descriptor < 0:
+        raise FileRefusedError("is not a valid path")
+    try:
+        status = os.fstat(descriptor)
+        _check(status)  # the file may be another one by now
+        return _read(descriptor), status.st_mode
+    finally:
+        os.close(descriptor)
+
+
+def _check(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefusedError(f"is {_TYPES.get(stat.S_IFMT(status.st_mode), 'something else')}, not a regular file")
+    if status.st_size > MAX_SIZE:
+        raise _too_large()
+
+
+def _read(descriptor: int) -> Secret[bytes]:
+    pieces: list[Secret[bytes]] = []
+    left = MAX_SIZE + 1
+    while left > 0 and (piece := Secret(os.read(descriptor, min(left, _PIECE)))):
+        pieces.append(piece)
+        left -= len(piece.reveal())
+    if left == 0:
+        raise _too_large()
+    return Secret(b"".join(piece.reveal() for piece in pieces))
+
+
+def _too_large() -> FileRefusedError:
+    return FileRefusedError(f"has more than {MAX_SIZE:,} bytes, the most that is read of such a file")
