@@ -3,6 +3,7 @@
 # ruff: noqa: ASYNC240  # small local files
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -160,3 +161,24 @@ async def test_a_401_to_a_request_older_than_the_token_keeps_the_token(token_fil
         await trio.sleep(10)
         token_file.write_text("three")
         assert transport._authorization.header() == Secret("Bearer two")
+
+
+@pytest.mark.parametrize("path", ["fifo", "device", "directory", "large", "a\0b"])
+async def test_a_token_file_that_may_not_end_is_a_config_error(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "large").write_bytes(b"t" * (2 << 20))
+    config = ClusterConfig(server="https://x", token_file=f"{tmp_path}/{path}")
+    with pytest.raises(ConfigError, match="the token file (is|has)"):
+        async with open_transport(config):
+            pass
+
+
+async def test_a_token_file_that_becomes_a_fifo_keeps_the_old_token(token_file: Path, autojump_clock) -> None:
+    async with transport_with(token_file) as (transport, http_transport):
+        token_file.unlink()
+        os.mkfifo(token_file)
+        await trio.sleep(60)
+        await transport.request("GET", "/x")
+        assert tokens(http_transport) == ["one"]

@@ -126,6 +126,17 @@ async def test_the_keys_of_connections_are_not_written_to_sslkeylogfile(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("field", ["ca_file", "client_certificate_file", "client_key_file"])
+async def test_a_certificate_file_that_may_not_end_is_a_config_error(tmp_path: Path, field: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("fifo", "device"):
+        files = {"client_certificate_data": CHAIN, "client_key_data": KEY, field: str(tmp_path / name)}
+        with pytest.raises(ConfigError, match="not a regular file") as caught:
+            TLS(ClusterConfig(server="https://api.test", **files))  # type: ignore[arg-type]  # mypy checks against every parameter
+        assert caught.value.file == str(tmp_path / name)
+
+
 async def test_an_authority_that_another_one_has_signed_is_trusted() -> None:
     authority = CA.create_child_ca()
     config = partial(ClusterConfig, ca_data=authority.cert_pem.bytes())

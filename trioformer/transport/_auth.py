@@ -9,6 +9,7 @@ from typing import Final, final
 
 import trio
 
+from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
@@ -77,12 +78,13 @@ class Authorization:
         header: Secret[str] | None = None
         cause: Exception | None = None
         try:
-            with open(file, "rb") as opened:
-                token = Secret(opened.read().strip())
+            token = Secret(read_file(file).reveal().strip())
             header = _bearer(token)
             problem = "" if header else "does not contain a valid token" if token else "is empty"
-        except (OSError, ValueError) as exc:
-            problem, cause = f"cannot be read: {getattr(exc, 'strerror', None) or exc}", exc
+        except FileRefusedError as exc:
+            problem, cause = str(exc), exc
+        except OSError as exc:
+            problem, cause = f"cannot be read: {exc.strerror}", exc
         if not problem:
             self._header = header
         elif self._header is None:

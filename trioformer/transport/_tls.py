@@ -12,6 +12,7 @@ from typing import Final, final
 
 import trio
 
+from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
@@ -44,7 +45,8 @@ class TLS:
         self._config = config
         self._read_at = trio.current_time()
         self._loaded = _read_files(config)
-        authorities = self._loaded[0] if config.ca_data is None else config.ca_data
+        read = self._loaded[0]
+        authorities = config.ca_data if config.ca_data is not None or read is None else read.reveal()
         try:
             self.context: ssl.SSLContext = _client_context(None if authorities is None else _text(authorities))
         except ssl.SSLError as exc:
@@ -70,7 +72,7 @@ class TLS:
             if new == self._loaded:
                 return
             if new[0] is not None and new[0] != self._loaded[0]:
-                self.context.load_verify_locations(cadata=_text(new[0]))
+                self.context.load_verify_locations(cadata=_text(new[0].reveal()))
             if new[1:] != self._loaded[1:]:
                 # First into another context: while the files are being replaced, certificate and key may not match.
                 _load_client_certificate(config, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
@@ -110,7 +112,7 @@ def _reason(error: Exception) -> str:
     return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
 
 
-def _read_files(config: ClusterConfig) -> tuple[bytes | None, bytes | None, bytes | None]:
+def _read_files(config: ClusterConfig) -> tuple[Secret[bytes] | None, ...]:
     return (
         _read(config, "certificate-authority", config.ca_file),
         _read(config, "client-certificate", config.client_certificate_file),
@@ -118,12 +120,13 @@ def _read_files(config: ClusterConfig) -> tuple[bytes | None, bytes | None, byte
     )
 
 
-def _read(config: ClusterConfig, key: str, file: str | None) -> bytes | None:
+def _read(config: ClusterConfig, key: str, file: str | None) -> Secret[bytes] | None:
     if file is None:
         return None
     try:
-        with open(file, "rb") as opened:
-            return opened.read()
+        return read_file(file)
+    except FileRefusedError as exc:
+        raise _error(config, key, file, str(exc)) from exc
     except OSError as exc:
         raise _error(config, key, file, f"cannot be read: {exc.strerror}") from exc
 
