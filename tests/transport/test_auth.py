@@ -170,7 +170,7 @@ async def test_a_token_file_that_may_not_end_is_a_config_error(tmp_path: Path, p
     (tmp_path / "directory").mkdir()
     (tmp_path / "large").write_bytes(b"t" * (2 << 20))
     config = ClusterConfig(server="https://x", token_file=f"{tmp_path}/{path}")
-    with pytest.raises(ConfigError, match="the token file (is|has)"):
+    with pytest.raises(ConfigError, match=r"the token file (is|has)"):
         async with open_transport(config):
             pass
 

@@ -21,6 +21,7 @@ from tests.support.scripted_http import (
     serving,
     suspended_generators,
 )
+from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import open_transport
@@ -321,10 +322,10 @@ async def test_invalid_rotated_files_keep_the_old_certificates_in_use(
     await trio.sleep(300)
     tls.refresh()
     key.write_bytes(UNTRUSTED_CLIENT.private_key_pem.bytes())
-    assert tls._loaded[1] == CHAIN
+    assert tls._loaded[1] == Secret(CHAIN)
     await trio.sleep(300)
     tls.refresh()
-    assert tls._loaded[1] == new_chain
+    assert tls._loaded[1] == Secret(new_chain)
 
 
 async def test_a_watch_over_tls_can_be_closed_at_any_point() -> None:
