@@ -1,6 +1,7 @@
 """The checks of this repository: ``nox -l`` lists them, ``nox -s tests lint`` runs two of them.
 
-What follows ``--`` is handed to pytest (sessions ``tests…``, ``coverage``, ``lowest`` and ``e2e``)::
+What follows ``--`` is handed to pytest (sessions ``tests…``, ``coverage``, ``lowest``,
+``newest`` and ``e2e``)::
 
     nox -s tests -- --long
     nox -s tests-3.13 -- tests/test_errors.py -k status
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -127,13 +129,25 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "report", f"--fail-under={limit}", env=environment)
 
 
+def _requirements() -> list[str]:
+    """Return what the project needs at run time, with its extras."""
+    return sorted({*PROJECT["project"]["dependencies"], *chain.from_iterable(EXTRAS.values())})
+
+
 @nox.session(python=next(iter(INTERPRETERS), None))
 def lowest(session: nox.Session) -> None:
     """Run the tests on the oldest interpreter found, with the oldest dependencies that pyproject.toml allows."""
     _install(session, "test")
-    named = {*PROJECT["project"]["dependencies"], *chain.from_iterable(EXTRAS.values())}
-    oldest = [each.replace(">=", "==") for each in sorted(named)]
-    session.install("--quiet", *oldest)
+    session.install("--quiet", *(re.sub(r">=([^,]+).*", r"==\1", each) for each in _requirements()))
+    session.run("pytest", *PARALLEL, *session.posargs)
+
+
+@nox.session(python=next(reversed(INTERPRETERS), None))
+def newest(session: nox.Session) -> None:
+    """Run the tests on the newest interpreter found, with the newest dependencies allowed, pre-releases included."""
+    _install(session, "test")
+    session.install("--quiet", "--upgrade", "--pre", *_requirements())
+    session.run("python", "-m", "pip", "list")
     session.run("pytest", *PARALLEL, *session.posargs)
 
 

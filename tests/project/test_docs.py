@@ -43,6 +43,15 @@ def test_continuous_integration_runs_the_readmes_test_command() -> None:
     assert fenced("sh")[1].rstrip("\n") in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
+def test_continuous_integration_runs_the_tests_with_the_oldest_dependencies() -> None:
+    assert "nox -s lowest" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_libraries_that_speak_http_have_an_upper_bound() -> None:
+    bounded = [r for r in PYPROJECT["project"]["dependencies"] if re.fullmatch(r"[\w-]+>=[\d.]+,<[\d.]+", r)]
+    assert {r.partition(">")[0] for r in bounded} >= {"h11", "httpcore", "httpx"}
+
+
 def test_the_readmes_program_is_a_tested_example() -> None:
     (program,) = fenced("python")
     assert (ROOT / "examples" / "follow_pods.py").read_text().endswith(program)
