@@ -45,8 +45,7 @@ class Opened:
 
 
 def pool_of(transport: Transport, *, for_watch: bool) -> list[object]:
-    client = transport._watches if for_watch else transport._requests
-    http_transport = client._transport
+    http_transport = transport._watches if for_watch else transport._requests
     assert isinstance(http_transport, Connections)
     return list(http_transport._pool.connections)
 

@@ -54,7 +54,7 @@ async def test_requests_share_connections_until_the_transport_is_closed() -> Non
             for _ in range(3):
                 assert (await transport.request("GET", "/x")).body == b"hello"
             assert server.connections == 1
-            connections = transport._requests._transport._pool.connections  # type: ignore[attr-defined]  # of Connections
+            connections = transport._requests._pool.connections  # type: ignore[attr-defined]  # of Connections
             assert [connection.is_closed() for connection in connections] == [False]
         assert [connection.is_closed() for connection in connections] == [True]
 
@@ -95,10 +95,28 @@ async def test_cookies_are_not_kept() -> None:
     assert "cookie" not in http_transport.requests[1].headers
 
 
-async def test_redirects_are_not_followed() -> None:
-    http_transport = InMemory([response(302, location="http://elsewhere.test/")])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
-        assert (await transport.request("GET", "/x")).code == 302
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://elsewhere.test/",
+        "https://xn--a/",
+        "http://[::1",
+        "http://a:b/",
+        "/\x1b[2J",
+        "//",
+        "http:///x",
+        "\xff",
+        "",
+    ],
+)
+async def test_redirects_are_neither_followed_nor_parsed(location: str) -> None:
+    head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 2\r\n\r\n".encode("latin-1")
+    async with serving(head + b"ok") as server, open_transport(ClusterConfig(server=server.url)) as transport:
+        found = await transport.request("GET", "/x")
+        assert (found.code, found.body) == (302, b"ok")
+        async with transport.stream("/x", for_watch=True) as body:
+            assert (body.code, await body.receive_some()) == (302, b"ok")
+    assert suspended_generators() == []
 
 
 async def test_at_most_a_hundred_requests_are_in_flight_not_counting_watches(autojump_clock) -> None:
@@ -131,7 +149,7 @@ async def test_cancelled_requests_release_limiter_and_pool() -> None:
                 for _ in range(150):
                     nursery.start_soon(transport.request, "GET", "/x")
         assert transport._limiter.borrowed_tokens == 0
-        assert transport._requests._transport._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert transport._requests._pool.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 

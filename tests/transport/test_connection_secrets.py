@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import httpx
 import pytest
 import trio
 import trustme
@@ -142,7 +141,7 @@ async def test_a_failed_probe_shows_no_credential(steps: list[Step]) -> None:
 
 @pytest.mark.parametrize("send", [request, read_list])
 async def test_a_response_that_does_not_come_shows_no_credential(send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_connection, "_REQUEST_PATIENCE", httpx.Timeout(None, read=0.05))
+    monkeypatch.setattr(_connection, "_REQUEST_PATIENCE", {"read": 0.05})
     async with serving(None, tls=server_tls()) as server:
         error = await raised_by(send, config_of(server.url, USERS[0]))
         assert "timeout while waiting" in str(error)

@@ -281,7 +281,6 @@ INVALID = {
     "long chunk": CHUNKED + b"1\r\n%b\r\n",
     "trailer": CHUNKED + b"0\r\n%b\r\n\r\n",
     "short": HEAD + b"Content-Length: 500\r\n\r\n%b",
-    "location": b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://a:b%b/\r\n\r\n",
 }
 
 

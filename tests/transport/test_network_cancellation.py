@@ -59,7 +59,7 @@ def connections_in_kernel(server: Loopback) -> int:
 def pool_of(transport: Transport) -> list[str]:
     """Return the pool's connections of both clients, each with its state."""
     clients = (transport._requests, transport._watches)
-    return [repr(each) for client in clients for each in client._transport._pool.connections]  # type: ignore[attr-defined]  # of Connections
+    return [repr(each) for client in clients for each in client._pool.connections]  # type: ignore[attr-defined]  # of Connections
 
 
 async def check_counts(server: Loopback, transport: Transport) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.cookiejar
 import math
 import platform
 import socket
@@ -50,11 +49,11 @@ The kernel's timers may each be late by half a second, so it is 45 s at most.
 MAX_REQUESTS: Final = 100
 """Requests in flight, lists included and watches not; further ones wait."""
 
-# A watch has no read timeout: it is silent for as long as nothing changes.
-_REQUEST_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=READ_PATIENCE, write=WRITE_PATIENCE, pool=None)
-_WATCH_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=None, write=WRITE_PATIENCE, pool=None)
+# The extension ``timeout`` of a request.  A watch has no read timeout: it is silent for as long as nothing changes.
+_REQUEST_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": READ_PATIENCE, "write": WRITE_PATIENCE, "pool": None}
+_WATCH_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": None, "write": WRITE_PATIENCE, "pool": None}
 # Infinite is no limit either; ``_network.RESUMABLE`` says what the difference is.
-_RESUMABLE_PATIENCE: Final = httpx.Timeout(connect=CONNECT_PATIENCE, read=math.inf, write=WRITE_PATIENCE, pool=None)
+_RESUMABLE_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": math.inf, "write": WRITE_PATIENCE, "pool": None}
 
 
 @final
@@ -64,6 +63,8 @@ class Transport(metaclass=NoPublicConstructor):
     Any number of tasks may use it at the same time.
     Each watch has its own connection, and no request waits for a connection: httpcore's pool leaks a slot when a task
     is cancelled while it waits for one (encode/httpcore#1093), so a limiter in front of the pool makes requests wait.
+    Requests are given to the transports of httpx without a client of httpx, which would store cookies, and parse the
+    ``Location`` of a response even if it does not follow redirects: the credentials are not for another server.
 
     Attributes:
         server: The URL of the server.
@@ -92,8 +93,8 @@ class Transport(metaclass=NoPublicConstructor):
         self,
         config: ClusterConfig,
         *,
-        requests: httpx.AsyncClient,
-        watches: httpx.AsyncClient,
+        requests: httpx.AsyncBaseTransport,
+        watches: httpx.AsyncBaseTransport,
         health: ServerHealth,
         authorization: Authorization,
         tls: TLS | None,
@@ -261,9 +262,8 @@ class Transport(metaclass=NoPublicConstructor):
         throttled: float | None,
     ) -> tuple[ByteStream, bytes]:
         """Send a request; with a limit, receive the whole body."""
-        client, patience = (self._watches, _WATCH_PATIENCE) if for_watch else (self._requests, _REQUEST_PATIENCE)
-        if resumable:
-            patience = _RESUMABLE_PATIENCE
+        connections = self._watches if for_watch else self._requests
+        patience = _RESUMABLE_PATIENCE if resumable else _WATCH_PATIENCE if for_watch else _REQUEST_PATIENCE
         self._check_open()
         if self._tls is not None:
             self._tls.refresh()
@@ -271,19 +271,18 @@ class Transport(metaclass=NoPublicConstructor):
         sent_at = trio.current_time()
         code: int | None = None
         try:
-            request = client.build_request(
+            request = httpx.Request(
                 method,
                 self.server + path,
                 params=params or None,
                 content=content,
                 headers={**self._headers, **headers},
-                timeout=patience,
-                extensions=self._extensions,
+                extensions={**self._extensions, "timeout": patience},
             )
             request.stream = Content(content or b"")
             if authorization is not None:  # httpx has what it builds a request from in local variables
                 request.headers["Authorization"] = authorization.reveal()
-            response = await client.send(request, stream=True)
+            response = await connections.handle_async_request(request)
             bound = limit or (None if for_watch else "list_bytes")
             body = ByteStream._create(response, self.server, self.health, self.limits, limit=bound)
             received = b"" if limit is None else await body._read_whole()
@@ -377,7 +376,7 @@ async def open_transport(
         probes = _probe_connection(config, tls, user_agent, authorization)
         health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
         transports = (_connections(tls, limits), _connections(tls, limits, health))
-    async with _http_client(transports[0]) as requests, _http_client(transports[1]) as watches:
+    async with transports[0] as requests, transports[1] as watches:
         transport = Transport._create(
             config,
             requests=requests,
@@ -453,16 +452,6 @@ def _socket_options() -> list[tuple[int, int, int]]:
         if number is not None:
             options.append((socket.IPPROTO_TCP, number, value))
     return options
-
-
-def _http_client(transport: httpx.AsyncBaseTransport) -> httpx.AsyncClient:
-    no_cookies = http.cookiejar.DefaultCookiePolicy(allowed_domains=())
-    return httpx.AsyncClient(
-        transport=transport,
-        cookies=http.cookiejar.CookieJar(no_cookies),
-        follow_redirects=False,  # the credentials are not for another server
-        trust_env=False,
-    )
 
 
 @final
