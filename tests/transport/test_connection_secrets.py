@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import ssl
 import traceback
 from collections.abc import Awaitable, Callable
@@ -219,10 +220,16 @@ async def test_a_key_that_is_not_valid_is_not_shown(fields: dict[str, Any]) -> N
 
 
 async def test_a_key_that_cannot_be_written_to_a_file_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+    opened: list[object] = []
 
-    monkeypatch.setattr("os.fdopen", fail)
+    def fail_for_the_second(*arguments: Any) -> object:
+        if opened:
+            raise OSError(28, "No space left on device")
+        opened.append(open_file(*arguments))  # the certificate
+        return opened[0]
+
+    open_file = os.fdopen
+    monkeypatch.setattr("os.fdopen", fail_for_the_second)
     check(await raised_by(request, config_of("https://127.0.0.1:1", {})))
 
 

@@ -21,10 +21,8 @@ def check_host_names(config: ClusterConfig) -> None:
     """
     try:
         url = httpx.URL(config.server)
-        encoded = url.raw_host.decode("ascii")
         _ = url.host  # which decodes xn-- labels
-        encoded.encode("idna")  # as socket.getaddrinfo does
-        _check_for_tls(encoded)
+        _check_for_tls(url.raw_host.decode("ascii"))
     except (httpx.InvalidURL, ValueError, ssl.SSLError) as exc:  # an SSLError: it is too long
         raise ConfigError(
             f"has no valid host name or address: {config.server!r}", file=config.source, key="server"
@@ -38,5 +36,6 @@ def check_host_names(config: ClusterConfig) -> None:
 
 
 def _check_for_tls(name: str) -> None:
+    # OpenSSL has limits of its own; before, the name is encoded by the codec that socket.getaddrinfo uses.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
