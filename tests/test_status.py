@@ -30,9 +30,21 @@ def test_without_the_code_of_an_error_it_is_500(response: int) -> None:
     assert (type(error), error.code) == (errors.InternalServerError, 500)
 
 
-def test_the_reason_decides_the_class_of_a_status_with_an_absurd_code() -> None:
-    error = StatusError.from_status({"code": -7, "reason": "Expired"}, code=200)
-    assert (type(error), error.code) == (errors.ExpiredError, 500)
+@pytest.mark.parametrize(
+    ("reason", "kind", "code"),
+    [
+        ("Expired", errors.ExpiredError, 410),
+        ("AlreadyExists", errors.AlreadyExistsError, 409),
+        ("NotFound", errors.NotFoundError, 404),
+        ("ServerTimeout", errors.ServerTimeoutError, 504),
+        ("Unheard", errors.InternalServerError, 500),
+    ],
+)
+def test_the_reason_decides_about_a_status_without_the_code_of_an_error(
+    reason: str, kind: type[StatusError], code: int
+) -> None:
+    error = StatusError.from_status({"code": -7, "reason": reason}, code=200)
+    assert (type(error), error.code) == (kind, code)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +65,7 @@ def test_the_reason_decides_the_class_of_a_status_with_an_absurd_code() -> None:
         ([7], 0),
     ],
 )
-def test_retry_after_seconds_is_a_number_of_32_bits(after: object, seconds: int) -> None:
+def test_retry_after_seconds_is_a_number_of_nine_digits(after: object, seconds: int) -> None:
     details = StatusError.from_status({"details": {"retryAfterSeconds": after}}, code=429).details
     assert details.retry_after_seconds == seconds
     assert type(details.retry_after_seconds) is int

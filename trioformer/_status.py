@@ -14,8 +14,8 @@ MAX_CAUSES: Final = 1_000
 """How many causes are read; a server lists one for each invalid field."""
 MAX_NAME: Final = 500
 """Characters of a name or a reason; Kubernetes allows 253."""
-MAX_RETRY_AFTER: Final = 2**31 - 1
-"""The largest ``retryAfterSeconds``, which is an int32; a larger one is taken for this."""
+MAX_RETRY_AFTER: Final = 999_999_999
+"""The largest ``retryAfterSeconds``; a larger one is taken for this.  No code has to care for numbers without bound."""
 
 
 @attrs.frozen
@@ -86,11 +86,11 @@ def _causes(listed: Iterable[object]) -> tuple[StatusCause, ...]:
 
 
 def error_code_in(status: Mapping[str, object], *, code: int) -> int:
-    """Return the code of an error: that of the Status, or else that of its response, or else 500.
+    """Return the code of an error: that of the Status, or else that of its response; 0 if neither is that of an error.
 
     A response of success may hold the Status of a failure, and its code may be anything.
     """
     own = status.get("code")
     if type(own) is int and 400 <= own <= 599:
         return own
-    return code if code >= 400 else 500
+    return code if code >= 400 else 0

@@ -226,12 +226,14 @@ class StatusError(TrioformerError):
 
         Args:
             status: The object; fields that are missing or of a wrong type read as empty.
-            code: The code of an object that has none, or one that is not that of an error.
+            code: The code of an object that has none, or one that is not that of an error; without either, the reason
+                decides.
             where: The operation, such as ``list pods``; the text begins with it.
         """
         code = _status.error_code_in(status, code=code)
         reason = _status.text_in(status, "reason")
-        kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerError if code >= 500 else StatusError)
+        kind = _BY_REASON.get(reason) or _BY_CODE.get(code or 500) or (ServerError if code >= 500 else StatusError)
+        code = code or next((each for each, known in _BY_CODE.items() if issubclass(kind, known)), 500)
         return kind(
             _status.text_in(status, "message"),
             code=code,

@@ -239,8 +239,10 @@ async def test_a_status_error_names_the_operation() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ("", "not a Pod: nothing"),
-        ("<html><title>Sign in</title>", "not a Pod: <html><title>Sign in"),
+        ("", "not a Pod: an empty body"),
+        ("<html><title>Sign in</title>", "not a Pod: 28 bytes, HTML titled 'Sign in'"),
+        ("password: s3cret", "not a Pod: 16 bytes, something that is not JSON"),
+        (r'{"kind":"Pod\u001b[2J"}', "not a Pod: 23 bytes, JSON;"),
         ('{"kind":"Pod","metadata":{"na', "not a Pod"),
         ('{"kind":"Pod"}', "not a Pod"),
         ("[" * 100_000, "not a Pod"),

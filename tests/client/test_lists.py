@@ -182,7 +182,7 @@ async def test_an_invalid_selector_is_not_sent() -> None:
     ("body", "text"),
     [
         ("", "list pods in namespace shop: .*: nothing"),
-        ("<html>Sign in</html>", "Sign in"),
+        ("<html><title>Sign in</title></html>", "not a JSON object: HTML titled 'Sign in'|: HTML titled 'Sign in'"),
         ('{"kind":"Table","rows":[]}', "a Table without items"),
         ('{"kind":"Status","status":"Success"}', "a Status without items"),
         ('{"kind":"PodList","items":[{"metadata":{}},{"meta', "an incomplete list"),

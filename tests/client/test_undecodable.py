@@ -297,8 +297,8 @@ async def test_an_exception_of_the_handler_ends_a_list() -> None:
     ("body", "text"),
     [
         (b'{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}', "the server sent a Table"),
-        (b'{"kind":"Status","apiVersion":"v1","status":"Failure"}', "the server sent a Status"),
-        (b"<html>Sign in</html>", "the server sent something that is not a JSON object: <html>Sign in|Sign in"),
+        (b'{"kind":"Status","apiVersion":"v1","status":"Success"}', "the server sent a Status"),
+        (b"<title>Sign in</title>", "HTML titled 'Sign in'"),
         (listing(kind="ServiceList"), "expected a list of Pod, but the server sent a ServiceList"),
         (
             listing(b'{"metadata":{"name":"a"}}', kind="ServiceList"),

@@ -118,5 +118,22 @@ def test_any_json_that_a_server_writes_is_decoded(labels: dict[str, str], type_:
         (b"\xff{", "\N{REPLACEMENT CHARACTER}{"),
     ],
 )
-def test_an_excerpt_is_one_line_of_printable_characters(data: bytes, shown: str) -> None:
+def test_the_text_of_an_error_is_shown_as_one_line_of_printable_text(data: bytes, shown: str) -> None:
+    assert excerpt(data, is_error=True) == shown
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"", "nothing"),
+        (b" \n", "white space"),
+        (b' {"data":{"token":"s3cret"', "something that begins like JSON"),
+        (b'["s3cret"]', "something that begins like JSON"),
+        (b"<p>s3cret", "HTML"),
+        (b"token: s3cret", "something that is not JSON"),
+        (b'"s3cret"', "something that is not JSON"),
+        (b"\x00\x1b[31m", "something that is not JSON"),
+    ],
+)
+def test_anything_else_is_described_and_not_quoted(data: bytes, shown: str) -> None:
     assert excerpt(data) == shown

@@ -191,9 +191,10 @@ def test_members_after_the_items_are_in_the_head() -> None:
     ("body", "text"),
     [
         (b"", "an incomplete list"),
-        (b"<html><body>login</body></html>", "<html><body>"),
+        (b"<html><body>login</body></html>", "HTML"),
         (b"[]", "something that begins like JSON"),
-        (b'"items":[]', "item"),
+        (b'"items":[]', "something that is not JSON"),
+        (b'{"kind":"s3cret\\u001b"}', "a JSON object without items"),
         (b'{"kind":"Status","status":"Failure"}', "a Status without items"),
         (b'{"kind":"Table","rows":[{"object":{"items":[1]}}]}', "a Table without items"),
         (b'{"apiVersion":"v1"}', "a JSON object without items"),

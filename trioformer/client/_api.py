@@ -18,11 +18,11 @@ from ._api_requests import ApiRequests
 from ._lists import PAGE_SIZE, ObjectList, all_pages, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, patch_content, translate_patch_errors
-from ._responses import check, drain, object_in, server_version_in, streamed_status_error
-from ._subresources import OwnSubresource, body_in, created_in, with_name
+from ._responses import Asked, check, drain, object_in, raise_failure, server_version_in, streamed_status_error
+from ._subresources import OwnSubresource, body_in, created_in, is_success, with_name
 from ._undecodable import Undecodable, UndecodableHandler
 from ._watch import WatchStream
-from ._wire_format import JSON, kind_in
+from ._wire_format import JSON
 
 if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
@@ -81,7 +81,7 @@ class Api(ApiRequests[T]):
             NotFoundError: There is no object of this name, or the kind has no such subresource.
         """
         where = self._paths.operation("get", name=name, subresource=subresource)
-        return await self._request_any("GET", self._paths.object(name, subresource=subresource), where, subresource)
+        return await self._request_any("GET", where, name, subresource)
 
     async def list(
         self,
@@ -158,7 +158,8 @@ class Api(ApiRequests[T]):
         A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
         nothing until it has.
 
-        This lists one object at most, and uses only the status code of the response: no object is decoded.
+        This lists one object at most, and decodes none: the status code of the response is enough, unless it comes with
+        the Status of a failure.
 
         Args:
             resource_version: The version, such as that from which a watch is to be resumed.
@@ -177,7 +178,7 @@ class Api(ApiRequests[T]):
             limit=1,
         )
         async with self._open_list(options) as body:
-            await drain(body)
+            raise_failure(body.code, body.headers, await drain(body), where=self._paths.operation("list"))
 
     @asynccontextmanager
     async def _open_list(self, options: ListOptions) -> AsyncGenerator[ByteStream, None]:
@@ -275,7 +276,7 @@ class Api(ApiRequests[T]):
         namespace = self._namespace_for(obj)
         where = self._paths.operation("create", name=obj.name, namespace=namespace)
         response = await self._send("POST", self._paths.collection(namespace=namespace), encode_for_server(obj))
-        return created_in(response, self._wire_format, obj, where=where)
+        return created_in(response, self._wire_format, obj, namespace, where=where)
 
     async def create_subresource(self, name: str, subresource: str, body: M) -> M:
         """Send an object to a subresource that acts on the object of this name, and return the response.
@@ -324,7 +325,8 @@ class Api(ApiRequests[T]):
         namespace = self._namespace_for(obj)
         where = self._paths.operation("replace", name=obj.name, namespace=namespace, subresource=subresource)
         path = self._paths.object(obj.name, namespace=namespace, subresource=subresource)
-        return await self._request("PUT", path, where, content=encode_for_server(obj))
+        asked = Asked(obj.name, namespace)
+        return await self._request("PUT", path, where, asked=asked, content=encode_for_server(obj))
 
     @overload
     async def patch(
@@ -418,11 +420,10 @@ class Api(ApiRequests[T]):
             TypeError: The patch is not of its type, or contains a model that would be merged.
         """
         where = self._paths.operation("patch", name=name, subresource=subresource)
-        path = self._paths.object(name, subresource=subresource)
         content, content_type = patch_content(patch, patch_type)
         params = patch_params(field_manager=field_manager)
         with translate_patch_errors(patch_type, where):
-            return await self._request_any("PATCH", path, where, subresource, content, content_type, params)
+            return await self._request_any("PATCH", where, name, subresource, content, content_type, params)
 
     async def delete(
         self,
@@ -461,11 +462,10 @@ class Api(ApiRequests[T]):
         response = await self._send("DELETE", self._paths.object(name), content, JSON)
         with self._wire_format.translate_errors():
             check(response, method="DELETE", where=where)
-        try:
-            is_status = kind_in(response.body) == "Status"
-        except (ValueError, RecursionError):
-            is_status = False  # object_in() raises the error
-        return None if is_status else object_in(response, self._wire_format, method="DELETE", where=where)
+        if is_success(response, where):
+            return None
+        asked = Asked(name, self.namespace)
+        return object_in(response, self._wire_format, method="DELETE", where=where, asked=asked)
 
     # --- the server ---
 

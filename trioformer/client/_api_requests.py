@@ -9,7 +9,7 @@ from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
 from ..transport._internal import Response, Scan, Transport
 from ._paths import ResourcePaths
-from ._responses import object_in
+from ._responses import Asked, object_in
 from ._subresources import has_own_kind, subresource_in
 from ._wire_format import JSON, WireFormat
 
@@ -28,7 +28,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         self._transport = transport
         self.kind: type[T] = kind
         self.resource: ResourceInfo = resource_of(kind)
-        self._wire_format = WireFormat(kind, scan)
+        self._wire_format = WireFormat(kind, scan, namespace)
         self.namespace: str | None = namespace
         self._paths = ResourcePaths(self.resource, namespace)
 
@@ -41,6 +41,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         path: str,
         where: str,
         *,
+        asked: Asked,
         content: bytes | None = None,
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
@@ -48,23 +49,29 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         """Send a request, and return the object of this kind in its response."""
         response = await self._send(method, path, content, content_type, params)
         with self._wire_format.translate_errors():
-            return object_in(response, self._wire_format, method=method, where=where)
+            return object_in(response, self._wire_format, method=method, where=where, asked=asked)
 
     async def _request_any(
         self,
         method: str,
-        path: str,
         where: str,
+        name: str,
         subresource: str | None,
         content: bytes | None = None,
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T | Scale | Unstructured:
-        """Send a request, and return the object in its response, of the kind that came."""
+        """Send a request about one object, and return the object in its response, of the kind that came."""
+        path = self._paths.object(name, subresource=subresource)
+        asked = Asked(name, self.namespace)
         if subresource is None or has_own_kind(subresource):
-            return await self._request(method, path, where, content=content, content_type=content_type, params=params)
+            return await self._request(
+                method, path, where, asked=asked, content=content, content_type=content_type, params=params
+            )
         response = await self._send(method, path, content, content_type, params, accept=JSON)
-        return subresource_in(response, self._wire_format, self.resource, subresource, method=method, where=where)
+        return subresource_in(
+            response, self._wire_format, self.resource, subresource, asked, method=method, where=where
+        )
 
     async def _send(
         self,

@@ -19,7 +19,7 @@ from ..transport import BURST, Limits, RequestObserver
 from ..transport._internal import Transport, default_user_agent, open_transport
 from ._api import Api
 from ._discovery import discover_resource
-from ._responses import check, unexpected_response
+from ._responses import check, raise_failure, unexpected_response
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -116,6 +116,7 @@ class Client(metaclass=NoPublicConstructor):
         where, problem = "GET /version", "not a version object"
         response = await self._transport.request("GET", "/version")
         check(response, method="GET", where=where)
+        raise_failure(response.code, response.headers, response.body, where=where)
         try:
             found: object = decode(response.body)
         except DecodeError as exc:
@@ -124,7 +125,8 @@ class Client(metaclass=NoPublicConstructor):
             raise unexpected_response(response, where, problem)
         members = cast("dict[str, object]", found)
         git_version, major, minor, platform = (
-            str(members.get(name, "")) for name in ("gitVersion", "major", "minor", "platform")
+            text if isinstance(text := members.get(name), str) else ""
+            for name in ("gitVersion", "major", "minor", "platform")
         )
         return VersionInfo(git_version=git_version, major=major, minor=minor, platform=platform)
 

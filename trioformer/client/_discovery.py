@@ -15,7 +15,7 @@ from ..models import ResourceInfo
 from ..models._internal import decode, is_label, is_path_segment, is_subdomain, is_version, kind_problem
 from ..transport._internal import Transport
 from ._paths import shown
-from ._responses import check, unexpected_response
+from ._responses import check, raise_failure, unexpected_response
 
 _MAX_SHOWN: Final = 12
 _MAX_COMPARED: Final = 200
@@ -41,6 +41,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     if response.code == 404:
         raise _not_found(f"the server does not serve {api_version}", where)
     check(response, method="GET", where=where)
+    raise_failure(response.code, response.headers, response.body, where=where)
     entries = _entries(response.body)
     if entries is None:
         raise unexpected_response(response, where, "not a resource list")

@@ -13,7 +13,7 @@ from ..errors import DecodeError, ExpiredError, UnexpectedResponseError
 from ..models import KubernetesObject
 from ..transport._internal import BLOCK, ByteStream, ListSplitter
 from ._options import ListOptions
-from ._responses import HINT
+from ._responses import HINT, raise_failure
 from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
 from ._wire_format import WireFormat
 
@@ -52,6 +52,7 @@ async def read_list(
     """Decode one page while it arrives, with a checkpoint about every millisecond.
 
     Raises:
+        StatusError: The body is the Status of a failure.
         UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and there is no
             handler for it.
         ConnectionFailedError: The body ended early.
@@ -85,6 +86,7 @@ async def read_list(
         await make(rest)
         wire_format.check_list(head, first)
     except DecodeError as exc:
+        raise_failure(body.code, body.headers, splitter.begin, where=where)
         raise UnexpectedResponseError(f"{where}: {exc}; {HINT}", code=body.code) from exc
     return ObjectList(
         items=tuple(objects),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar, cast, final
 
+import attrs
 import trio
 
+from .._status import details_in
+from .._text import one_line
 from ..errors import (
     UNEXPECTED_SERVER_RESPONSE,
     ConnectionFailedError,
@@ -19,9 +21,11 @@ from ..errors import (
     UnexpectedResponseError,
 )
 from ..models import KubernetesObject
-from ..models._internal import decode, make_object
-from ..transport._internal import ByteStream, Response, excerpt
-from ._wire_format import WireFormat, kind_in
+from ..models._internal import Head, decode, is_path_segment, make_object
+from ..transport._internal import ByteStream, Response, excerpt, html_title
+from ._bodies import describe, failure_in, kind_in, shown_kind, shown_location
+from ._paths import shown
+from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -30,9 +34,8 @@ MAX_STATUS: Final = 64 * 1024
 STATUS_PATIENCE: Final = 5.0
 """Seconds that a streamed error response may take."""
 
-_SEARCHED: Final = 4096
-"""Bytes in which the title of an HTML page is searched."""
-_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_SEARCHED: Final = 1024
+"""Bytes in which the first that is not white space is searched."""
 
 HINT: Final = "check that the configured address is an API server's"
 """What to do about an unexpected response."""
@@ -67,21 +70,66 @@ def check(response: Response, *, method: str, where: str) -> None:
         raise status_error(response, method=method, where=where)
 
 
-def object_in(response: Response, wire_format: WireFormat[T], *, method: str, where: str) -> T:
+def raise_failure(code: int, headers: Mapping[str, str], body: bytes, *, where: str) -> None:
+    """Raise the error of a failure whose Status came with the code of a success; return without one.
+
+    Raises:
+        StatusError: The body is the Status of a failure.
+    """
+    if (status := failure_in(body)) is not None:
+        raise StatusError.from_status(_with_retry_after(status, Response(code, headers, b"")), code=code, where=where)
+
+
+@final
+@attrs.frozen
+class Asked:
+    """The object that a request is about; the object in the response must be the same."""
+
+    name: str
+    """Its name; empty if the server chooses it."""
+    namespace: str | None
+    """Its namespace; None if it has none."""
+    may_be_unnamed: bool = False
+    """Whether the object in the response may be without a name, because nothing is stored."""
+
+    def check(self, head: Head, response: Response, where: str) -> None:
+        """Check that the object with this head is the one that the request is about.
+
+        Raises:
+            UnexpectedResponseError: It is another one.
+        """
+        name, namespace = head.metadata.name, head.metadata.namespace
+        is_named = name == self.name or (not self.name and is_path_segment(name))
+        # Some servers omit the namespace.
+        if (is_named if name else self.may_be_unnamed) and namespace in ("", self.namespace or namespace):
+            return
+        if not name:
+            raise unexpected_response(response, where, "an object without a name")
+        found = f"{shown(name)} in namespace {shown(namespace)}" if namespace else shown(name)
+        raise unexpected_response(response, where, f"another object, {found}")
+
+
+def object_in(
+    response: Response, wire_format: WireFormat[T], *, method: str, where: str, asked: Asked | None = None
+) -> T:
     """Make the object in a response.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is not an object of this kind.
+        UnexpectedResponseError: The response is not an object of this kind, or is another one than ``asked``.
     """
     check(response, method=method, where=where)
     try:
         found = kind_in(response.body)
+        if found == "Status":
+            raise_failure(response.code, response.headers, response.body, where=where)
         data, head = wire_format.scan_single(response.body)
     except (ValueError, RecursionError) as exc:
         raise unexpected_response(response, where, f"not a {wire_format.name}") from exc
     if found not in ("", *wire_format.names):
-        raise unexpected_response(response, where, f"a {found}, not a {wire_format.name}")
+        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {wire_format.name}")
+    if asked is not None:
+        asked.check(head, response, where)
     return make_object(wire_format.kind, data, head)
 
 
@@ -99,15 +147,16 @@ async def streamed_status_error(stream: ByteStream, *, method: str, where: str) 
     return status_error(Response(stream.code, stream.headers, bytes(body)), method=method, where=where)
 
 
-async def drain(stream: ByteStream) -> None:
-    """Read the rest of a body whose content does not matter, if it is short, so that its connection can be used again.
+async def drain(stream: ByteStream) -> bytes:
+    """Read and return a body that hardly matters, if it is short, so that its connection can be used again.
 
     It does not matter either when the body ends early.
     """
-    left = MAX_STATUS
+    body = bytearray()
     with trio.move_on_after(STATUS_PATIENCE), suppress(ConnectionFailedError):
-        while left > 0 and (chunk := await stream.receive_some()):
-            left -= len(chunk)
+        while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
+            body += chunk
+    return bytes(body)
 
 
 def status_error(response: Response, *, method: str, where: str) -> TrioformerError:
@@ -128,13 +177,13 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
         if members.get("kind") == "Status":
             return StatusError.from_status(_with_retry_after(members, response), code=response.code, where=where)
     if response.code < 400:
-        location = response.headers.get("location", "").partition("?")[0]
+        location = shown_location(response.headers.get("location", ""))
         problem = f"a redirect to {location}" if location else "not a Kubernetes object"
         return unexpected_response(response, where, problem)
     reason = _REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
     if response.code == 409 and method == "POST":
         reason = "AlreadyExists"
-    text = _text_of(response.body, is_json=is_json)
+    text = one_line(_text_of(response.body, is_json=is_json))
     cause = {"reason": UNEXPECTED_SERVER_RESPONSE, "message": text}
     made = {"reason": reason, "message": text, "details": {"causes": [cause]}}
     return StatusError.from_status(_with_retry_after(made, response), code=response.code, where=where)
@@ -144,15 +193,15 @@ def _text_of(body: bytes, *, is_json: bool) -> str:
     """Return the message of an error whose body is not a Status."""
     if not body:
         return "the server gave no reason"
-    begin = body.lstrip()[:1]
-    if is_json or begin not in (b"{", b"[", b"<"):
-        return excerpt(body, is_error=True)
-    if begin != b"<":
+    if is_json:
+        return f"the body is {len(body)} bytes of JSON, but not a Status"
+    title = html_title(body)
+    if title is not None:
+        text = "the body is HTML, so a proxy or load balancer may have sent it"
+        return f"{text}: {title}" if title else text
+    if body[:_SEARCHED].lstrip()[:1] in (b"{", b"["):
         return f"the body is {excerpt(body)}, but is not JSON"
-    found = _TITLE.search(body[:_SEARCHED].decode("utf-8", "replace"))
-    title = html.unescape(found[1]).strip() if found else ""
-    shown = excerpt(title.encode() or body)
-    return f"the body is HTML, so a proxy or load balancer may have sent it: {shown}"
+    return excerpt(body, is_error=True)
 
 
 def _with_retry_after(status: Mapping[str, object], response: Response) -> Mapping[str, object]:
@@ -160,7 +209,7 @@ def _with_retry_after(status: Mapping[str, object], response: Response) -> Mappi
     after = response.headers.get("retry-after", "")
     details = status.get("details")
     known = cast("dict[str, object]", details) if isinstance(details, dict) else {}
-    if not _DIGITS.fullmatch(after) or known.get("retryAfterSeconds"):
+    if not _DIGITS.fullmatch(after) or details_in(status).retry_after_seconds:
         return status
     return {**status, "details": {**known, "retryAfterSeconds": int(after)}}
 
@@ -173,13 +222,15 @@ def server_version_in(response: Response) -> tuple[int, int] | None:
         UnexpectedResponseError: No API server sends such a response.
     """
     check(response, method="GET", where="GET /version")
+    raise_failure(response.code, response.headers, response.body, where="GET /version")
     try:
         found: object = decode(response.body)
     except (DecodeError, RecursionError):
         return None
     members = cast("dict[str, object]", found) if isinstance(found, dict) else {}
     # Some distributions add a suffix to the minor version: "36+".
-    numbers = [_DIGITS.match(str(members.get(name, ""))) for name in ("major", "minor")]
+    texts = [members.get(name) for name in ("major", "minor")]
+    numbers = [_DIGITS.match(text) if isinstance(text, str) else None for text in texts]
     major, minor = (int(number[0]) if number else None for number in numbers)
     return None if major is None or minor is None else (major, minor)
 
@@ -187,6 +238,6 @@ def server_version_in(response: Response) -> tuple[int, int] | None:
 def unexpected_response(response: Response, where: str, problem: str) -> UnexpectedResponseError:
     """Make the error of a response that no API server sends; ``problem`` is such as "not a Status"."""
     return UnexpectedResponseError(
-        f"unexpected response (HTTP {response.code}) to {where}: {problem}: {excerpt(response.body)}; {HINT}",
+        f"unexpected response (HTTP {response.code}) to {where}: {problem}: {describe(response.body)}; {HINT}",
         code=response.code,
     )

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import attrs
 
-from ..errors import StatusError
-from ..models import KubernetesObject, Model, ObjectMeta, ResourceInfo, Unstructured, from_json, unstructured_kind
+from ..models import (
+    KubernetesObject,
+    Model,
+    ObjectMeta,
+    ResourceInfo,
+    Unstructured,
+    from_json,
+    resource_of,
+    unstructured_kind,
+)
 from ..models._internal import decode, make_object, scan_head
 from ..transport._internal import Response
-from ._responses import check, object_in, unexpected_response
-from ._wire_format import WireFormat, kind_in
+from ._bodies import kind_in, shown_kind
+from ._responses import Asked, check, object_in, raise_failure, unexpected_response
+from ._wire_format import WireFormat
 
 if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
@@ -36,9 +45,18 @@ def has_own_kind(subresource: str) -> bool:
 
 
 def subresource_in(
-    response: Response, wire_format: WireFormat[T], resource: ResourceInfo, subresource: str, *, method: str, where: str
+    response: Response,
+    wire_format: WireFormat[T],
+    resource: ResourceInfo,
+    subresource: str,
+    asked: Asked,
+    *,
+    method: str,
+    where: str,
 ) -> T | Scale | Unstructured:
     """Make the object in a response of a subresource, of the kind that came.
+
+    A Scale and an object of the kind itself are those of the object that was asked for; others may have other names.
 
     Raises:
         StatusError: The server rejected the request.
@@ -46,35 +64,43 @@ def subresource_in(
     """
     found = _kind_of(response)
     if found in ("", *wire_format.names):
-        return object_in(response, wire_format, method=method, where=where)
+        return object_in(response, wire_format, method=method, where=where, asked=asked)
     check(response, method=method, where=where)
     # Its module is imported when a Scale arrives: most programs never see one.
     from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
 
-    if found == "Scale":
-        return from_json(Scale, response.body)
-    if subresource == "scale":
-        raise unexpected_response(response, where, f"a {found}, not a Scale")
+    raise_failure(response.code, response.headers, response.body, where=where)
+    if subresource == "scale" and found != "Scale":
+        raise unexpected_response(response, where, f"{shown_kind(found)}, not a Scale")
     try:
         head = scan_head(response.body)
+        if found == "Scale":
+            asked.check(head, response, where)
+            return from_json(Scale, response.body)
         api_version = str(decode(response.body).get("apiVersion", ""))
         # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
         plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
         kind = unstructured_kind(api_version, found, plural=plural, namespaced=resource.namespaced)
         return make_object(kind, response.body, head)
     except ValueError as exc:
-        raise unexpected_response(response, where, f"not a {found}") from exc
+        raise unexpected_response(response, where, "not an object of a valid kind") from exc
 
 
-def created_in(response: Response, wire_format: WireFormat[T], sent: T, *, where: str) -> T:
+def created_in(response: Response, wire_format: WireFormat[T], sent: T, namespace: str | None, *, where: str) -> T:
     """Make the object in the response to its creation; it is the sent one if the server responds with a Status.
 
     Raises:
         StatusError: The server rejected the request.
-        UnexpectedResponseError: The response is neither of this kind nor a Status.
+        UnexpectedResponseError: The response is neither of this kind nor a Status, or another object.
     """
     check(response, method="POST", where=where)
-    return sent if _is_success(response, where) else object_in(response, wire_format, method="POST", where=where)
+    if is_success(response, where):
+        return sent
+    # Nothing is stored of a review, whose kind cannot be read, and of what has neither a name nor a generateName.
+    verbs = resource_of(wire_format.kind).verbs
+    is_unstored = "get" not in verbs if sent.name else not sent.metadata.generate_name
+    asked = Asked(sent.name, namespace, may_be_unnamed=is_unstored)
+    return object_in(response, wire_format, method="POST", where=where, asked=asked)
 
 
 def body_in(response: Response, sent: M, *, where: str) -> M:
@@ -85,13 +111,13 @@ def body_in(response: Response, sent: M, *, where: str) -> M:
         UnexpectedResponseError: The response is neither of the class of the sent object nor a Status.
     """
     check(response, method="POST", where=where)
-    if _is_success(response, where):
+    if is_success(response, where):
         return sent
     cls = type(sent)
     expected = getattr(sent, "kind", cls.__name__)
     found = _kind_of(response)
     if found not in ("", expected):
-        raise unexpected_response(response, where, f"a {found}, not a {expected}")
+        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}")
     try:
         return from_json(cls, response.body)
     except ValueError as exc:
@@ -113,7 +139,7 @@ def _kind_of(response: Response) -> str:
         return ""  # object_in() and from_json() raise the error
 
 
-def _is_success(response: Response, where: str) -> bool:
+def is_success(response: Response, where: str) -> bool:
     """Whether the response is a Status, of a success (client-go ``Result.Into``).
 
     Raises:
@@ -121,7 +147,5 @@ def _is_success(response: Response, where: str) -> bool:
     """
     if _kind_of(response) != "Status":
         return False
-    status = decode(response.body)
-    if status.get("status") == "Success":
-        return True
-    raise StatusError.from_status(status, code=response.code, where=where)
+    raise_failure(response.code, response.headers, response.body, where=where)
+    return True

@@ -15,7 +15,7 @@ import attrs
 
 from .._util import remove_frames
 from ..errors import DecodeError
-from ..models._internal import Raw, decode, level_decoder
+from ..models._internal import Raw, decode, is_path_segment, level_decoder
 
 
 @final
@@ -23,8 +23,8 @@ from ..models._internal import Raw, decode, level_decoder
 class Undecodable:
     """An object in a list, or a frame of a watch, that cannot be decoded.
 
-    It is not JSON, its metadata is missing or of a wrong type, it has no name, the type of the event is unknown, or the
-    object is of another kind than the requested one.
+    It is not JSON, its metadata is missing or of a wrong type, it has no valid name, the type of the event is unknown,
+    or the object is of another kind or namespace than the requested one.
     """
 
     kind: str
@@ -86,6 +86,9 @@ def _identity(members: Mapping[tuple[str, ...], bytes]) -> tuple[str, str]:
     if not _text(name) or (members.get(("metadata",)) != b"{}" and not _text(namespace)):
         return "", ""
     version = _text(members.get(("metadata", "resourceVersion"), b""))
+    # With a slash in it, the name would make the key of another object.
+    if not is_path_segment(_text(name)) or "/" in _text(namespace):
+        return "", version
     if _text(namespace):
         return f"{_text(namespace)}/{_text(name)}", version
     return (_text(name), version) if namespace in (b"null", b'""') else ("", "")

@@ -11,11 +11,12 @@ import trio
 from .._util import NoPublicConstructor, Slices
 from ..errors import ConnectionFailedError, DecodeError, StatusError
 from ..models import KubernetesObject
-from ..models._internal import decode, make_object
+from ..models._internal import NOT_NAMES, decode, make_object
 from ..transport import EventType
 from ..transport._internal import ByteStream, FrameSplitter, decode_watch_frame
+from ._bodies import failure_in
 from ._undecodable import UndecodableHandler, undecodable_frame
-from ._wire_format import WireFormat, missing_name_error
+from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -141,7 +142,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
 
     def _decode(self, lines: Iterator[bytes]) -> list[WatchEvent[T]]:
         """Decode events up to the next undecodable one; an error is raised after the events before it are returned."""
-        kind, scan = self._wire_format.kind, self._wire_format.scan
+        kind, scan, wanted = self._wire_format.kind, self._wire_format.scan, self._wire_format.namespace
         events: list[WatchEvent[T]] = []
         try:
             for line in lines:
@@ -150,8 +151,16 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                     if frame[0] == "ERROR":
                         status = cast("dict[str, object]", decode(frame[1]))
                         raise StatusError.from_status(status, where=self._where)
-                    if not frame[2].metadata.name and frame[0] != "BOOKMARK":
-                        raise missing_name_error(self._wire_format.name)
+                    metadata = frame[2].metadata
+                    name, namespace = metadata.name, metadata.namespace
+                    # As in WireFormat.make_item().
+                    if (
+                        name in NOT_NAMES
+                        or "/" in name
+                        or "%" in name
+                        or (namespace != wanted and (wanted or "/" in namespace))
+                    ) and frame[0] != "BOOKMARK":
+                        self._wire_format.check_identity(name, namespace)
                     events.append(WatchEvent(frame[0], make_object(kind, frame[1], frame[2])))
                 except DecodeError as exc:
                     self._undecoded, self._lines = (line, self._located(exc)), lines
@@ -164,8 +173,11 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         """Report a frame that cannot be decoded.
 
         Raises:
+            StatusError: It is the Status of a failure, which a server sent with the code of a success.
             DecodeError: There is no handler, or the frame is an ERROR event, which must not be ignored.
         """
+        if (status := failure_in(frame)) is not None:
+            raise StatusError.from_status(status, where=self._where) from error
         if self._on_undecodable is None:
             raise error
         found = undecodable_frame(self._wire_format.name, frame, error)

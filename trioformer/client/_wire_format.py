@@ -14,23 +14,23 @@ from typing import Final, Generic, TypeVar, final
 from ..errors import DecodeError, NotAcceptableError
 from ..models import KubernetesObject, PartialObjectMetadata, builtin_resources, resource_of
 from ..models._internal import (
+    NOT_NAMES,
     Head,
-    decode,
     dumps,
-    level_decoder,
+    is_path_segment,
     make_object,
     metadata_only,
     scan_whole,
     scan_without_managed_fields,
 )
-from ..transport._internal import ListHead, Scan, excerpt
+from ..transport._internal import ListHead, Scan
+from ._bodies import kind_in, shown_kind
+from ._paths import shown
 
 T = TypeVar("T", bound=KubernetesObject)
 
 JSON: Final = "application/json"
 """The media type of objects, lists and Status responses."""
-
-_kind_of: Final = level_decoder(("kind",))
 
 _PARTIAL: Final = "PartialObjectMetadata"
 # As client-go's metadata client: a server that does not support it sends complete objects.
@@ -46,6 +46,7 @@ class WireFormat(Generic[T]):
         kind: The model.
         name: The kind's name, such as ``Pod``.
         names: The kinds that its objects may have on the wire.
+        namespace: The namespace of the objects; empty for any.
         is_partial: Whether only the metadata is requested.
         accept: The ``Accept`` header for an object or a watch.
         accept_list: The ``Accept`` header for a list.
@@ -63,10 +64,12 @@ class WireFormat(Generic[T]):
         "kind",
         "name",
         "names",
+        "namespace",
         "scan_single",
     )
 
-    def __init__(self, kind: type[T], scan: Scan) -> None:
+    def __init__(self, kind: type[T], scan: Scan, namespace: str | None = None) -> None:
+        self.namespace: str = namespace or ""
         resource = resource_of(kind)
         self.kind: type[T] = kind
         self.name: str = resource.kind
@@ -104,14 +107,41 @@ class WireFormat(Generic[T]):
         """Make an object from an item of a list.
 
         Raises:
-            DecodeError: It is not a JSON object with metadata, has no name, or is of another kind.
+            DecodeError: It is not a JSON object with metadata, has no valid name, or is of another kind or namespace.
         """
         if not data.startswith(self._item_prefixes):
             self._check_kind(data)
         data, head = self._scan(data)
-        if not head.metadata.name:
-            raise missing_name_error(self.name)
+        metadata = head.metadata
+        name, namespace = metadata.name, metadata.namespace
+        # Written out, as in _watch.py: a call for each object would cost more than the check.
+        if (
+            name in NOT_NAMES
+            or "/" in name
+            or "%" in name
+            or (namespace != self.namespace and (self.namespace or "/" in namespace))
+        ):
+            self.check_identity(name, namespace)
         return make_object(self.kind, data, head)
+
+    def check_identity(self, name: str, namespace: str) -> None:
+        """Check that an object has a name that a server can serve, and is of the namespace that was asked for.
+
+        With a slash in its name, it would have the key of another object.
+
+        Raises:
+            DecodeError: It has not, or is not.
+        """
+        if not name:
+            raise DecodeError(f"the server sent a {self.name} without a name")
+        if not is_path_segment(name):
+            raise DecodeError(f"the server sent a {self.name} with the name {shown(name)}, which no object may have")
+        if namespace and not is_path_segment(namespace):
+            raise DecodeError(f"the server sent a {self.name} of namespace {shown(namespace)}, which cannot exist")
+        # Some servers omit the namespace of objects in a namespace; the key says so too.
+        if namespace and self.namespace and namespace != self.namespace:
+            found = f"the server sent a {self.name} of namespace {shown(namespace)}"
+            raise DecodeError(f"{found}, but was asked for namespace {self.namespace}")
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:
         """Check that a list is of this kind.
@@ -135,8 +165,7 @@ class WireFormat(Generic[T]):
             gvk = resource_of(self.kind).gvk
             is_ours = all(builtin.gvk != gvk for builtin in builtin_resources())
         if not is_ours:
-            found = excerpt(head.kind.encode())
-            raise DecodeError(f"expected a list of {self.name}, but the server sent a {found}")
+            raise DecodeError(f"expected a list of {self.name}, but the server sent {shown_kind(head.kind)}")
 
     def _check_kind(self, data: bytes) -> None:
         try:
@@ -144,7 +173,7 @@ class WireFormat(Generic[T]):
         except (ValueError, RecursionError):
             return  # the scan that follows raises a better error
         if found not in ("", *self.names):
-            raise DecodeError(f"the server sent a {excerpt(found.encode())}, not a {self.name}")
+            raise DecodeError(f"the server sent {shown_kind(found)}, not a {self.name}")
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -162,19 +191,3 @@ class WireFormat(Generic[T]):
 
 def _metadata_scan(scan: Scan) -> Scan:
     return lambda data: scan(metadata_only(data))
-
-
-def kind_in(body: bytes) -> str:
-    """Return the ``kind`` of a JSON object; empty if it has none.
-
-    Raises:
-        ValueError: It is not a JSON object.
-    """
-    (raw,) = _kind_of(body)
-    kind: object = decode(raw) if bytes(raw) else ""
-    return kind if isinstance(kind, str) else ""
-
-
-def missing_name_error(kind: str) -> DecodeError:
-    """Make the error for an object without a name."""
-    return DecodeError(f"the server sent a {kind} without a name")

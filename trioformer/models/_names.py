@@ -12,11 +12,12 @@ import string
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["check_resource", "is_label", "is_path_segment", "is_subdomain", "is_version", "kind_problem"]
+__all__ = ["NOT_NAMES", "check_resource", "is_label", "is_path_segment", "is_subdomain", "is_version", "kind_problem"]
 
 _LOWER: Final = frozenset(string.ascii_lowercase + string.digits + "-")
 _ANY_CASE: Final = _LOWER | frozenset(string.ascii_uppercase)
-_NOT_NAMES: Final = frozenset(("", ".", ".."))
+NOT_NAMES: Final = frozenset(("", ".", ".."))
+"""What can be no name, although it has neither ``/`` nor ``%``."""
 _MAX_LABEL: Final = 63
 _MAX_SUBDOMAIN: Final = 253
 
@@ -25,7 +26,7 @@ _LABEL_RULE: Final = "a DNS label: at most 63 lower-case letters, digits and '-'
 
 def is_path_segment(name: str) -> bool:
     """Whether an API server can serve an object of this name (apimachinery ``IsValidPathSegmentName``)."""
-    return name not in _NOT_NAMES and "/" not in name and "%" not in name
+    return name not in NOT_NAMES and "/" not in name and "%" not in name
 
 
 def is_label(text: str) -> bool:

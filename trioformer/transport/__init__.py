@@ -14,6 +14,7 @@
 - ``_auth.py``: the ``Authorization`` header
 - ``_tls.py``: certificates
 - ``_errors.py``: maps httpx's errors to :class:`~trioformer.errors.ConnectionFailedError`
+- ``_describe.py``: what unexpected bytes are, in words
 - ``_frames.py``: splits the body of a watch into events
 - ``_list_splitter.py``: splits the body of a list into items
 - ``_internal.py``: what other packages of trioformer need

@@ -9,6 +9,7 @@ import attrs
 
 from ..errors import DecodeError
 from ..models._internal import Head, Raw, decode, level_decoder, scan_whole
+from ._describe import excerpt
 
 MAX_FRAME: Final = 16 * 1024 * 1024
 """The limit of one watch event, in bytes, as in client-go (``streaming.ErrObjectTooLarge``)."""
@@ -122,17 +123,3 @@ def _decode_slowly(frame: bytes, scan: Scan) -> WatchFrame:
     if type_ is None:
         raise DecodeError(f"a watch event has an unknown type: {excerpt(frame)}")
     return type_, *scan(data)
-
-
-def excerpt(data: bytes, *, longest: int = 100, is_error: bool = False) -> str:
-    """Return the beginning of unexpected bytes for an error: one line of printable characters.
-
-    What begins like JSON may be a Secret, so it is not shown, unless ``is_error`` says that it is the text of an error.
-    """
-    if not is_error and data.lstrip()[:1] in (b"{", b"["):
-        return "something that begins like JSON"
-    text = data[: 4 * longest].decode("utf-8", "replace")
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    if not line:
-        return "nothing" if not data else f"{len(data)} bytes that are not text"
-    return line if len(line) <= longest else f"{line[:longest]}…"

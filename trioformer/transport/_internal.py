@@ -6,10 +6,11 @@ from ._byte_stream import ByteStream as ByteStream
 from ._connection import Transport as Transport
 from ._connection import default_user_agent as default_user_agent
 from ._connection import open_transport as open_transport
+from ._describe import excerpt as excerpt
+from ._describe import html_title as html_title
 from ._frames import FrameSplitter as FrameSplitter
 from ._frames import Scan as Scan
 from ._frames import decode_watch_frame as decode_watch_frame
-from ._frames import excerpt as excerpt
 from ._list_splitter import BLOCK as BLOCK
 from ._list_splitter import ListHead as ListHead
 from ._list_splitter import ListSplitter as ListSplitter

@@ -28,8 +28,8 @@ from typing import Final, TypeAlias, cast, final
 import attrs
 
 from ..errors import DecodeError
-from ..models._internal import Raw, decode, level_decoder, list_items
-from ._frames import excerpt
+from ..models._internal import Raw, decode, kind_problem, level_decoder, list_items
+from ._describe import excerpt
 
 BLOCK: Final = 128 * 1024
 """Bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
@@ -112,6 +112,11 @@ class ListSplitter:
         self._cut_at = len(buffer) + (self._block if items else len(buffer))
         return items
 
+    @property
+    def begin(self) -> bytes:
+        """All of the body, unless items were cut off."""
+        return self._head + bytes(self._buffer)
+
     def finish(self) -> tuple[list[bytes], ListHead]:
         """End the body, and return the last items and the other members of the list.
 
@@ -133,7 +138,8 @@ class ListSplitter:
             items, *others = (value if bytes(value) else other for value, other in zip(late, early, strict=True))
             head = _make_head(*map(bytes, others))
             if not bytes(items):
-                raise DecodeError(f"{_EXPECTED} a {head.kind or 'JSON object'} without items: {self._excerpt()}")
+                found = "JSON object" if kind_problem(head.kind) else head.kind
+                raise DecodeError(f"{_EXPECTED} a {found} without items: {self._excerpt()}")
             return deep if deep is not None else [bytes(item) for item in list_items(items)], head
         except (ValueError, RecursionError) as exc:
             if isinstance(exc, DecodeError):

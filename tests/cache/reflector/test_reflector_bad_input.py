@@ -38,6 +38,7 @@ from trioformer.errors import (
     DecodeError,
     ExpiredError,
     InternalServerError,
+    ServiceUnavailableError,
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig
@@ -390,6 +391,17 @@ async def test_an_undecodable_bookmark_is_ignored_and_reported(autojump_clock: t
         assert server.asked[1:] == [("watch", "10"), ("watch", "10")]
 
 
+async def test_a_failure_with_the_code_of_a_success_is_its_error(autojump_clock: trio.testing.MockClock) -> None:
+    failure = b'{"kind":"Status","status":"Failure","reason":"ServiceUnavailable","message":"no\\u001b[2J"}'
+    server = BadServer([failure, a_list(a_pod("a", "1"))], [[failure + b"\n"]])
+    async with following(server) as seen:
+        assert [type(error) for error in seen.errors] == [ServiceUnavailableError] * 2
+        assert [str(error) for error in seen.errors] == [
+            rf"{verb} pods: no\x1b[2J (HTTP 503, ServiceUnavailable)" for verb in ("list", "watch")
+        ]
+        assert seen.undecodable == []
+
+
 async def test_an_undecodable_end_bookmark_is_followed_by_a_list(autojump_clock: trio.testing.MockClock) -> None:
     end = {**END, "metadata": {**END["metadata"], "resourceVersion": 10}}  # type: ignore[dict-item]  # is a dict
     server = BadServer([a_list(a_pod("a", "1"))], [[event("ADDED", a_pod("a", "1")), event("BOOKMARK", end), None]])
@@ -404,7 +416,7 @@ WRONG_LISTS = [
     (json.dumps(TABLE).encode(), "the server sent a Table"),
     (json.dumps({**TABLE, "items": []}).encode(), "expected a list of Pod, but the server sent a Table"),
     (json.dumps(a_pod("a", "1")).encode(), "expected a list, but the server sent"),
-    (b'{"kind":"Status","status":"Failure","code":500}', "expected a list, but the server sent"),
+    (b'{"kind":"Status","status":"Success","code":200}', "the server sent a Status"),
     (
         b'{"kind":"ServiceList","apiVersion":"v1","metadata":{},"items":[]}',
         "expected a list of Pod, but the server sent a ServiceList",

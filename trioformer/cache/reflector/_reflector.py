@@ -87,6 +87,7 @@ class Reflector(Generic[T]):
         "_collector",
         "_facts",
         "_list_request",
+        "_namespace",
         "_options",
         "_pacing",
         "_position",
@@ -109,6 +110,7 @@ class Reflector(Generic[T]):
     ) -> None:
         self._source = list_watch
         self._sink = sink
+        self._namespace = namespace
         self._options = options = options if options is not None else ReflectorOptions()
         self._status = ReflectorStatus(list_watch.name, options)
         transformer = ObjectTransformer(list_watch.kind, transform, self.report_undecodable, namespace)
@@ -143,8 +145,10 @@ class Reflector(Generic[T]):
             await self._take_step(await self._send_request())
 
     def report_undecodable(self, found: Undecodable) -> None:
-        """Count and report an undecodable object."""
+        """Count and report an undecodable object; the quarantine logs it, unless the sink does not get it."""
         self._status.undecodable += 1
+        if self._is_ignored(found):
+            self._status.log_ignored(found.error)
         if self._options.undecodable_handler is not None:
             self._options.undecodable_handler(found)
 
@@ -342,10 +346,16 @@ class Reflector(Generic[T]):
 
     # --- bad objects ---
 
+    def _is_ignored(self, found: Undecodable) -> bool:
+        """Whether it is of no object of the cache, whose reader another namespace's objects must not reach."""
+        if found.event_type == "BOOKMARK":
+            return True
+        return bool(self._namespace and found.key) and not found.key.startswith(f"{self._namespace}/")
+
     def _on_undecodable(self, found: Undecodable) -> None:
         """Pass on an undecodable object that the server sent; a source calls this in the order of its events."""
         self.report_undecodable(found)
-        if found.event_type == "BOOKMARK":
+        if self._is_ignored(found):
             return
         bad = BadObject(found.key, QuarantineReason.UNDECODABLE, found.error, found.resource_version)
         is_deletion = found.event_type == "DELETED"

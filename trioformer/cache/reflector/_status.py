@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import math
 from typing import final
 
@@ -10,7 +11,7 @@ import attrs
 import trio
 
 from ..._retry import VERY_SHORT, is_permanent
-from ...errors import ExpiredError, TrioformerError
+from ...errors import DecodeError, ExpiredError, TrioformerError
 from .._bad_objects import Quarantined, in_words
 from ._options import ReflectorOptions, logger
 
@@ -35,6 +36,10 @@ HELD_BACK_AFTER = 50.0
 
 By then the client has probed the server, and would have closed the connection if it did not respond.
 """
+
+
+IGNORED_WARNING_PERIOD = 600.0
+"""Seconds after which something that is ignored is a warning again; the others are counted, and logged at DEBUG."""
 
 
 @final
@@ -120,6 +125,7 @@ class ReflectorStatus:
     """The time of the first of a series of final errors; None after any other result."""
     behind_since: float = attrs.field(default=math.inf, init=False)
     """The time since which the sink has had no room; infinity if it has."""
+    _warned_at: float = attrs.field(default=-math.inf, init=False)
     _last_error: TrioformerError | None = attrs.field(default=None, init=False)
     _up_to_date_at: float = attrs.field(default=-math.inf, init=False)
 
@@ -224,6 +230,14 @@ class ReflectorStatus:
             logger.info("%s: the watch's resourceVersion has expired; listing again", self.name)
         else:
             logger.warning("%s: %s", self.name, error)
+
+    def log_ignored(self, error: DecodeError) -> None:
+        """Log something that the server sent and the cache ignores; as a warning at most once in a while."""
+        now = trio.current_time()
+        is_due = now >= self._warned_at + IGNORED_WARNING_PERIOD
+        if is_due:
+            self._warned_at = now
+        logger.log(logging.WARNING if is_due else logging.DEBUG, "%s: ignored: %s", self.name, error)
 
     def is_final(self, error: TrioformerError) -> bool:
         """Whether an error ends the reflector: a permanent error before the first list."""

@@ -11,7 +11,7 @@ from ..._util import Slices
 from ...client import Undecodable
 from ...errors import DecodeError, TransformError
 from ...models import KubernetesObject, encode, key_of
-from ...models._internal import make_object
+from ...models._internal import is_path_segment, make_object
 from .._bad_objects import BadObject, QuarantineReason
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -45,7 +45,10 @@ class ObjectTransformer(Generic[T]):
 
     def process(self, obj: T) -> T | BadObject | None:
         """Check and transform one object; None if it is of another namespace."""
-        if not isinstance(obj, self.kind) or not obj.name or (self.namespace and obj.namespace != self.namespace):
+        if not isinstance(obj, self.kind):
+            return self._invalid(obj)
+        name = obj.name
+        if not name or "/" in name or (self.namespace and obj.namespace != self.namespace):
             return self._invalid(obj)
         return obj if self.transform is None else self._transformed(obj, self.transform)
 
@@ -87,13 +90,16 @@ class ObjectTransformer(Generic[T]):
             problem = f"expected a {wanted}, received a {type(obj).__name__}"
         elif not obj.name:
             problem = f"received a {wanted} without a name"
+        elif "/" in obj.name:  # its key would be that of another object
+            problem = f"received a {wanted} with the name {obj.name!r}, which no object may have"
         else:
             problem = f"expected a {wanted} of namespace {self.namespace}, received one of namespace {obj.namespace}"
             is_other_namespace = True
         error = DecodeError(problem)
         if isinstance(obj, KubernetesObject):
-            key, version = key_of(obj) if obj.name else "", obj.resource_version
-            self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=wanted))
+            key = key_of(obj) if is_path_segment(obj.name) else ""
+            version = obj.resource_version
+            self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=wanted, key=key))
         else:
             self.on_undecodable(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
         if is_other_namespace:

@@ -1,0 +1,145 @@
+"""The Status of a failure is an error, also if it comes with the HTTP code of a success."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.scripted_http import InMemory, response
+from trioformer import errors
+from trioformer.client import Client, open_client
+from trioformer.errors import StatusError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import ObjectMeta, metadata_kind
+from trioformer.models.core_v1 import Binding, ConfigMap, Pod
+
+STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "nobody may"}
+SUCCESS = {**STATUS, "status": "Success", "message": "", "items": []}
+FORBIDDEN = {**STATUS, "reason": "Forbidden", "code": 403}
+CONFIG_MAP = ConfigMap(metadata=ObjectMeta(name="a"))
+
+
+@asynccontextmanager
+async def client_of(*replies: httpx.Response) -> AsyncIterator[Client]:
+    transport = InMemory(list(replies), scripts_version=True)
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
+        yield client
+
+
+async def watch(client: Client) -> None:
+    async with client.api(ConfigMap, "x").watch() as events:
+        async for _ in events:
+            pass
+
+
+async def watch_and_skip(client: Client) -> None:
+    async with client.api(ConfigMap, "x").watch(on_undecodable=lambda _: None) as events:
+        async for _ in events:
+            pass
+
+
+Call = Callable[[Client], Awaitable[Any]]
+CALLS: dict[str, Call] = {
+    "get": lambda client: client.api(ConfigMap, "x").get("a"),
+    "get metadata": lambda client: client.api(metadata_kind(ConfigMap), "x").get("a"),
+    "get scale": lambda client: client.api(ConfigMap, "x").get("a", subresource="scale"),
+    "get other": lambda client: client.api(ConfigMap, "x").get("a", subresource="other"),
+    "list": lambda client: client.api(ConfigMap, "x").list(),
+    "list and skip": lambda client: client.api(ConfigMap, "x").list(on_undecodable=lambda _: None),
+    "list page": lambda client: client.api(ConfigMap, "x").list_page(),
+    "check version": lambda client: client.api(ConfigMap, "x").check_resource_version("7"),
+    "watch": watch,
+    "watch and skip": watch_and_skip,
+    "create": lambda client: client.api(ConfigMap, "x").create(CONFIG_MAP),
+    "create subresource": lambda client: client.api(Pod, "x").create_subresource("a", "binding", Binding()),
+    "replace": lambda client: client.api(ConfigMap, "x").replace(CONFIG_MAP),
+    "replace status": lambda client: client.api(ConfigMap, "x").replace_status(CONFIG_MAP),
+    "patch": lambda client: client.api(ConfigMap, "x").patch("a", {}),
+    "delete": lambda client: client.api(ConfigMap, "x").delete("a"),
+    "discover": lambda client: client.discover("e.io/v1", "Widget"),
+    "version": lambda client: client.version(),
+    "server version": lambda client: client.api(ConfigMap, "x").server_version(),
+}
+
+
+@pytest.mark.parametrize("code", [200, 201, 206])
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_failure_with_the_code_of_a_success_is_an_error(name: str, code: int) -> None:
+    async with client_of(response(code, json.dumps(FORBIDDEN) + "\n")) as client:
+        with pytest.raises(errors.ForbiddenError, match=r"nobody may \(HTTP 403, Forbidden\)"):
+            await CALLS[name](client)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        ({"reason": "NotFound"}, errors.NotFoundError, 404),
+        ({"reason": "Conflict", "code": 200}, errors.ConflictError, 409),
+        ({"code": 429}, errors.TooManyRequestsError, 429),
+        ({}, errors.InternalServerError, 500),
+        ({"status": 7}, errors.InternalServerError, 500),
+        ({"status": "success"}, errors.InternalServerError, 500),
+    ],
+)
+async def test_reason_and_code_of_the_status_decide_the_class(
+    status: dict[str, object], kind: type[StatusError], code: int
+) -> None:
+    for name in ("get", "list", "delete", "watch"):
+        body = response(200, json.dumps({**STATUS, **status}) + "\n", retry_after="7")
+        async with client_of(body) as client:
+            with pytest.raises(StatusError) as caught:
+                await CALLS[name](client)
+        assert (type(caught.value), caught.value.code) == (kind, code)
+        assert not caught.value.is_unexpected_server_error
+        assert caught.value.details.retry_after_seconds == (7 if name != "watch" else 0)
+
+
+async def test_a_status_of_success_is_one_where_nothing_is_returned() -> None:
+    async with client_of(*(response(200, json.dumps(SUCCESS)) for _ in range(5))) as client:
+        assert await CALLS["delete"](client) is None
+        assert await CALLS["create"](client) is CONFIG_MAP
+        await CALLS["check version"](client)
+        with pytest.raises(errors.UnexpectedResponseError, match="a Status, not a ConfigMap"):
+            await CALLS["get"](client)
+        with pytest.raises(errors.UnexpectedResponseError, match="the server sent a Status"):
+            await CALLS["list"](client)
+
+
+async def test_a_failure_with_items_is_not_a_list() -> None:
+    body = json.dumps({**FORBIDDEN, "items": [{"metadata": {"name": "a"}}]})
+    async with client_of(response(200, body)) as client:
+        with pytest.raises(errors.ForbiddenError):
+            await CALLS["list"](client)
+
+
+async def test_a_watch_delivers_the_events_before_a_failure() -> None:
+    event = json.dumps({"type": "ADDED", "object": {"metadata": {"name": "a"}}})
+    async with (
+        client_of(response(200, f"{event}\n{json.dumps(FORBIDDEN)}\n")) as client,
+        client.api(ConfigMap, "x").watch(on_undecodable=lambda _: None) as events,
+    ):
+        assert (await events.__anext__()).object.name == "a"
+        with pytest.raises(errors.ForbiddenError, match="watch configmaps in namespace x: nobody may"):
+            await events.__anext__()
+
+
+@pytest.mark.parametrize("major", [1, 10**30, None, [], "x" * 10, "٣"])
+async def test_a_version_of_other_types_is_no_version(major: object) -> None:
+    body = json.dumps({"major": major, "minor": "36", "gitVersion": major})
+    async with client_of(response(200, body), response(200, body)) as client:
+        assert await client.api(Pod).server_version() is None
+        assert (await client.version()).major in ("", "x" * 10, "٣")
+
+
+@pytest.mark.parametrize("digits", [5_000, 100_000])
+async def test_a_version_of_many_digits_is_no_version(digits: int) -> None:
+    body = f'{{"major":{"1" * digits},"minor":"{"1" * digits}","gitVersion":{"1" * digits}}}'
+    async with client_of(response(200, body), response(200, body)) as client:
+        assert await client.api(Pod).server_version() is None
+        with pytest.raises(errors.UnexpectedResponseError):
+            raise errors.UnexpectedResponseError(str(await client.version()), code=200)
