@@ -12,6 +12,10 @@ LONGEST: Final = 4_000
 """Characters of a text; enough for every message of a server that people are meant to read."""
 
 
+MAX_NAME: Final = 253
+"""Characters of a name in a text, as many as Kubernetes allows."""
+
+
 def one_line(text: str, *, longest: int = LONGEST) -> str:
     r"""Return a text as one line of printable characters.
 
@@ -33,6 +37,11 @@ def one_line(text: str, *, longest: int = LONGEST) -> str:
         end = f"… ({len(text)} characters)"
         line = line[: longest - len(end)] + end
     return line
+
+
+def quoted(text: str, *, longest: int = MAX_NAME) -> str:
+    """Return a text in quotes, with escapes; only the beginning of a long one."""
+    return repr(text) if len(text) <= longest else f"{text[:longest]!r}…"
 
 
 def _escaped(char: str) -> str:

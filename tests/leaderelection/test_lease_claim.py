@@ -288,6 +288,44 @@ async def test_a_candidate_waits_for_the_duration_that_the_lease_currently_names
         nursery.cancel_scope.cancel()
 
 
+async def test_a_lease_whose_transitions_cannot_grow_is_not_acquired(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
+) -> None:
+    """Its number is a fencing token, which must not begin again."""
+    create_lease(api_server, "them", lease_transitions=2**31 - 1)
+    runs = LeaderRuns()
+    async with candidate(api_server, nursery, "us") as (elector, _):
+        nursery.start_soon(elector.run, runs.leader_code())
+        await trio.sleep(60)
+        assert runs.running == []
+        _, line = log()
+        assert line == (
+            f"WARNING {LEASE} cannot be acquired, retrying: its transitions cannot grow beyond {2**31 - 1};"
+            " correct the lease"
+        )
+        edited(leaseTransitions=7)(api_server)
+        assert (await runs.wait_for("us")).transitions == 8
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_name_of_another_holder_is_logged_as_one_short_line(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
+) -> None:
+    create_lease(api_server, "\x1b[2J\n\u202e" + "x" * 10_000)
+
+    async def lose(_: Leadership) -> None:
+        edited(holderIdentity="\x1b[2J" * 5_000, leaseDurationSeconds=15)(api_server)
+        await trio.sleep_forever()
+
+    async with candidate(api_server, nursery, "us") as (elector, _):
+        with pytest.raises(LeadershipLostError) as caught:
+            await elector.run(lose)
+    lines = [str(caught.value)]
+    lines += log()
+    assert any(r"held by '\x1b[2J\n\u202exxx" in line for line in lines)
+    assert all(line.isprintable() and len(line) < 3_000 for line in lines), lines
+
+
 @pytest.mark.parametrize("duration", [1, None])
 async def test_a_shortened_lease_duration_does_not_make_a_second_leader(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, duration: int | None

@@ -111,4 +111,4 @@ def test_every_way_to_declare_a_kind_checks_its_names() -> None:
         class Widget(KubernetesObject):
             __resource__ = ResourceInfo(group="e.io", version="v1", kind="Widget", plural="widgets#", namespaced=True)
 
-    assert resource_of(unstructured_kind(WIDGETS)) is WIDGETS
+    assert resource_of(unstructured_kind(WIDGETS)) == WIDGETS

@@ -8,8 +8,13 @@ from typing import Final, final
 
 import attrs
 
+from .._text import one_line
+
 MAX_NAMED: Final = 5
 """How many objects a text names; it counts the others."""
+
+MAX_KEY: Final = 600
+"""Characters of a key in a text; a namespace and a name have 253 each at most."""
 
 
 class QuarantineReason(enum.StrEnum):
@@ -60,7 +65,7 @@ class Quarantined:
     """The version of the bad state; empty if it is not known."""
 
     def __str__(self) -> str:
-        return f"{self.key or 'an object without a key'} ({self.reason})"
+        return f"{one_line(self.key, longest=MAX_KEY) or 'an object without a key'} ({self.reason})"
 
 
 def in_words(count: int, first: Iterable[Quarantined]) -> str:

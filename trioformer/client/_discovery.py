@@ -10,14 +10,16 @@ import difflib
 from collections.abc import Mapping
 from typing import Final, cast
 
+from .._text import quoted
 from ..errors import DecodeError, NotFoundError
 from ..models import ResourceInfo
 from ..models._internal import decode, is_label, is_path_segment, is_subdomain, is_version, kind_problem
 from ..transport._internal import Transport
-from ._paths import shown
 from ._responses import check, raise_failure, unexpected_response
 
 _MAX_SHOWN: Final = 12
+_MAX_LIST: Final = 2 * 1024 * 1024
+"""Bytes of a resource list, which is read in one piece; one resource has about 300."""
 _MAX_COMPARED: Final = 200
 """How many kinds are searched for similar names; an API group has fewer than a hundred."""
 
@@ -42,6 +44,8 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
         raise _not_found(f"the server does not serve {api_version}", where)
     check(response, method="GET", where=where)
     raise_failure(response.code, response.headers, response.body, where=where)
+    if len(response.body) > _MAX_LIST:
+        raise unexpected_response(response, where, f"a resource list of more than {_MAX_LIST} bytes")
     entries = _entries(response.body)
     if entries is None:
         raise unexpected_response(response, where, "not a resource list")
@@ -51,7 +55,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     if not found:
         wrong = [name for name, entry in served.items() if entry.get("kind") == kind]
         if wrong:
-            raise unexpected_response(response, where, f"the name of its resource, {shown(wrong[0])}, is not valid")
+            raise unexpected_response(response, where, f"the name of its resource, {quoted(wrong[0])}, is not valid")
         kinds = sorted({name for entry in served.values() if not kind_problem(name := _text(entry, "kind"))})
         raise _not_found(f"{api_version} has no kind {kind}: {_suggestion(kind, kinds)}", where)
     # Prefer a resource whose objects can be listed; others are only created, such as reviews.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 from urllib.parse import quote
 
 import attrs
 
+from .._text import quoted
 from ..models import ResourceInfo
 from ..models._internal import is_path_segment
-
-_MAX_SHOWN: Final = 253
-"""Characters of a name in an error, as many as a name may have."""
 
 
 @final
@@ -68,13 +66,8 @@ def _quoted(what: str, segment: str) -> str:
     if not segment:
         raise ValueError(f"a {what} must not be empty")
     if not is_path_segment(segment):
-        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {shown(segment)}")
+        raise ValueError(f"a {what} must not be '.' or '..' and must not contain '/' or '%', not {quoted(segment)}")
     try:
         return quote(segment, safe="")
     except UnicodeEncodeError:
-        raise ValueError(f"a {what} must be text that can be encoded as UTF-8, not {shown(segment)}") from None
-
-
-def shown(name: str) -> str:
-    """Quote a name for an error; only the beginning of a long one."""
-    return repr(name) if len(name) <= _MAX_SHOWN else f"{name[:_MAX_SHOWN]!r}…"
+        raise ValueError(f"a {what} must be text that can be encoded as UTF-8, not {quoted(segment)}") from None

@@ -11,7 +11,7 @@ import attrs
 import trio
 
 from .._status import details_in
-from .._text import one_line
+from .._text import one_line, quoted
 from ..errors import (
     UNEXPECTED_SERVER_RESPONSE,
     ConnectionFailedError,
@@ -24,7 +24,6 @@ from ..models import KubernetesObject
 from ..models._internal import Head, decode, is_path_segment, make_object
 from ..transport._internal import ByteStream, Response, excerpt, html_title
 from ._bodies import describe, failure_in, kind_in, shown_kind, shown_location
-from ._paths import shown
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -105,7 +104,7 @@ class Asked:
             return
         if not name:
             raise unexpected_response(response, where, "an object without a name")
-        found = f"{shown(name)} in namespace {shown(namespace)}" if namespace else shown(name)
+        found = f"{quoted(name)} in namespace {quoted(namespace)}" if namespace else quoted(name)
         raise unexpected_response(response, where, f"another object, {found}")
 
 

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from .._text import quoted
 from .._util import remove_frames
 from ..errors import DecodeError
 from ..models._internal import Raw, decode, is_path_segment, level_decoder
@@ -29,15 +30,15 @@ class Undecodable:
 
     kind: str
     """The requested kind, such as ``Pod``."""
-    key: str
+    key: str = attrs.field(repr=quoted)
     """``namespace/name`` if it can be found, otherwise empty."""
     raw: bytes = attrs.field(repr=lambda raw: f"<{len(raw)} bytes>")
     """The bytes of the object, or of the frame if no object can be found in it."""
-    event_type: str
+    event_type: str = attrs.field(repr=quoted)
     """Such as ``MODIFIED``, as the server spells it; empty for an item of a list, or if it cannot be found."""
     error: DecodeError
     """Why it cannot be decoded; without tracebacks, which would keep the whole list in memory."""
-    resource_version: str = ""
+    resource_version: str = attrs.field(default="", repr=quoted)
     """Its version if it can be found, otherwise empty."""
 
     def __attrs_post_init__(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Generic, TypeVar, final
 
+from .._text import quoted
 from ..errors import DecodeError, NotAcceptableError
 from ..models import KubernetesObject, PartialObjectMetadata, builtin_resources, resource_of
 from ..models._internal import (
@@ -25,7 +26,6 @@ from ..models._internal import (
 )
 from ..transport._internal import ListHead, Scan
 from ._bodies import kind_in, shown_kind
-from ._paths import shown
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -135,12 +135,12 @@ class WireFormat(Generic[T]):
         if not name:
             raise DecodeError(f"the server sent a {self.name} without a name")
         if not is_path_segment(name):
-            raise DecodeError(f"the server sent a {self.name} with the name {shown(name)}, which no object may have")
+            raise DecodeError(f"the server sent a {self.name} with the name {quoted(name)}, which no object may have")
         if namespace and not is_path_segment(namespace):
-            raise DecodeError(f"the server sent a {self.name} of namespace {shown(namespace)}, which cannot exist")
+            raise DecodeError(f"the server sent a {self.name} of namespace {quoted(namespace)}, which cannot exist")
         # Some servers omit the namespace of objects in a namespace; the key says so too.
         if namespace and self.namespace and namespace != self.namespace:
-            found = f"the server sent a {self.name} of namespace {shown(namespace)}"
+            found = f"the server sent a {self.name} of namespace {quoted(namespace)}"
             raise DecodeError(f"{found}, but was asked for namespace {self.namespace}")
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any, final
 import attrs
 import trio
 
+from .._text import one_line
 from .._util import first_leaf
 from ..cache import HandlerRegistration
 from ..errors import CacheSyncError, NotSynced
@@ -100,7 +101,7 @@ class ControllerRun:
             self._begin_to_stop()
             for request in self.reconciler.failures:
                 self.queue.forget(request)  # a limiter that was passed in is used by the next run, too
-            cancelled = ", ".join(map(str, self.reconciler.cancelled))
+            cancelled = one_line(", ".join(map(str, self.reconciler.cancelled)))
             logger.info("controller %s: ended%s", self.name, f"; cancelled reconciles of {cancelled}" * bool(cancelled))
 
     def register(self, watch: WatchedSource[Any]) -> None:
@@ -155,10 +156,8 @@ class ControllerRun:
 
     def _describe_running(self) -> str:
         now = trio.current_time()
-        return ", ".join(
-            f"reconcile of {request}, running for {now - began:.1f} s"
-            for request, began in self.reconciler.running.values()
-        )
+        running = self.reconciler.running.values()
+        return one_line(", ".join(f"reconcile of {each}, running for {now - began:.1f} s" for each, began in running))
 
     def _fail(self, error: Exception) -> None:
         self._failure = error

@@ -32,6 +32,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
+from .._text import one_line
 from ..cache import Added, Deleted, Notification, Updated
 from ..models import KubernetesObject
 from ._enqueue import Enqueue
@@ -97,7 +98,10 @@ class Expectations:
         if trio.current_time() < expected.expires_at:
             return False
         logger.warning(
-            "%s: %s were not observed within %g s; no longer waiting for them", request, expected, self.period
+            "%s: %s were not observed within %g s; no longer waiting for them",
+            one_line(str(request)),
+            one_line(str(expected)),
+            self.period,
         )
         del self._expected[request]
         return True

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, final
 import attrs
 import trio
 
+from .._text import one_line
 from .._util import enclosing_tasks
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
@@ -169,7 +170,7 @@ class Reconciler:
         logger.error(
             "controller %s: reconcile of %s failed, %s: %s",
             self.name,
-            request,
+            one_line(str(request)),
             then,
             describe_error(error),
             exc_info=trace,
@@ -194,5 +195,5 @@ def _check_result(result: object) -> None:
 
 def describe_error(error: BaseException) -> str:
     """Describe an error in one line."""
-    text = " ".join(str(error).split())
+    text = one_line(str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -6,6 +6,7 @@ from typing import final
 
 import attrs
 
+from .._text import one_line
 from ..models import KubernetesObject
 
 
@@ -54,4 +55,4 @@ class Request:
         return f"{self.namespace}/{self.name}" if self.namespace is not None else self.name
 
     def __repr__(self) -> str:
-        return f"<Request {self}>"
+        return f"<Request {one_line(str(self))}>"

@@ -28,6 +28,7 @@ from typing import Final, Literal, final
 import attrs
 import trio
 
+from .._text import one_line
 from ..client import Client
 from ..models import KubernetesObject
 from ..models.core_v1 import ObjectReference
@@ -338,7 +339,7 @@ class EventRecorder:
                 "event recorder %s: events not written at shutdown: %d: %s%s",
                 self.controller,
                 sum(series.unwritten for series in lost),
-                named,
+                one_line(named),
                 others,
             )
 
@@ -382,4 +383,5 @@ class EventRecorder:
         is_due = now >= self._quiet_until.get(kind, -math.inf)
         if is_due:
             self._quiet_until[kind] = now + LOG_PERIOD
-        logger.log(logging.WARNING if is_due else logging.DEBUG, "event recorder %s: %s", self.controller, text)
+        level = logging.WARNING if is_due else logging.DEBUG
+        logger.log(level, "event recorder %s: %s", self.controller, one_line(text))

@@ -28,6 +28,7 @@ import attrs
 import trio
 
 from .._retry import REQUEST_ERRORS, is_permanent, retry_after
+from .._text import quoted
 from ..errors import AlreadyExistsError, ConflictError
 from ._background import background
 from ._leadership import JITTER, RETRY_FACTORS, LeaderElectionOptions, Term
@@ -129,9 +130,9 @@ class Acquisition:
         if self._claim.holder and held != self._logged:
             self._logged = held
             logger.info(
-                "lease %s: held by %r; %r waits until it has not been renewed for %g s",
+                "lease %s: held by %s; %r waits until it has not been renewed for %g s",
                 self._claim,
-                self._claim.holder,
+                quoted(self._claim.holder),
                 self._identity,
                 self._claim.duration,
             )

@@ -30,6 +30,7 @@ import attrs
 import trio
 
 from .._retry import REQUEST_ERRORS
+from .._text import quoted
 from ._leadership import LeaderElectionOptions, Loss, Term, TermCounts, TermState
 from ._lease_claim import LeaseClaim
 
@@ -91,7 +92,7 @@ class Hold:
                 continue
             if not is_ours:
                 self._term.has_successor = True
-                self._lose(f"the lease is held by {claim.holder!r}" if claim.holder else "the lease was emptied")
+                self._lose(f"the lease is held by {quoted(claim.holder)}" if claim.holder else "the lease was emptied")
                 return
             self._check_age()
             claim.clear_failures()

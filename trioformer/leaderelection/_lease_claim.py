@@ -18,9 +18,10 @@ import attrs
 import trio
 
 from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, outcome_of
-from ..errors import ConflictError, ConnectionFailedError, NotFoundError, ServerError, StatusError
+from .._text import quoted
+from ..errors import ConflictError, ConnectionFailedError, DecodeError, NotFoundError, ServerError, StatusError
 from ._leadership import Clocks, LeaderElectionOptions, Stamp, Term
-from ._lease_lock import LeaseLock, LeaseRecord
+from ._lease_lock import MAX_INT32, LeaseLock, LeaseRecord
 
 CLOCK_STEP: Final = timedelta(seconds=1)
 """A wall clock that is behind the last renewal by less stands still; otherwise it was set back."""
@@ -111,6 +112,9 @@ class LeaseClaim:
             own = attrs.evolve(current, renew_time=self._own.renew_time)
         else:
             known = last if current is None else current
+            if known is not None and known.lease_transitions >= MAX_INT32:
+                # The number is a fencing token, so it must not begin again.
+                raise DecodeError(f"lease {self}: its transitions cannot grow beyond {MAX_INT32}; correct the lease")
             own = LeaseRecord(
                 holder_identity=self._identity,
                 acquire_time=self._datetime(),
@@ -120,7 +124,7 @@ class LeaseClaim:
         self._own = attrs.evolve(own, lease_duration_seconds=math.ceil(self._options.lease_duration))
         expired = ""
         if self.holder not in ("", self._identity):
-            expired = f"; {self.holder!r} had not renewed it for {trio.current_time() - self._observed_at:.1f} s"
+            expired = f"; {quoted(self.holder)} had not renewed it for {trio.current_time() - self._observed_at:.1f} s"
         renewed_at = await self._write()
         logger.info("lease %s: acquired by %r, transitions %d%s", self, self._identity, own.lease_transitions, expired)
         return Term(self._identity, own.lease_transitions, self._clocks, self._options.lease_duration, renewed_at)
@@ -133,7 +137,11 @@ class LeaseClaim:
         if not self._is_missing:
             left = self._observed_at + self.duration - trio.current_time()
             logger.warning(
-                "lease %s: deleted while %r held it; %r waits another %.1f s", self, self.holder, self._identity, left
+                "lease %s: deleted while %s held it; %r waits another %.1f s",
+                self,
+                quoted(self.holder),
+                self._identity,
+                left,
             )
         self._is_missing = True
 

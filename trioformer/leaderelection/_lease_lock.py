@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
-from typing import final
+from datetime import UTC, datetime
+from typing import Final, final
 
 import attrs
 
@@ -17,6 +17,9 @@ from ..errors import DecodeError, NotFoundError
 from ..models import ObjectMeta
 from ..models.coordination_v1 import Lease, LeaseSpec
 from ..watchtools import ResumingWatch, resuming_watch
+
+MAX_INT32: Final = 2**31 - 1
+"""The largest duration and number of transitions of a Lease."""
 
 
 @final
@@ -37,7 +40,7 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Lease) -> LeaseRecord:
-        """Read a Lease; absent and negative values become the defaults.
+        """Read a Lease; absent and negative values become the defaults, and so do times that cannot be written.
 
         Raises:
             DecodeError: A field has the wrong type.
@@ -45,10 +48,10 @@ class LeaseRecord:
         spec = lease.spec
         return cls(
             holder_identity=spec.holder_identity or "",
-            lease_duration_seconds=max(spec.lease_duration_seconds or 0, 0),
-            acquire_time=spec.acquire_time,
-            renew_time=spec.renew_time,
-            lease_transitions=max(spec.lease_transitions or 0, 0),
+            lease_duration_seconds=_int32(spec.lease_duration_seconds),
+            acquire_time=_utc(spec.acquire_time),
+            renew_time=_utc(spec.renew_time),
+            lease_transitions=_int32(spec.lease_transitions),
         )
 
     def written_to(self, spec: LeaseSpec) -> LeaseSpec:
@@ -61,6 +64,21 @@ class LeaseRecord:
             renew_time=self.renew_time,
             lease_transitions=self.lease_transitions,
         )
+
+
+def _int32(value: int | None) -> int:
+    """Return a number that kube-apiserver accepts; one of 400 digits cannot even become a float."""
+    return min(max(value or 0, 0), MAX_INT32)
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    """Return a time in UTC; None if it has no zone, or is in no year of UTC that Python has."""
+    if time is None or time.tzinfo is None:
+        return None
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        return None
 
 
 @final

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import attrs
 
+from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._lazy import Model
@@ -246,7 +247,8 @@ class KubernetesObject(_Headed):
         return _with_type_meta(self, data)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {key_of(self)}{' at ' + self.resource_version if self.resource_version else ''}>"
+        version = f" at {self.resource_version}" if self.resource_version else ""
+        return one_line(f"<{self.kind} {key_of(self)}{version}>", longest=_MAX_REPR)
 
 
 def _differ_in_head(one: KubernetesObject, other: KubernetesObject) -> bool:
@@ -260,6 +262,8 @@ def _differ_in_head(one: KubernetesObject, other: KubernetesObject) -> bool:
 
 
 _NO_SPEC = Raw(b"")
+_MAX_REPR = 800
+"""Characters of a repr; kind, namespace and name have 63, 63 and 253 at most."""
 _set_head: Callable[[KubernetesObject, Head], None] = _Headed.__dict__["_head"].__set__
 
 

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 import attrs
 
+from .._text import one_line
 from . import _lazy, _serde
-from ._meta import KubernetesObject, ResourceInfo, key_of, resource_of
+from ._meta import _MAX_REPR, KubernetesObject, ResourceInfo, key_of, resource_of
 
 __all__ = ["PartialObjectMetadata", "metadata_kind", "metadata_only"]
 
@@ -34,7 +35,8 @@ class PartialObjectMetadata(KubernetesObject):
     kind: str = "PartialObjectMetadata"
 
     def __repr__(self) -> str:
-        return f"<metadata of {type(self).__resource__.kind} {key_of(self)}{_at(self.resource_version)}>"
+        kind = type(self).__resource__.kind
+        return one_line(f"<metadata of {kind} {key_of(self)}{_at(self.resource_version)}>", longest=_MAX_REPR)
 
     def __reduce__(self) -> tuple[Callable[..., KubernetesObject], tuple[object, ...]]:
         cls = type(self)

@@ -41,6 +41,7 @@ from .._retry import (
     retry_after,
     watch_timeout,
 )
+from .._text import one_line
 from .._util import NoPublicConstructor, Slices
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
 from ..errors import ConnectionFailedError, DecodeError, ExpiredError, StatusError, TrioformerError
@@ -359,7 +360,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
                 details=error.details,
                 where=f"watch {self._name}",
             )
-        expired.add_note(f"the watch had reached resourceVersion {self._version}; list again")
+        expired.add_note(f"the watch had reached resourceVersion {one_line(self._version, longest=100)}; list again")
         return expired
 
     def _report(self, error: TrioformerError) -> None:

@@ -15,6 +15,9 @@ from tests.cache.reflector.test_reflector_bad_input import BadServer, a_list, ev
 from tests.support.scripted_list_watch import ScriptedListWatch, added, listing, pod
 from trioformer.cache import ApiListWatch, ReflectorOptions, SharedInformer
 from trioformer.client import open_client
+from trioformer.controller import Request
+from trioformer.controller._reconciler import describe_error
+from trioformer.errors import QuarantinedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_json, key_of
 from trioformer.models.core_v1 import Pod
@@ -117,3 +120,28 @@ async def test_a_source_that_is_no_api_is_checked_as_well(autojump_clock: trio.t
         assert [key_of(each) for each in informer.lister] == ["default/a"]
         assert informer.lister["default/a"].resource_version == "1"
         nursery.cancel_scope.cancel()
+
+
+async def test_a_name_with_control_characters_is_harmless_in_every_text(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Tenants may name a Role so: kube-apiserver refuses only slashes, percent signs and dots."""
+    name = "\x1b]0;owned\x07\n\u202e" + "x" * 5_000
+    good = a_pod(name)
+    bad = {**a_pod(f"{name}-bad"), "kind": "Service\x1b[2J"}
+    undecodable = {**a_pod(f"{name}-odd"), "metadata": {**a_pod(f"{name}-odd")["metadata"], "uid": 7}}
+    async with following({"": BadServer([a_list(good, bad, undecodable)])}) as informer:
+        (found,) = informer.lister
+        assert found.name == name, "a name is what the server says"
+        quarantined = informer.lister.quarantined()
+        assert [key.removeprefix(f"default/{name}") for key in quarantined] == ["-bad", "-odd"]
+        with pytest.raises(QuarantinedError) as caught:
+            informer.lister.get(f"{name}-bad", namespace="default")
+        request = Request.of(found)
+        texts = [repr(found), str(caught.value), str(informer.state), repr(request), *map(str, quarantined.values())]
+        texts += [describe_error(ValueError(name))]
+    texts += [record.getMessage() for record in caplog.records]
+    assert len(texts) > 8
+    for text in texts:
+        assert text.isprintable(), text
+        assert len(text) <= 4_500

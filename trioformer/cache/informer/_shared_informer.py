@@ -211,8 +211,8 @@ class SharedInformer(Generic[T]):
             resource_version: The result of a write: the object, or its resourceVersion.
 
         Raises:
-            ValueError: A resourceVersion is not a number, as on some aggregated API servers, or the cache does not
-                hold the object's namespace.
+            DecodeError: A resourceVersion is not a number, as on some aggregated API servers; it is a ValueError.
+            ValueError: The cache does not hold the object's namespace.
             trio.ClosedResourceError: The informer stopped before.
             RuntimeError: The caller is a handler with ``overflow="block"``, for which the cache would wait.
 

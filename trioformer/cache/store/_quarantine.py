@@ -21,10 +21,11 @@ from typing import Any, final
 import attrs
 import trio
 
+from ..._text import one_line, quoted
 from ...errors import DecodeError, QuarantinedError
 from ...models import KubernetesObject, key_of
 from ...models._internal import find_undecodable
-from .._bad_objects import MAX_NAMED, BadObject, Quarantined, QuarantineReason, in_words
+from .._bad_objects import MAX_KEY, MAX_NAMED, BadObject, Quarantined, QuarantineReason, in_words
 
 logger = logging.getLogger("trioformer.cache")
 
@@ -68,11 +69,11 @@ class Quarantine:
             if is_same:
                 return
         known = known or self.before.pop(bad.key, None)
-        error = " ".join(str(bad.error).split())
+        error = one_line(str(bad.error))
         since = trio.current_time() if known is None else known.since
         self.entries[bad.key] = Quarantined(bad.key, bad.reason, since, error, is_stored, bad.resource_version)
         if known is None or (known.reason, known.error) != (bad.reason, error):
-            what = bad.key or "an object without a key"
+            what = one_line(bad.key, longest=MAX_KEY) or "an object without a key"
             # Never its bytes: they may be those of a secret.
             logger.warning("%s: %s is in quarantine until it changes: %s", self.name, what, error)
 
@@ -107,13 +108,14 @@ class Quarantine:
 
     def _warn(self, listener: str, key: str, error: Exception) -> None:
         """Log that a listener has failed on an object that is not put in quarantine; not with every event."""
-        text, now = " ".join(str(error).split()), trio.current_time()
+        text, now = one_line(str(error)), trio.current_time()
         before, at = self._warned.pop((listener, key), ("", 0.0))
         is_known = before == text and now - at < WARNING_PERIOD
         self._warned[listener, key] = (text, at if is_known else now)
         forget_oldest(self._warned)
         if not is_known:
-            logger.warning("%s failed on %s, which is not put in quarantine: %s", listener, key, text)
+            shown = one_line(key, longest=MAX_KEY)
+            logger.warning("%s failed on %s, which is not put in quarantine: %s", listener, shown, text)
 
     def discard(self, key: str) -> None:
         """Remove the mark of a key, since the object is gone."""
@@ -170,8 +172,9 @@ class Quarantine:
             hint = "an earlier state is in the cache (allow_stale=True)"
         else:
             hint = "no earlier state is known"
+        shown = quoted(key, longest=MAX_KEY)
         return QuarantinedError(
-            f"{self.name} {key!r} exists, but its newest state is in quarantine ({entry.reason}): {entry.error}; "
+            f"{self.name} {shown} exists, but its newest state is in quarantine ({entry.reason}): {entry.error}; "
             f"correct the object, or the code that reads it; {hint}",
             key=key,
             reason=str(entry.reason),

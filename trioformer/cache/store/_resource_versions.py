@@ -9,20 +9,27 @@ and only while a task waits.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import final
+from typing import Final, final
 
 import attrs
 import trio
+
+from ..._text import quoted
+from ...errors import DecodeError
+
+MAX_DIGITS: Final = 100
+"""Digits of a resourceVersion; etcd's have 19 at most, and Python's ``int()`` refuses more than 4,300."""
 
 
 def parse_resource_version(resource_version: str) -> int:
     """Parse a resourceVersion as the number that it is on every Kubernetes API server.
 
     Raises:
-        ValueError: It is not a number, as on some aggregated API servers.
+        DecodeError: It is not a number, as on some aggregated API servers, or one of absurd length.
     """
-    if not (resource_version.isascii() and resource_version.isdecimal()):
-        raise ValueError(f"resourceVersion {resource_version!r} is not a number and cannot be waited for")
+    if not (resource_version.isascii() and resource_version.isdecimal()) or len(resource_version) > MAX_DIGITS:
+        shown = quoted(resource_version, longest=MAX_DIGITS)
+        raise DecodeError(f"resourceVersion {shown} is not a number and cannot be waited for")
     return int(resource_version)
 
 
@@ -58,7 +65,7 @@ class ResourceVersions:
         """Whether the cache is at least as new as ``wanted``.
 
         Raises:
-            ValueError: The cache's own resourceVersion is not a number.
+            DecodeError: The cache's own resourceVersion is not a number.
         """
         return all(
             version != "" and parse_resource_version(version) >= wanted
@@ -69,7 +76,7 @@ class ResourceVersions:
         """Wait until the cache is at least as new.
 
         Raises:
-            ValueError: A resourceVersion is not a number.
+            DecodeError: A resourceVersion is not a number.
             trio.ClosedResourceError: The cache stops before.
         """
         wanted, namespaces = parse_resource_version(resource_version), tuple(namespaces)
