@@ -271,7 +271,7 @@ def test_invalid_json_raises_decode_error_when_the_field_is_read(path: str, text
     for _ in range(3):  # every read raises
         with pytest.raises(DecodeError, match=rf"^cannot decode \w+\.{name}: [^\n]+$") as caught:
             getattr(part, name)
-        assert caught.value.__cause__ is not None
+        assert caught.value.__cause__ is caught.value.__context__ is None  # whose text could quote the value
 
 
 def test_json_does_not_add_attributes_to_a_kind() -> None:
@@ -803,7 +803,7 @@ def test_a_custom_resource_may_have_a_plain_attrs_class_as_its_spec() -> None:
     ("spec", "text"),
     [
         ({}, "required field missing @ .size"),
-        ({"size": []}, "expected Quantity @ .size"),
+        ({"size": []}, "a string or a number @ .size"),
         ({"size": "1", "bakeUntil": 5}, "@ .bake_until"),
         ({"size": "1", "extras": 5}, "@ .extras"),
         ({"size": "1", "port": 1.5}, "@ .port"),

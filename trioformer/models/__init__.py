@@ -8,6 +8,8 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated, one module for each group and version; import the one you need
 - ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
 - ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
+- ``_merge_changes.py``: writes a change into JSON of which a class knows only a part
+- ``_repr.py``: how a model is shown
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and :class:`ResourceInfo`, where the server keeps a kind
 - ``_names.py``: the rules for the names that URL paths consist of
 - ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class

@@ -7,18 +7,20 @@ custom kinds.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
 import cattrs
 import msgspec
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
+from ..errors import DecodeError
 from ._quantity import Quantity
-from ._values import JSON, FrozenMap, MicroTime, Time, camel_case, freeze
+from ._values import JSON, NOT_FINITE, FrozenMap, MicroTime, Time, camel_case, freeze
 
 UNSUPPORTED = (cattrs.StructureHandlerNotFoundError, NotImplementedError)
 """What the converter raises for a type that it does not know, whatever the value is."""
@@ -28,11 +30,26 @@ def _utc(value: datetime) -> datetime:
     """Convert a time to UTC, without its time zone."""
     if value.tzinfo is None:
         raise ValueError("a time needs a time zone, such as datetime.now(UTC)")
-    return value.astimezone(UTC).replace(tzinfo=None)
+    try:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError as error:
+        raise ValueError("a time must be between the years 1 and 9999 in UTC") from error
+
+
+_Zoned = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 def _structure_time(value: object, _: object) -> datetime:
-    return value if isinstance(value, datetime) else msgspec.convert(value, datetime)
+    found: datetime = value if isinstance(value, datetime) else msgspec.convert(value, _Zoned)
+    if not 1 < found.year < 9999:
+        _utc(found)
+    return found
+
+
+def _unstructure_float(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(NOT_FINITE)
+    return value
 
 
 def _unstructure_time(value: datetime) -> str:
@@ -46,7 +63,7 @@ def _unstructure_micro_time(value: datetime) -> str:
 
 def _structure_quantity(value: object, _: object) -> Quantity:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise TypeError("a quantity is a string or a number")
+        raise DecodeError("a quantity is a string or a number")
     return Quantity(str(value))
 
 
@@ -86,8 +103,7 @@ def make_converter(
         structure = make_dict_structure_fn(cls, converter, **_renames(cls))
 
         def structure_object(value: Any, type_: Any) -> Any:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected an object, got {type(value).__name__}")
+            _check_type(value, dict, "an object")
             return structure(value, type_)
 
         return structure_object
@@ -108,15 +124,33 @@ def make_converter(
     converter.register_unstructure_hook(Quantity, str)
     converter.register_structure_hook(bytes, lambda value, _: msgspec.convert(value, bytes))
     converter.register_unstructure_hook(bytes, msgspec.to_builtins)
+    converter.register_unstructure_hook(float, _unstructure_float)
     converter.register_structure_hook_func(_is(object), lambda value, _: value)
     converter.register_structure_hook_func(_is(JSON), lambda value, _: freeze(value))
     converter.register_unstructure_hook_func(_is(JSON), converter.unstructure)
-    converter.register_structure_hook_func(
-        lambda type_: get_origin(type_) in _MAPPINGS,
-        lambda value, type_: FrozenMap(
-            {k: freeze(converter.structure(v, get_args(type_)[1])) for k, v in value.items()}
-        ),
-    )
+
+    def structure_map(value: Any, type_: Any) -> FrozenMap[Any]:
+        _check_type(value, dict, "an object")
+        return FrozenMap({k: freeze(converter.structure(v, get_args(type_)[1])) for k, v in value.items()})
+
+    def structure_items(value: Any, type_: Any) -> tuple[Any, ...]:
+        # Not as cattrs does: it would take the characters of a text for the items.
+        _check_type(value, list, "an array")
+        item = get_args(type_)[0]
+        found: list[Any] = []
+        for index, each in enumerate(value):
+            try:
+                found.append(converter.structure(each, item))
+            except UNSUPPORTED:
+                raise
+            except Exception as error:  # noqa: BLE001  # as in structure()
+                note = cattrs.IterableValidationNote("an item", index, item)
+                error.__notes__ = [*getattr(error, "__notes__", ()), note]
+                raise cattrs.IterableValidationError("an item is not valid", [error], type_) from None
+        return tuple(found)
+
+    converter.register_structure_hook_func(lambda type_: get_origin(type_) in _MAPPINGS, structure_map)
+    converter.register_structure_hook_func(_has_like_items, structure_items)
     for cls, structure, unstructure in hooks:
         _register(converter, cls, structure, unstructure)
     return converter
@@ -135,6 +169,48 @@ def _register(
     converter.register_unstructure_hook_func(is_subclass, unstructure)
 
 
-def error_messages(error: ExceptionGroup[Exception]) -> list[str]:
-    """Return the messages of a converter's errors, one for each field."""
-    return cattrs.transform_error(error, path="")
+def _check_type(value: object, wanted: type[Any], words: str) -> None:
+    if not isinstance(value, wanted):
+        raise DecodeError(f"expected {words}, got {type(value).__name__}")
+
+
+def _has_like_items(type_: Any) -> bool:
+    return get_origin(type_) is tuple and get_args(type_)[1:] == (...,)
+
+
+_MAX_NAMED = 5
+
+
+def describe(error: Exception, describe_one: Callable[[Exception], str]) -> str:
+    """Describe an error of the converter: the fields and why they are not valid, without their values.
+
+    Args:
+        error: The error.
+        describe_one: Describes the error of one field.
+    """
+    found = _descriptions(error, "", None, describe_one)
+    return "; ".join(found[:_MAX_NAMED]) + (f"; and {len(found) - _MAX_NAMED} more" if found[_MAX_NAMED:] else "")
+
+
+def _descriptions(error: Exception, path: str, type_: Any, describe_one: Callable[[Exception], str]) -> list[str]:
+    if isinstance(error, cattrs.ClassValidationError | cattrs.IterableValidationError):
+        found: list[str] = []
+        with_notes, without = error.group_exceptions()
+        for each, note in with_notes:
+            if isinstance(note, cattrs.AttributeValidationNote):
+                where = f"{path}.{note.name}"
+            else:  # the keys of a mapping are content, too
+                where = f"{path}[{note.index if isinstance(note.index, int) else '...'}]"
+            found += _descriptions(each, where, note.type, describe_one)
+        for each in without:
+            found += _descriptions(each, path, None, describe_one)
+        return found
+    if isinstance(error, KeyError):
+        problem = "required field missing"
+    elif isinstance(error, DecodeError | RecursionError | UnicodeError):
+        problem = describe_one(error)
+    elif type_ is not None:
+        problem = f"invalid value for type, expected {getattr(type_, '__name__', type_)}"
+    else:
+        problem = describe_one(error)
+    return [f"{problem} @ {path}" if path else problem]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
 
 import attrs
 
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._meta import KubernetesObject
+from ._quantity import Quantity
 from ._unstructured import Unstructured
+from ._values import MAX_LEVELS, TOO_DEEP
 
 __all__ = ["find_undecodable"]
+
+_MAX_NESTED: Final = 3 * MAX_LEVELS
+"""Models and the tuples and maps between them count, and below them the levels of a free-form value."""
+_SCALARS: Final = frozenset({str, int, float, bool, type(None), bytes})
 
 
 def find_undecodable(obj: KubernetesObject) -> DecodeError | None:
@@ -31,9 +37,18 @@ def find_undecodable(obj: KubernetesObject) -> DecodeError | None:
 
 
 def _decode_all(obj: KubernetesObject) -> None:
-    pending: list[object] = [obj]  # a stack: objects may be nested deeper than calls
-    while pending:
-        value = pending.pop()
+    # Level by level: each reads its bytes again, so the cost of an object that has too many grows with their number.
+    pending: list[object] = [obj]
+    for _ in range(_MAX_NESTED):
+        pending = _decode_level(pending)
+        if not pending:
+            return
+    raise DecodeError(f"cannot decode {type(obj).__name__}: {TOO_DEEP}")
+
+
+def _decode_level(values: Iterable[object]) -> list[object]:
+    pending: list[object] = []
+    for value in values:
         if isinstance(value, _lazy.Model):
             pending += [getattr(value, name) for name in _lazy.field_names(type(value))]
             if isinstance(value, Unstructured):
@@ -42,7 +57,10 @@ def _decode_all(obj: KubernetesObject) -> None:
             pending += value.values()
         elif isinstance(value, tuple | frozenset):
             pending += value
+        elif isinstance(value, Quantity):
+            value.value  # noqa: B018  # raises unless it is one
         elif attrs.has(type(value)):
             pending += [getattr(value, field.name) for field in attrs.fields(cast("Any", type(value)))]
         elif dataclasses.is_dataclass(value):
             pending += [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return [value for value in pending if type(value) not in _SCALARS]

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 
 from . import _serde
+from ._merge_changes import merge_changes
 from ._serde import Raw
 from ._values import FrozenMap, camel_case, freeze
 
@@ -85,7 +86,7 @@ class Field:
             if read is None:
                 members[self.json] = after
             elif _serde.canonical(read) != _serde.canonical(after):
-                members[self.json] = _serde.merge_changes(before, read, after) if self.is_merged else after
+                members[self.json] = merge_changes(before, read, after) if self.is_merged else after
 
     def _is_empty(self, raw: Raw) -> bool:
         try:

@@ -23,7 +23,7 @@ import functools
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, get_origin
 
 import attrs
@@ -35,6 +35,7 @@ from ._fields import MADE, Codec
 from ._fields import Field as _Field
 from ._hints import UNIONS, check_annotations, check_hint, check_names
 from ._parts import model_in, part_of
+from ._repr import show
 from ._serde import Raw
 from ._values import EMPTY_MAP, FrozenMap, freeze
 
@@ -177,7 +178,8 @@ class Model(_Slots):
         return hash((type(self), _canonical(self, encode(self))))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(_shown(self))})"
+        fields = _plan_of(type(self)).fields
+        return show(self, [field for name, field in fields.items() if name not in type(self)._deferred])
 
     def __copy__(self) -> Self:
         return self
@@ -231,16 +233,6 @@ _set_origin: Callable[[Model, bytes | Raw], None] = Model.__dict__["_origin"].__
 _set_once: Callable[[_Slots, str | frozenset[str] | None], None] = _Slots.__dict__["_once"].__set__
 
 
-def _shown(model: Model, *, longest: int = 60) -> Iterator[str]:
-    for name, field in _plan_of(type(model)).fields.items():
-        if name in type(model)._deferred:
-            continue
-        value = getattr(model, name)
-        if value != field.default:
-            text = repr(value)
-            yield f"{name}={text if len(text) <= longest else text[:longest] + '…'}"
-
-
 def make(cls: type[M], raw: bytes | Raw) -> M:
     """Make an object of ``cls`` from the bytes of its level, without a check."""
     made: M = object.__new__(cls)  # the __new__ of models is for those that the program makes
@@ -271,7 +263,7 @@ def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
     try:
         return make(cls, _serde.dumps(_serde.plain(dict(mapping))))
     except _serde.FAULTS as error:
-        raise _serde.decode_error(error, cls.__name__) from error
+        raise _serde.encode_error(error, cls.__name__) from error
 
 
 def to_dict(model: Model) -> dict[str, Any]:
@@ -302,6 +294,10 @@ def _is_plain(hint: Any) -> bool:
     return hint in _PLAIN
 
 
+def _has_float(hint: Any) -> bool:
+    return hint is float or any(map(_has_float, get_args(hint)))
+
+
 def _codec(hint: Any) -> Codec:
     """Return how a value of the hinted type is decoded and encoded."""
     hint = _without_none(hint)
@@ -324,9 +320,10 @@ def _codec(hint: Any) -> Codec:
         )
     if origin is Mapping and _is_plain(args[1]):
         decode_map = _serde.plain_decoder(dict[str, args[1]])  # type: ignore[valid-type]  # a run-time type
-        return lambda raw: FrozenMap(decode_map(raw)), _serde.dumps, False
+        dumps = _serde.dumps_finite if _has_float(args[1]) else _serde.dumps
+        return lambda raw: FrozenMap(decode_map(raw)), dumps, False
     if _is_plain(hint):
-        return _serde.plain_decoder(hint), _serde.dumps, False
+        return _serde.plain_decoder(hint), _serde.dumps_finite if _has_float(hint) else _serde.dumps, False
     return (
         lambda raw: freeze(_serde.structure(raw, hint)),
         lambda value: _serde.dumps(_serde.unstructure(value, hint)),
@@ -391,9 +388,11 @@ class _Plan:
             if value is MADE:
                 value = field.make_default(model)
         except _serde.FAULTS as error:
-            raise _serde.decode_error(error, f"{type(model).__name__}.{field.name}") from error
-        field.set(model, value)
-        return value
+            problem = _serde.decode_error(error, f"{type(model).__name__}.{field.name}")
+        else:
+            field.set(model, value)
+            return value
+        raise problem  # not in the except clause: what a class of the program has raised may quote the value
 
     def _read_all(self, model: Model) -> None:
         # The field that was decoded first keeps its value: each read of an attribute returns the same object.
@@ -446,6 +445,7 @@ def encode(model: Model) -> bytes:
 
     Raises:
         DecodeError: A part that was changed is not a JSON object.
+        ValueError: A value that the program gave cannot be encoded, such as NaN.
     """
     origin = model._origin
     if not isinstance(origin, Edits):

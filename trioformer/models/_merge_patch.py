@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import attrs
 
 from ._lazy import Model
 from ._quantity import Quantity
+from ._values import MAX_LEVELS, TOO_DEEP
 
 __all__ = ["find_model"]
 
@@ -23,16 +24,21 @@ def find_model(patch: object, *, merges_lists: bool = False) -> tuple[str, objec
     Args:
         patch: The patch.
         merges_lists: Whether items of lists are merged, as in a strategic merge patch.
+
+    Raises:
+        ValueError: It has too many levels.
     """
-    return _find(patch, "", merges_lists)
-
-
-def _find(value: object, where: str, merges_lists: bool) -> tuple[str, object] | None:
-    if isinstance(value, Model) or (attrs.has(type(value)) and not isinstance(value, Quantity)):
-        return where, value
-    members: Iterable[tuple[str, object]] = ()
-    if isinstance(value, Mapping):
-        members = ((f"{where}.{key}" if where else str(key), member) for key, member in value.items())
-    elif merges_lists and isinstance(value, list | tuple):
-        members = ((f"{where}[{number}]", item) for number, item in enumerate(value))
-    return next(filter(None, (_find(member, place, merges_lists) for place, member in members)), None)
+    pending: list[tuple[object, str, int]] = [(patch, "", 0)]
+    while pending:
+        value, where, level = pending.pop()
+        if isinstance(value, Model) or (attrs.has(type(value)) and not isinstance(value, Quantity)):
+            return where, value
+        if level > MAX_LEVELS:  # or it contains itself
+            raise ValueError(f"a patch cannot be encoded: {TOO_DEEP}")
+        members: list[tuple[object, str]] = []
+        if isinstance(value, Mapping):
+            members = [(member, f"{where}.{key}" if where else str(key)) for key, member in value.items()]
+        elif merges_lists and isinstance(value, list | tuple):
+            members = [(item, f"{where}[{number}]") for number, item in enumerate(value)]
+        pending += [(member, place, level + 1) for member, place in reversed(members)]  # the first is looked at first
+    return None

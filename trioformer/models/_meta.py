@@ -247,8 +247,12 @@ class KubernetesObject(_Headed):
         return _with_type_meta(self, data)
 
     def __repr__(self) -> str:
-        version = f" at {self.resource_version}" if self.resource_version else ""
-        return one_line(f"<{self.kind} {key_of(self)}{version}>", longest=_MAX_REPR)
+        try:
+            version = f" at {self.resource_version}" if self.resource_version else ""
+            text = f"<{self.kind} {key_of(self)}{version}>"
+        except DecodeError as error:
+            text = f"<{type(self).__name__}: {error}>"
+        return one_line(text, longest=_MAX_REPR)
 
 
 def _differ_in_head(one: KubernetesObject, other: KubernetesObject) -> bool:
@@ -329,7 +333,10 @@ def encode_for_server(obj: KubernetesObject) -> bytes:
 
 
 def _with_type_meta(obj: KubernetesObject, data: bytes) -> bytes:
-    members = _serde.map_items(data)
+    try:
+        members = _serde.map_items(data)
+    except _serde.FAULTS as error:
+        raise _serde.decode_error(error, type(obj).__name__) from error
     if "kind" in members and "apiVersion" in members:
         return data
     api_version = members.pop("apiVersion", None) or _serde.dumps(obj.api_version)

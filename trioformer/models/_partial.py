@@ -15,6 +15,7 @@ from typing import ClassVar
 import attrs
 
 from .._text import one_line
+from ..errors import DecodeError
 from . import _lazy, _serde
 from ._meta import _MAX_REPR, KubernetesObject, ResourceInfo, key_of, resource_of
 
@@ -36,7 +37,11 @@ class PartialObjectMetadata(KubernetesObject):
 
     def __repr__(self) -> str:
         kind = type(self).__resource__.kind
-        return one_line(f"<metadata of {kind} {key_of(self)}{_at(self.resource_version)}>", longest=_MAX_REPR)
+        try:
+            text = f"<metadata of {kind} {key_of(self)}{_at(self.resource_version)}>"
+        except DecodeError as error:
+            text = f"<metadata of {kind}: {error}>"
+        return one_line(text, longest=_MAX_REPR)
 
     def __reduce__(self) -> tuple[Callable[..., KubernetesObject], tuple[object, ...]]:
         cls = type(self)

@@ -1,13 +1,19 @@
-"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``."""
+"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``2e3``.
+
+Any tenant may write one, so the cost of each operation is bounded: the text, the exponent, and with them the number of
+digits.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
-from decimal import Decimal
-from typing import final
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation, Overflow
+from typing import Final, final
 
 import attrs
+
+from ..errors import DecodeError
 
 _SUFFIX = {
     "": Decimal(1),
@@ -28,6 +34,14 @@ _SUFFIX = {
     "Ei": Decimal(2**60),
 }
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
+_MAX_TEXT: Final = 256
+_MAX_EXPONENT: Final = 256
+_NANO: Final = Decimal("1e-9")
+_MAX_BINARY: Final = Decimal(2**63 - 1)
+_MIN_BINARY: Final = Decimal(1 - 2**63)  # an operator would round in the thread's context
+# Not the thread's context, whose 28 digits are less than a text may have.
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, InvalidOperation, Overflow])
+_ROUNDING: Final = Context(prec=2 * (_MAX_TEXT + _MAX_EXPONENT), rounding=ROUND_UP, traps=[InvalidOperation])
 
 
 @final
@@ -36,10 +50,13 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([numkMGTPE]|[KMGTPE]i|[eE][+
 class Quantity:
     """An amount of a resource, which keeps its text and is compared by its value.
 
+    Making one checks nothing: the text of an object may be anything, and is encoded as it was.
+
     Source: apimachinery ``pkg/api/resource``.
 
     Raises:
-        ValueError: From :attr:`value` and comparisons, if the text is not a quantity.
+        DecodeError: From :attr:`value`, the hash and comparisons, if the text is not a quantity, or is longer than 256
+            characters, or its exponent is greater than 256.  It is a ValueError, too.
     """
 
     text: str
@@ -47,14 +64,28 @@ class Quantity:
 
     @property
     def value(self) -> Decimal:
-        """The exact amount in base units, such as cores or bytes."""
-        match = _QUANTITY.fullmatch(self.text)
+        """The amount in base units, such as cores or bytes.
+
+        It is exact, but for what the API server does as well: an amount is rounded up, away from zero, to whole
+        billionths, and one with a binary suffix is at most 2⁶³ - 1.
+        """
+        text = self.text
+        match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_TEXT else None
         if match is None:
-            raise ValueError(f"{self.text!r} is not a quantity; examples: 100m, 1.5, 2Gi, 1e3")
-        number, suffix = match[1], match[2] or ""
-        if suffix not in _SUFFIX:
-            return Decimal(number + suffix)
-        return Decimal(number) * _SUFFIX[suffix]
+            # Not the text: it is the content of an object.
+            raise DecodeError(f"a text of {len(text)} characters is not a quantity; examples: 100m, 1.5, 2Gi, 1e3")
+        number, suffix = Decimal(match[1]), match[2] or ""
+        if suffix in _SUFFIX:
+            found = _EXACT.multiply(number, _SUFFIX[suffix])
+            if suffix[1:]:
+                found = max(min(found, _MAX_BINARY), _MIN_BINARY)
+        else:
+            exponent = int(suffix[1:])
+            if exponent > _MAX_EXPONENT:
+                raise DecodeError(f"a quantity with an exponent above {_MAX_EXPONENT} is not supported")
+            # Below this, every number of the longest text is less than a billionth.
+            found = _EXACT.scaleb(number, max(exponent, -2 * _MAX_TEXT))
+        return found if _is_whole(found) else found.quantize(_NANO, context=_ROUNDING)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Quantity):
@@ -74,3 +105,9 @@ class Quantity:
 
     def __repr__(self) -> str:
         return f"Quantity({self.text!r})"
+
+
+def _is_whole(number: Decimal) -> bool:
+    """Return whether a number has at most nine decimal places."""
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -9

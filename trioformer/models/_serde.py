@@ -7,15 +7,18 @@ Nothing here knows a Kubernetes kind.
 
 from __future__ import annotations
 
-import collections
 import functools
+import math
+import pathlib
+import re
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import msgspec
 
 from ..errors import DecodeError
-from ._values import freeze
+from ._values import MAX_LEVELS, NOT_FINITE, TOO_DEEP, freeze
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -29,12 +32,14 @@ __all__ = [
     "decode",
     "decode_error",
     "dumps",
+    "dumps_finite",
+    "dumps_sorted",
+    "encode_error",
     "level_decoder",
     "list_items",
     "loads",
     "make_head",
     "map_items",
-    "merge_changes",
     "plain",
     "plain_decoder",
     "register_hooks",
@@ -51,15 +56,39 @@ Raw = msgspec.Raw
 ABSENT = Raw(b"")
 
 
-def decode_error(error: Exception, what: str) -> DecodeError:
-    """Make the error for an exception of msgspec or cattrs about ``what``."""
-    if isinstance(error, ExceptionGroup):
-        from ._converter import error_messages  # noqa: PLC0415  # as in _converter()
+@final
+class MalformedError(ValueError):
+    """JSON that has not the form that a level must have; its text has no content."""
 
-        problem = "; ".join(error_messages(error))
-    else:
-        problem = " ".join(str(error).split())
+
+def decode_error(error: Exception, what: str) -> DecodeError:
+    """Make the error for an exception from decoding ``what``; its text has no content of the object, only paths."""
+    return DecodeError(f"cannot decode {what}: {_problem(error)}")
+
+
+def encode_error(error: Exception, what: str) -> DecodeError:
+    """Make the error for an exception from encoding what the program gave for ``what``; it has the exception's text."""
+    problem = TOO_DEEP if isinstance(error, RecursionError) else " ".join(str(error).split())
     return DecodeError(f"cannot decode {what}: {problem}")
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, DecodeError):
+        return " ".join(str(error).split()).removeprefix("cannot decode JSON: ")
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
+    if isinstance(error, UnicodeDecodeError):
+        error.object, error.args = b"", ()  # str and repr would show the bytes
+        return "a text in it is not valid utf-8"
+    if isinstance(error, msgspec.MsgspecError | MalformedError):
+        return _QUOTED.sub("invalid value", " ".join(str(error).split()))
+    # From code of a class of the program: its text may quote the value, so say where it was raised.
+    found = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" in {frame.name}, {pathlib.Path(frame.filename).name}:{frame.lineno}" for frame in found)
+    return f"a value is not valid ({type(error).__name__}{where})"
+
+
+_QUOTED = re.compile(r"[Ii]nvalid (?:enum )?value .*(?= - at `[^`]*`$)|[Ii]nvalid (?:enum )?value .*")
 
 
 FAULTS = (
@@ -76,7 +105,7 @@ FAULTS = (
 
 AttributeError is one of them because ``hasattr`` would hide it when a field is decoded on first access.
 """
-# RecursionError for JSON that is nested a thousand levels deep, UnicodeDecodeError for a string that is not UTF-8.
+# RecursionError for JSON that has more levels than Python allows, UnicodeDecodeError for a string that is not UTF-8.
 _INVALID_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 
 
@@ -137,13 +166,14 @@ def scan_head(data: bytes) -> Head:
     try:
         return _decode_head(data)
     except _INVALID_JSON:
-        try:
-            found = _decode_nullable_head(data)
-        except _INVALID_JSON as error:
-            raise decode_error(error, "an object's metadata") from error
-        metadata = found.metadata
-        texts = (metadata.name, metadata.namespace, metadata.uid, metadata.resourceVersion)
-        return Head(MetadataHead(*(text or "" for text in texts)), found.spec)
+        pass  # not below, where it would be the context of the next error
+    try:
+        found = _decode_nullable_head(data)
+    except _INVALID_JSON as error:
+        raise decode_error(error, "an object's metadata") from error
+    metadata = found.metadata
+    texts = (metadata.name, metadata.namespace, metadata.uid, metadata.resourceVersion)
+    return Head(MetadataHead(*(text or "" for text in texts)), found.spec)
 
 
 def scan_whole(data: bytes) -> tuple[bytes, Head]:
@@ -201,8 +231,11 @@ _COMMA = ord(",")
 
 def _without_managed_fields(data: bytes) -> bytes:
     """Remove them from an object in any JSON form, by its members."""
-    members = map_items(data)
-    metadata = map_items(members["metadata"])
+    try:
+        members = map_items(data)
+        metadata = map_items(members["metadata"])
+    except ValueError as error:
+        raise decode_error(error, "an object's metadata") from error
     del metadata["managedFields"]
     members["metadata"] = Raw(_join(metadata))
     return _join(members)
@@ -237,7 +270,9 @@ def level_decoder(keys: tuple[str, ...]) -> Callable[[bytes | Raw], tuple[Raw, .
         try:
             return msgspec.structs.astuple(find(data))
         except msgspec.MsgspecError as error:
-            raise ValueError(str(error)) from error
+            raise MalformedError(str(error)) from error
+        except RecursionError:
+            raise RecursionError(TOO_DEEP) from None
 
     return find_values
 
@@ -252,20 +287,24 @@ def list_items(data: bytes | Raw) -> list[Raw]:
     try:
         return _decode_list(data) or []
     except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from error
+        raise MalformedError(str(error)) from error
+    except RecursionError:
+        raise RecursionError(TOO_DEEP) from None
 
 
 def map_items(data: bytes | Raw) -> dict[str, Raw]:
     """Return the raw members of a JSON object; null reads as empty.
 
     Raises:
-        ValueError: It is not an object.
+        ValueError: It is not an object, or a key is not UTF-8.
         RecursionError: It has too many levels.
     """
     try:
         return _decode_map(data) or {}
-    except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedError(_problem(error)) from error
+    except RecursionError:
+        raise RecursionError(TOO_DEEP) from None
 
 
 def check_object(data: bytes, what: str) -> None:
@@ -289,15 +328,34 @@ def decode(data: bytes | bytearray | memoryview | Raw) -> Any:
     """Decode JSON to plain dicts, lists and scalars.
 
     Raises:
-        DecodeError: It is not JSON.
+        DecodeError: It is not JSON, or has too many levels.
     """
     try:
-        return msgspec.json.decode(data)
+        found = msgspec.json.decode(data)
     except _INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
+    text = bytes(data)
+    if text.count(b"{") + text.count(b"[") > MAX_LEVELS and _has_too_many_levels(found):
+        raise DecodeError(f"cannot decode JSON: {TOO_DEEP}")
+    return found
 
 
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+def _has_too_many_levels(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_LEVELS):
+        level = [
+            each
+            for parent in level
+            for each in (parent.values() if type(parent) is dict else parent if type(parent) is list else ())
+            if type(each) in (dict, list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+dumps_sorted = msgspec.json.Encoder(order="sorted").encode
+"""Encodes plain values with the members in order."""
 
 
 def canonical(data: bytes | Raw) -> bytes:
@@ -307,59 +365,9 @@ def canonical(data: bytes | Raw) -> bytes:
     What cannot be decoded, such as a number of 400 digits, is returned as it is.
     """
     try:
-        return _encode_sorted(msgspec.json.decode(data))
+        return dumps_sorted(msgspec.json.decode(data))
     except (*_INVALID_JSON, ValueError):
         return bytes(data)
-
-
-def merge_changes(old: bytes, before: bytes, after: bytes) -> bytes:
-    """Apply the difference between two values to a third, of which the first knows only a part.
-
-    Args:
-        old: The JSON that the server sent.
-        before: What is encoded from the value that was decoded from it.
-        after: What is encoded from the changed value.
-
-    Returns:
-        The changed JSON, with the members that the class of the value does not have.
-    """
-    return msgspec.json.encode(_merged(*map(msgspec.json.decode, (old, before, after))))
-
-
-def _merged(old: Any, before: Any, after: Any) -> Any:
-    if all(isinstance(value, dict) for value in (old, before, after)):
-        members = {key: value for key, value in old.items() if key in after or key not in before}
-        for key, value in after.items():
-            if key not in before or not _is_same(before[key], value):
-                members[key] = _merged(old.get(key), before.get(key), value)
-        return members
-    if all(isinstance(value, list) for value in (old, before, after)) and len(old) == len(before):
-        return _merged_items(old, before, after)
-    return after
-
-
-def _merged_items(old: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
-    """Replace each item that is not changed, but may have moved, by the old one.
-
-    Items may differ only in what the class does not have, so each old one is taken once: those at both ends that are
-    alike belong together, and those between them by value, in order.
-    """
-    was, now = list(map(_encode_sorted, before)), list(map(_encode_sorted, after))
-    front = _count_alike(was, now)
-    back = _count_alike(was[front:][::-1], now[front:][::-1])
-    left: dict[bytes, collections.deque[Any]] = {}
-    for i in range(front, len(was) - back):
-        left.setdefault(was[i], collections.deque()).append(old[i])
-    between = [left[now[i]].popleft() if left.get(now[i]) else after[i] for i in range(front, len(now) - back)]
-    return [*old[:front], *between, *old[len(old) - back :]]
-
-
-def _count_alike(one: list[bytes], other: list[bytes]) -> int:
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-
-
-def _is_same(one: object, other: object) -> bool:
-    return _encode_sorted(one) == _encode_sorted(other)
 
 
 def dumps(value: object) -> bytes:
@@ -367,8 +375,14 @@ def dumps(value: object) -> bytes:
 
     Raises:
         TypeError: A value cannot be encoded as JSON.
+        ValueError: A text is not Unicode, or there are too many levels.
     """
-    return msgspec.json.encode(value, enc_hook=_unstructure_other)
+    try:
+        return msgspec.json.encode(value, enc_hook=_unstructure_other)
+    except UnicodeEncodeError as error:
+        raise ValueError("a text with a lone surrogate cannot be encoded as JSON") from error
+    except RecursionError as error:
+        raise DecodeError(f"cannot encode a value: {TOO_DEEP}") from error
 
 
 def _unstructure_other(value: object) -> Any:
@@ -382,18 +396,41 @@ def plain(value: object) -> object:
     """Convert the models and other values in dicts and sequences for :func:`dumps`.
 
     Otherwise msgspec would encode them by its own rules for attrs classes.
+
+    Raises:
+        ValueError: A number is NaN or infinite, or there are too many levels.
     """
-    found: object = _converter().unstructure(value)
+    try:
+        found: object = _converter().unstructure(value)
+    except RecursionError as error:
+        raise DecodeError(f"cannot encode a value: {TOO_DEEP}") from error
     return found
+
+
+def dumps_finite(value: Any) -> bytes:
+    """Encode a float, or a sequence or mapping with floats.
+
+    Raises:
+        ValueError: A number is NaN or infinite, which msgspec would encode as null.
+    """
+    each = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
+    if not all(math.isfinite(number) for number in each if isinstance(number, float)):
+        raise ValueError(NOT_FINITE)
+    return dumps(value)
 
 
 def loads(data: bytes | bytearray | memoryview | Raw) -> Any:
     """Decode JSON to immutable plain values: tuples, read-only maps and scalars.
 
     Raises:
-        DecodeError: It is not JSON.
+        DecodeError: It is not JSON, or has too many levels.
     """
-    return freeze(decode(data))
+    try:
+        return freeze(msgspec.json.decode(data))
+    except _INVALID_JSON as error:
+        raise decode_error(error, "JSON") from error
+    except DecodeError as error:
+        raise decode_error(error, "JSON") from error
 
 
 # --- the converter ---------------------------------------------------------------------------------------------------
@@ -422,17 +459,18 @@ def structure(data: bytes | Raw, type_: Any) -> Any:
     """Decode JSON, and structure it as ``type_`` with the converter.
 
     Raises:
-        TypeError: The converter does not know the type.
+        DecodeError: It is not of this type, or has too many levels, or the converter does not know the type.
     """
     converter = _converter()
+    value = decode(data)
     try:
-        return converter.structure(msgspec.json.decode(data), type_)
-    except Exception as error:
-        from ._converter import UNSUPPORTED  # noqa: PLC0415  # as in _converter()
+        return converter.structure(value, type_)
+    except Exception as error:  # noqa: BLE001  # hooks, converters and validators may raise anything
+        from ._converter import UNSUPPORTED, describe  # noqa: PLC0415  # as in _converter()
 
-        if isinstance(error, UNSUPPORTED):
-            raise TypeError(str(error)) from error
-        raise
+        problem = str(error) if isinstance(error, UNSUPPORTED) else describe(error, _problem)
+    # Not in the except clause: an exception whose text quotes the value would be the context of this one.
+    raise DecodeError(problem)
 
 
 def unstructure(value: object, type_: Any) -> Any:

@@ -7,6 +7,7 @@ kept.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast, overload
 
@@ -76,7 +77,7 @@ class Unstructured(_WithMembers):
         try:
             data = _serde.dumps(_serde.plain({**type_meta, **mapping}))
         except _serde.FAULTS as error:
-            raise _serde.decode_error(error, resource.kind) from error
+            raise _serde.encode_error(error, resource.kind) from error
         return _checked(cls, data)
 
     def merge(self, patch: Mapping[str, object]) -> Self:
@@ -96,7 +97,7 @@ class Unstructured(_WithMembers):
         try:
             data = _merged(_lazy.encode(self), _as_mapping(_serde.plain(patch)))
         except _serde.FAULTS as error:
-            raise _serde.decode_error(error, kind) from error
+            raise _serde.encode_error(error, kind) from error
         return _checked(type(self), data)
 
     def __getitem__(self, key: str) -> Any:
@@ -136,8 +137,9 @@ class Unstructured(_WithMembers):
         raw = spec if memoryview(spec) else self._raws()[key]
         try:
             return _serde.loads(raw)
-        except DecodeError as error:
-            raise DecodeError(f"{type(self).__name__}[{key!r}]: {error}") from error
+        except (DecodeError, RecursionError) as error:
+            shown = repr(key) if _NAME.fullmatch(key) else "…"  # others are no names of fields, but content
+            raise _serde.decode_error(error, f"{type(self).__name__}[{shown}]") from error
 
     def _raws(self) -> dict[str, Raw]:
         try:
@@ -150,6 +152,7 @@ class Unstructured(_WithMembers):
 
 
 _set_members: Callable[[Unstructured, dict[str, Any]], None] = _WithMembers.__dict__["_members"].__set__
+_NAME: Final = re.compile(r"[A-Za-z]\w{0,62}", re.ASCII)
 _TYPE_META: Final = {"apiVersion": None, "kind": None}.keys()
 _ABSENT: Final = Raw(b"")
 

@@ -5,9 +5,32 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias, TypeVar
 
-__all__ = ["EMPTY_MAP", "JSON", "FrozenMap", "MicroTime", "Time", "camel_case", "freeze"]
+from ..errors import DecodeError
+
+__all__ = [
+    "EMPTY_MAP",
+    "JSON",
+    "MAX_LEVELS",
+    "NOT_FINITE",
+    "TOO_DEEP",
+    "FrozenMap",
+    "MicroTime",
+    "Time",
+    "camel_case",
+    "freeze",
+]
+
+MAX_LEVELS: Final = 128
+"""How many levels of arrays and objects a value may have.
+
+kube-apiserver accepts ten thousand, but no Python program can handle them: to compare, print, pickle or encode a value
+takes up to five of Python's thousand nested calls for each level.
+kube-rs has the same limit.
+"""
+TOO_DEEP: Final = f"it has too many levels of arrays and objects; up to {MAX_LEVELS} are supported"
+NOT_FINITE: Final = "NaN and infinity cannot be encoded as JSON"
 
 V = TypeVar("V")
 
@@ -71,17 +94,44 @@ EMPTY_MAP: FrozenMap[Any] = FrozenMap()
 """The value of an absent map."""
 
 
-def freeze(value: object) -> Any:
-    """Convert lists to tuples, dicts to read-only maps and sets to frozen sets, recursively."""
+def freeze(value: object, levels: int = MAX_LEVELS) -> Any:
+    """Convert lists to tuples, dicts to read-only maps and sets to frozen sets, recursively.
+
+    Args:
+        value: Decoded JSON, or what a program gives for a field.
+        levels: How many levels it may have.
+
+    Raises:
+        DecodeError: It has more.
+    """
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if levels == 0:
+        raise DecodeError(TOO_DEEP)
+    left = levels - 1
+    if kind is dict:
+        members: Any = value
+        return FrozenMap({k: v if type(v) in _SCALARS else freeze(v, left) for k, v in members.items()})
+    if kind is list:
+        listed: Any = value
+        return tuple([v if type(v) in _SCALARS else freeze(v, left) for v in listed])
+    return _freeze_other(value, left)
+
+
+_SCALARS: Final = frozenset({str, int, float, bool, type(None), bytes})
+
+
+def _freeze_other(value: object, left: int) -> Any:
     if isinstance(value, dict):
-        return value if type(value) is FrozenMap else FrozenMap({k: freeze(v) for k, v in value.items()})
+        return value if type(value) is FrozenMap else FrozenMap({k: freeze(v, left) for k, v in value.items()})
     if isinstance(value, Mapping):
-        return FrozenMap({str(k): freeze(v) for k, v in value.items()})
+        return FrozenMap({str(k): freeze(v, left) for k, v in value.items()})
     if type(value) is tuple:
-        items = tuple(map(freeze, value))
+        items = tuple([freeze(v, left) for v in value])
         return items if any(map(operator.is_not, items, value)) else value
     if isinstance(value, list | tuple):
-        return value if hasattr(value, "_fields") else tuple(map(freeze, value))  # not a NamedTuple
+        return value if hasattr(value, "_fields") else tuple([freeze(v, left) for v in value])  # not a NamedTuple
     return frozenset(value) if isinstance(value, set) else value
 
 
