@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,9 @@ import pytest
 import trio
 
 from tests.support.scripted_http import InMemory, Step, response
+from trioformer._util import Slices
 from trioformer.client import Api, Undecodable, open_client
+from trioformer.client._undecodable import undecodable_frame, undecodable_item
 from trioformer.errors import DecodeError, ExpiredError, StatusError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ResourceInfo
@@ -123,6 +126,57 @@ async def test_an_undecodable_frame_is_reported_and_the_watch_continues(raw: byt
                     await events.receive_batch()
     assert [(one.kind, one.key, one.raw, one.event_type) for one in reported] == [("Pod", key, raw, "MODIFIED")]
     assert str(reported[0].error).startswith("watch pods in namespace shop: ")
+
+
+async def test_a_list_without_a_handler_names_the_object_and_not_the_address() -> None:
+    deep = b'{"metadata":{"name":"a","namespace":"shop"},"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    async with api_over(*[listing(compact(body_of("before")), deep)] * 2) as pods:
+        for list_ in (pods.list, pods.list_page):
+            with pytest.raises(UnexpectedResponseError) as caught:
+                await list_()
+            assert str(caught.value) == (
+                "list pods in namespace shop: an object, shop/a: cannot decode an object's metadata: "
+                "it has too many levels of arrays and objects; up to 128 are supported; "
+                "correct it, or pass on_undecodable to receive the others"
+            )
+
+
+async def test_other_tasks_run_while_the_key_of_an_object_is_searched() -> None:
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await trio.lowlevel.checkpoint()
+
+    item = b'{"spec":' + b"[{}," * 50_000 + b"1" + b"]" * 50_000 + b',"metadata":{"name":"a"}}'
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        assert (await undecodable_item("Pod", item, DecodeError("x"), Slices())).key == "a"
+        in_item = ticks
+        assert (await undecodable_frame("Pod", b'{"object":' + item + b"}", DecodeError("x"))).key == "a"
+        nursery.cancel_scope.cancel()
+    assert in_item > 5
+    assert ticks > in_item + 5
+
+
+async def test_each_undecodable_frame_of_a_chunk_lets_other_tasks_run() -> None:
+    seen: list[int] = []
+    reported: Reported = []
+
+    async def tick() -> None:
+        while True:
+            seen.append(len(reported))
+            await trio.lowlevel.checkpoint()
+
+    async with api_over(b'{"type":"X"}\n' * 1_000) as pods, trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        async with pods.watch(on_undecodable=reported.append) as events:
+            assert [found async for found in events] == []
+        nursery.cancel_scope.cancel()
+    assert len(reported) == 1_000
+    assert max(after - before for before, after in itertools.pairwise(seen)) <= 2
 
 
 NAMED = b'{"metadata":{"name":"a"}}'

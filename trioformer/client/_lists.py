@@ -69,11 +69,14 @@ async def read_list(
                 objects.append(wire_format.make_item(item))
                 first = first or item
             except DecodeError as exc:
-                if on_undecodable is None:
-                    raise
                 error = DecodeError(f"{where}: {exc}")
                 error.__cause__ = exc
-                on_undecodable(undecodable_item(wire_format.name, item, error))
+                found = await undecodable_item(wire_format.name, item, error, slices)
+                if on_undecodable is None:
+                    what = found.key or "without a key that can be found"
+                    hint = "correct it, or pass on_undecodable to receive the others"
+                    raise UnexpectedResponseError(f"{where}: an object, {what}: {exc}; {hint}", code=body.code) from exc
+                on_undecodable(found)
             if slices.is_over():
                 await slices.checkpoint()
 

@@ -3,10 +3,12 @@
 Their key must be found all the same: a cache marks the object by its key, and handles all other objects.
 So the bytes are scanned once more, without recursion and without a check of what is not needed: the key is found in
 objects of any depth, with members of wrong types, and up to the place where the JSON is broken or ends.
+Metadata behind a million brackets are found after half a second, so the scan is done in slices.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, final
@@ -14,7 +16,7 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from .._text import quoted
-from .._util import remove_frames
+from .._util import Slices, remove_frames
 from ..errors import DecodeError
 from ..models._internal import Raw, decode, is_path_segment, level_decoder
 
@@ -55,18 +57,22 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++|"
 # Inside levels in which nothing is wanted, only brackets are read, which is five times as fast.
 _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
 _CLOSERS: Final[Mapping[bytes, bytes]] = {b"{": b"}", b"[": b"]"}
+_TOKENS: Final = 256
+"""After how many tokens the time of a slice is looked at."""
 _MAX_DEPTH: Final = 3
 """How many levels the wanted members have at most: those of ``object.metadata.name`` in a frame."""
 
 
-def undecodable_item(kind: str, item: bytes, error: DecodeError) -> Undecodable:
-    """Describe an item of a list."""
-    key, version = _identity(find_members(item))
+async def undecodable_item(kind: str, item: bytes, error: DecodeError, slices: Slices) -> Undecodable:
+    """Describe an item of a list; a checkpoint when a slice is over."""
+    key, version = _identity(await find_members(item, slices))
     return Undecodable(kind, key, item, "", error, version)
 
 
-def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodable:
-    """Describe a frame of a watch, with the bytes of its object if it has one."""
+async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodable:
+    """Describe a frame of a watch, with the bytes of its object if it has one; a checkpoint."""
+    slices = Slices()
+    await slices.checkpoint()
     try:
         raw_object = bytes(_event(frame)[1])
     except RecursionError:
@@ -74,7 +80,7 @@ def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodabl
         raw_object = match[1] if match else b""
     except ValueError:
         raw_object = b""
-    found = find_members(frame)
+    found = await find_members(frame, slices)
     key, version = _identity({path[1:]: raw for path, raw in found.items() if path[0] == "object"})
     data = raw_object if raw_object.startswith(b"{") else frame
     return Undecodable(kind, key, data, _text(found.get(("type",), b"")), error, version)
@@ -95,17 +101,19 @@ def _identity(members: Mapping[tuple[str, ...], bytes]) -> tuple[str, str]:
     return (_text(name), version) if namespace in (b"null", b'""') else ("", "")
 
 
-def find_members(data: bytes) -> Mapping[tuple[str, ...], bytes]:
+async def find_members(data: bytes, slices: Slices) -> Mapping[tuple[str, ...], bytes]:
     """Find the type and the metadata of an object or a frame by their paths, as far as the JSON is complete.
 
     Scalars are returned raw, objects and arrays as their bracket, and complete metadata, which end the scan, as ``{}``.
     """
     found: dict[tuple[str, ...], bytes] = {}
-    closers: list[bytes] = []  # of the open objects and arrays
+    closers = bytearray()  # of the open objects and arrays
     path: list[str | None] = []  # the current member of each open object, None in an array; at most _MAX_DEPTH
     expects_key = False
     end = 0
-    while True:
+    for number in itertools.count(1):
+        if number % _TOKENS == 0 and slices.is_over():
+            await slices.checkpoint()
         depth = len(closers)
         match = _BRACKET.match(data, end) if depth > _MAX_DEPTH else _TOKEN.search(data, end)
         if match is None:
@@ -114,13 +122,14 @@ def find_members(data: bytes) -> Mapping[tuple[str, ...], bytes]:
         if token in _CLOSERS:
             if 0 < depth <= _MAX_DEPTH and None not in path:
                 found[tuple(map(str, path))] = token
-            closers.append(_CLOSERS[token])
+            closers += _CLOSERS[token]
             if depth < _MAX_DEPTH:
                 path.append(None)
             expects_key = token == b"{"
         elif token in (b"}", b"]"):
-            if not closers or closers.pop() != token:
+            if not closers.endswith(token):
                 break
+            del closers[-1]
             if depth <= _MAX_DEPTH:
                 path.pop()  # what is left is the path of the value that ends here
                 if path in (["metadata"], ["object", "metadata"]):
@@ -130,7 +139,7 @@ def find_members(data: bytes) -> Mapping[tuple[str, ...], bytes]:
                     path[-1] = None  # what follows the value is not its
             expects_key = False
         elif token == b",":
-            expects_key = bool(closers) and closers[-1] == b"}"
+            expects_key = closers.endswith(b"}")
         elif token == b'"':
             break  # a string that does not end
         elif token == b":":

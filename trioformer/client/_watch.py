@@ -15,7 +15,7 @@ from ..models._internal import NOT_NAMES, decode, make_object
 from ..transport import EventType
 from ..transport._internal import ByteStream, FrameSplitter, decode_watch_frame
 from ._bodies import failure_in
-from ._undecodable import UndecodableHandler, undecodable_frame
+from ._undecodable import Undecodable, UndecodableHandler, undecodable_frame
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -114,10 +114,12 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 await trio.lowlevel.checkpoint()
                 raise self._failure
             if self._undecoded is not None:
-                await trio.lowlevel.checkpoint_if_cancelled()
-                (line, error), self._undecoded = self._undecoded, None
+                line, error = self._undecoded
+                # If this is cancelled, the next call begins with the same frame.
+                found = await undecodable_frame(self._wire_format.name, line, error)
+                self._undecoded = None
                 try:
-                    self._skip(line, error)
+                    self._skip(found, line, error)
                 except Exception as exc:  # noqa: BLE001  # a callback's too; each further call raises it again
                     self._failure = exc
                     continue
@@ -169,7 +171,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             self._failure = exc
         return events
 
-    def _skip(self, frame: bytes, error: DecodeError) -> None:
+    def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
         """Report a frame that cannot be decoded.
 
         Raises:
@@ -178,10 +180,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         """
         if (status := failure_in(frame)) is not None:
             raise StatusError.from_status(status, where=self._where) from error
-        if self._on_undecodable is None:
-            raise error
-        found = undecodable_frame(self._wire_format.name, frame, error)
-        if found.event_type == "ERROR":
+        if self._on_undecodable is None or found.event_type == "ERROR":
             raise error
         self._on_undecodable(found)
 
