@@ -120,7 +120,9 @@ async def test_no_value_of_an_object_ends_an_informer(
         nursery.cancel_scope.cancel()
 
 
-async def test_a_quantity_that_is_none_is_undecodable_for_a_listener(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_absurd_amount_is_undecodable_for_a_listener(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     class Adder(ResourceEventHandler[Pod]):
         async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
             seen.append(sum(amount.value for amount in obj.spec.overhead.values()))
