@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import datetime as dt
 import logging
 import os
 import re
@@ -74,6 +73,7 @@ def write(tmp_path: Path) -> Write:
             path.write_bytes(content)
         else:
             path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        path.chmod(0o600)  # others are warned about
         return str(path)
 
     return write
@@ -499,10 +499,6 @@ AAAA
         ({"token": " "}, ".token", "is empty"),
         ({"token": 123456}, ".token", QUOTE_IT.format("an integer")),
         ({"token": 1e5}, ".token", QUOTE_IT.format("a number")),
-        ({"token": dt.date(2024, 1, 2)}, ".token", QUOTE_IT.format("a date")),
-        ({"token": dt.datetime(2024, 1, 2)}, ".token", QUOTE_IT.format("a timestamp")),
-        ({"token": b"hidden"}, ".token", QUOTE_IT.format("binary data")),
-        ({"token": {"a"}}, ".token", QUOTE_IT.format("a set")),
         ({"username": "u", "password": True}, ".password", QUOTE_IT.format("a boolean")),
         ({"username": ["u"]}, ".username", "must be a string, not a list"),
         ({"tokenFile": {"a": "b"}}, ".tokenFile", "must be a string, not a mapping"),
@@ -620,8 +616,8 @@ def test_an_invalid_context_is_an_error_with_its_key(
         ({"users": [{"name": "dev", "user": ["t"]}]}, "users[dev].user", "must be a mapping, not a list"),
         ({"users": [{"name": "a"}, {"name": "a"}]}, "users[a]", "is twice in this file"),
         ({"clusters": [{"name": "\n"}, {"name": "\n"}]}, r"clusters['\n']", "is twice in this file"),
-        ({"kind": "Pod"}, "kind", "must be 'Config' in a kubeconfig, not 'Pod'"),
-        ({"apiVersion": "v2"}, "apiVersion", "must be 'v1' in a kubeconfig, not 'v2'"),
+        ({"kind": "Pod"}, "kind", "must be 'Config' in a kubeconfig"),
+        ({"apiVersion": "v2"}, "apiVersion", "must be 'v1' in a kubeconfig"),
         ({"apiVersion": 1}, "apiVersion", QUOTE_IT.format("an integer")),
     ],
 )
@@ -685,7 +681,7 @@ def test_the_error_of_a_path_that_is_no_file_names_it(write: Write, tmp_path: Pa
     path = write(with_cluster(**{field: "directory"}) if where == "cluster" else with_user(**{field: "directory"}))
     error = fails(lambda: load_kubeconfig(path))
     place = f"{path}: {where}s[dev].{where}.{field}"
-    assert str(error) == f"{place}: file '{tmp_path / 'directory'}' cannot be read: Is a directory"
+    assert str(error) == f"{place}: file '{tmp_path / 'directory'}' is a directory, not a regular file"
 
 
 def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
@@ -760,23 +756,29 @@ def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, request.param))
 
 
+QUOTE = "put a value with special characters in quotes"
+TAG = r"has a tag \(!\) that a kubeconfig cannot have: put a string that begins with ! in quotes"
+
+
 @pytest.mark.usefixtures("_loader")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("users: [", r"is not YAML: while parsing a flow node, (did not find )?expected .* \(line [12], column [19]\)"),
-        ("a: b: c", r"is not YAML: mapping values are not allowed .* \(line 1, column 5\)"),
-        ("users:\n- user:\n    token: hidden: hidden\n", r"is not YAML: .* \(line 3, column 18\)"),
-        ("--- {}\n--- {}\n", r"is not YAML: expected a single document .* \(line 2, column 1\)"),
-        ("a: !hidden1 b", r"is not YAML: could not determine a constructor .* \(line 1, column 4\)"),
+        (
+            "users: [",
+            rf"is not YAML: while parsing a flow node, (did not find )?expected .* \(line [12], column [19]\); {QUOTE}",
+        ),
+        ("a: b: c", rf"is not YAML: mapping values are not allowed .* \(line 1, column 5\); {QUOTE}"),
+        ("users:\n- user:\n    token: hidden: hidden\n", rf"is not YAML: .* \(line 3, column 18\); {QUOTE}"),
+        ("--- {}\n--- {}\n", r"contains a second document: remove it \(line 2, column 1\)"),
+        ("a: !hidden1 b", rf"{TAG} \(line 1, column 4\)"),
         ("- a\n", "must be a YAML mapping, not a list"),
         ("just text", "must be a YAML mapping, not a string"),
         ("42", "must be a YAML mapping, not an integer"),
-        (b"\xff\xfe\xff", "is not valid YAML"),
-        ("token: 2024-13-45", "is not valid YAML"),
-        ("a: !!timestamp hidden", "is not valid YAML"),
-        ("a: !!float hidden", "is not valid YAML"),
-        ("a: !!bool hidden", "is not valid YAML"),
+        (b"\xff\xfe\xff", r"is not UTF-16 text \(line 1\): save it in UTF-8"),
+        ("a: !!timestamp hidden", rf"{TAG} \(line 1, column 4\)"),
+        ("a: !!float hidden", rf"{TAG} \(line 1, column 4\)"),
+        ("a: !!bool hidden", rf"{TAG} \(line 1, column 4\)"),
     ],
 )
 def test_a_file_that_is_not_a_kubeconfig_is_an_error(write: Write, content: str | bytes, message: str) -> None:
@@ -787,14 +789,6 @@ def test_a_file_that_is_not_a_kubeconfig_is_an_error(write: Write, content: str 
     assert not re.search(r"hidden\b", "".join(traceback.format_exception(error)))
 
 
-def test_yaml_with_too_many_levels_for_the_python_loader_is_an_error(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_yaml, "_LOADER", yaml.SafeLoader)
-    path = write("[" * 5000 + "]" * 5000)
-    assert str(fails(lambda: load_kubeconfig(path))) == f"{path}: is not valid YAML"
-
-
 def test_files_with_windows_line_ends_and_bom_are_read(write: Write) -> None:
     text = yaml.safe_dump(kubeconfig()).replace("\n", "\r\n")
     assert load_kubeconfig(write(text.encode("utf-8-sig"))).context == "dev"
@@ -803,7 +797,7 @@ def test_files_with_windows_line_ends_and_bom_are_read(write: Write) -> None:
 
 def test_a_kubeconfig_that_is_a_directory_is_an_error_even_in_a_list(tmp_path: Path, write: Write) -> None:
     error = fails(lambda: load_kubeconfig(str(tmp_path), write(kubeconfig())))
-    assert str(error) == f"{tmp_path}: cannot be read: Is a directory"
+    assert str(error) == f"{tmp_path}: is a directory, not a regular file"
 
 
 @pytest.mark.parametrize("content", ["", "# comment\n", "kind: Config\napiVersion: v1\n", "clusters:\nusers: []\n"])
@@ -928,9 +922,10 @@ def test_the_pods_namespace_is_that_of_environment_file_or_default(pod: Pod) -> 
 
 
 def test_an_invalid_namespace_in_a_pod_is_an_error(pod: Pod) -> None:
-    message = "must be a DNS label (lower-case letters, digits and '-', at most 63), not 'No!'"
-    assert str(fails(lambda: pod.load_in_cluster(POD_NAMESPACE="No!"))) == f"$POD_NAMESPACE: {message}"
+    assert str(fails(lambda: pod.load_in_cluster(POD_NAMESPACE="No!"))) == f"$POD_NAMESPACE: {NO_LABEL}'No!'"
     (pod.directory / "namespace").write_text("No!")
+    # Not quoted, because the file may be another one, such as the token.
+    message = "contains no namespace (lower-case letters, digits and '-', at most 63)"
     assert str(fails(pod.load_in_cluster)) == f"{pod.directory / 'namespace'}: {message}"
 
 

@@ -7,13 +7,32 @@ raises it as a :class:`~trioformer.errors.ConfigError`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Final
 from urllib.parse import urlsplit
+
+from .. import _files
+from .._secret import Secret
 
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
-_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----[ \t]*\r?\n(.*?)-----END \1-----", re.DOTALL)
+# Single lines: an expression from BEGIN to END takes quadratic time for many that begin and none that ends.
+_BOUNDARY = re.compile(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----")
 _CERTIFICATE = "CERTIFICATE"
 _PRIVATE_KEY = "PRIVATE KEY"
+_SHOWN_LABELS: Final = frozenset(
+    {
+        _CERTIFICATE,
+        _PRIVATE_KEY,
+        *(f"{kind} {_PRIVATE_KEY}" for kind in ("DSA", "EC", "ENCRYPTED", "OPENSSH", "RSA")),
+        *(f"{kind} PARAMETERS" for kind in ("DH", "DSA", "EC")),
+        "CERTIFICATE REQUEST",
+        "PUBLIC KEY",
+        "TRUSTED CERTIFICATE",
+        "X509 CRL",
+    }
+)
+"""Other labels are not shown: what a file is that contains them is not known."""
 
 
 class CheckError(Exception):
@@ -24,22 +43,31 @@ class MissingError(CheckError):
     """The file does not exist."""
 
 
-def read_file(path: str) -> bytes:
+def read_file(path: str) -> Secret[bytes]:
     """Return a file's content.
 
     Raises:
         MissingError: It does not exist.
-        CheckError: It cannot be read.
+        CheckError: It cannot be read, or is no regular file, or is too large.
+    """
+    return read_file_and_mode(path)[0]
+
+
+def read_file_and_mode(path: str) -> tuple[Secret[bytes], int]:
+    """Return a file's content and its permissions.
+
+    Raises:
+        MissingError: It does not exist.
+        CheckError: It cannot be read, or is no regular file, or is too large.
     """
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return _files.read_file_and_mode(path)
     except FileNotFoundError as exc:
         raise MissingError("does not exist") from exc
     except OSError as exc:
         raise CheckError(f"cannot be read: {exc.strerror}") from exc
-    except ValueError as exc:  # a NUL in the path
-        raise CheckError("is not a valid path") from exc
+    except _files.FileRefusedError as exc:
+        raise CheckError(str(exc)) from exc
 
 
 def parse_server(url: str) -> str:
@@ -48,7 +76,8 @@ def parse_server(url: str) -> str:
     Raises:
         CheckError: It has no scheme or no host, or contains credentials.
     """
-    shown = "a URL with '@'" if "@" in url else repr(url)  # the part before the "@" may be a password
+    # The part before an "@" may be a password, and the query may contain a token.
+    shown = "a URL with '@'" if "@" in url else repr(re.split(r"[?#]", url, maxsplit=1)[0])
     malformed = CheckError(f"must be a URL such as 'https://host:6443', not {shown}")
     try:
         parts = urlsplit(url)
@@ -66,18 +95,28 @@ def parse_server(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rstrip(':')}{parts.path.rstrip('/')}"
 
 
-def parse_token(text: str) -> str:
+def parse_token(text: str) -> Secret[str]:
     """Return a bearer token without surrounding white space.
 
     Raises:
         CheckError: It is empty, or contains characters that a header must not.
     """
-    token = text.strip()
+    token = Secret(text.strip())
     if not token:
         raise CheckError("is empty")
-    if not _VISIBLE.fullmatch(token):
+    if not _VISIBLE.fullmatch(token.reveal()):
         raise CheckError("contains white space, control or non-ASCII characters, which a bearer token must not")
     return token
+
+
+def read_token(path: str) -> Secret[str]:
+    """Return the bearer token in a file.
+
+    Raises:
+        MissingError: The file does not exist.
+        CheckError: It cannot be read, or does not contain a token.
+    """
+    return parse_token(read_file(path).reveal().decode("latin-1"))  # a token with other characters is not valid
 
 
 def check_namespace(name: str) -> None:
@@ -116,10 +155,19 @@ def check_private_key(pem: bytes) -> None:
     raise CheckError(f"contains no PEM private key{_found(pem)}")
 
 
-def _blocks(pem: bytes) -> list[tuple[str, bytes]]:
-    return [(label.decode(), body) for label, body in _PEM.findall(pem)]
+def _blocks(pem: bytes) -> Iterator[tuple[str, bytes]]:
+    """Find the blocks from a BEGIN to the next line, if that is an END with the same label; time is linear."""
+    label, start = b"", 0
+    for boundary in _BOUNDARY.finditer(pem):
+        if boundary[1] == b"BEGIN":
+            label, start = boundary[2], boundary.end()
+        elif boundary[2] == label:
+            yield label.decode(), pem[start : boundary.start()]
+            label = b""
 
 
 def _found(pem: bytes) -> str:
     labels = dict.fromkeys(label for label, _ in _blocks(pem))
-    return f", only {', '.join(labels)}" if labels else ""
+    shown = [label for label in labels if label in _SHOWN_LABELS]
+    shown += ["something else"] if len(shown) < len(labels) else []
+    return f", only {', '.join(shown)}" if shown else ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+import functools
+from collections.abc import Callable
+from typing import Any, final
 
 import attrs
 
+from .._secret import HIDDEN
 from ..errors import ConfigError
 from ._checks import CheckError, parse_server
 
@@ -14,7 +17,8 @@ def _server(url: str) -> str:
     try:
         return parse_server(url)
     except CheckError as exc:
-        raise ConfigError(str(exc), key="server") from exc
+        problem = str(exc)
+    raise ConfigError(problem, key="server")
 
 
 def _size(data: bytes | None) -> str:
@@ -22,7 +26,7 @@ def _size(data: bytes | None) -> str:
 
 
 def _hidden(secret: object) -> str:
-    return "None" if secret is None else "<hidden>"
+    return "None" if secret is None else HIDDEN
 
 
 @final
@@ -81,3 +85,21 @@ class ClusterConfig:
     """The source of the configuration, for errors: the kubeconfig files, ``in-cluster``, or ``code``."""
     in_cluster: bool = False
     """Whether it is the service account of the pod that the program runs in."""
+
+
+def _hide_arguments(construct: Callable[..., None]) -> Callable[..., None]:
+    """Let errors leave a constructor without its frame, whose variables are credentials."""
+
+    @functools.wraps(construct)
+    def __init__(self: object, *args: Any, **fields: Any) -> None:  # noqa: N807  # it becomes the class's
+        try:
+            return construct(self, *args, **fields)
+        except (ConfigError, TypeError) as exc:
+            error = exc.with_traceback(None)
+        del self, args, fields
+        raise error
+
+    return __init__
+
+
+ClusterConfig.__init__ = _hide_arguments(ClusterConfig.__init__)  # type: ignore[method-assign]  # the same arguments

@@ -5,82 +5,80 @@ Here only the structure of entries is checked; the methods of :class:`Entry` che
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
+import binascii
 import os
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from typing import cast, final
+from collections.abc import Callable, Mapping
+from typing import TypeVar, final
 
 import attrs
 
+from .._secret import Secret
 from ..errors import ConfigError
-from ._checks import CheckError, MissingError, read_file
+from ._checks import CheckError, MissingError, read_file_and_mode
+from ._permissions import warn_about_permissions
+from ._values import Fields, Items, Value, kind_of
 
-_KINDS: Mapping[type, str] = {
-    bool: "a boolean",
-    int: "an integer",
-    float: "a number",
-    list: "a list",
-    dict: "a mapping",
-    str: "a string",
-    bytes: "binary data",
-    dt.date: "a date",
-    dt.datetime: "a timestamp",
-    type(None): "nothing",
-}
-
-
-def _kind(value: object) -> str:
-    """Return the name of a YAML value's type; never the value, which may be a secret."""
-    return _KINDS.get(type(value), f"a {type(value).__name__}")
+T = TypeVar("T")
 
 
 @final
 @attrs.frozen
 class Entry:
-    """One named entry of a kubeconfig: a cluster, a context or a user."""
+    """One named entry of a kubeconfig: a cluster, a context or a user.
+
+    No variable of a method that raises a ConfigError contains the text of a field that may be a credential, and the
+    error has no cause: a traceback with variables would show them.
+    """
 
     file: str
     """The path of the file, as it was given."""
     key: str
     """The key in the file, such as ``users[dev].user``."""
-    fields: Mapping[object, object] = attrs.field(repr=False)
+    fields: Fields = attrs.field(repr=False)
     """The fields, unchecked."""
 
     def error(self, field: str, message: str) -> ConfigError:
         """Make an error with the file and the key of ``field``."""
         return ConfigError(message, file=self.file, key=".".join(part for part in (self.key, field) if part))
 
-    @contextmanager
-    def translate_errors(self, field: str, subject: str = "") -> Generator[None, None, None]:
-        """Raise a :class:`CheckError` of the block as an error about ``field`` whose text begins with ``subject``.
+    def call(self, field: str, check: Callable[[], T], subject: str = "") -> T:
+        """Call ``check``, and raise its :class:`CheckError` as an error about ``field`` that begins with ``subject``.
 
         Raises:
             ConfigError: Instead of the CheckError.
         """
         try:
-            yield
+            return check()
         except CheckError as exc:
-            raise self.error(field, f"{subject}{exc}") from exc
+            problem = f"{subject}{exc}"
+        raise self.error(field, problem)
 
     def has(self, field: str) -> bool:
         """Whether the field is present, and neither null nor an empty string, list or mapping."""
         value = self.fields.get(field)
-        return value not in (None, "", [], {})
+        return bool(value) if isinstance(value, (Secret, Items, Fields)) else value is not None
 
-    def text(self, field: str) -> str | None:
+    def secret(self, field: str) -> Secret[str] | None:
         """Return a string field; None if it is absent or empty.
 
         Raises:
             ConfigError: It is not a string.
         """
         value = self.fields.get(field)
-        if value is None or isinstance(value, str):
+        if value is None or isinstance(value, Secret):
             return value or None
-        if type(value) in (list, dict):
-            raise self.error(field, f"must be a string, not {_kind(value)}")
-        raise self.error(field, f"must be a string, but YAML reads it as {_kind(value)}: put it in quotes")
+        if isinstance(value, (Items, Fields)):
+            raise self.error(field, f"must be a string, not {kind_of(value)}")
+        raise self.error(field, f"must be a string, but YAML reads it as {kind_of(value)}: put it in quotes")
+
+    def text(self, field: str) -> str | None:
+        """Return a string field that is no credential; None if it is absent or empty.
+
+        Raises:
+            ConfigError: It is not a string.
+        """
+        value = self.secret(field)
+        return None if value is None else value.reveal()
 
     def flag(self, field: str) -> bool:
         """Return a boolean field; False if it is absent.
@@ -91,21 +89,25 @@ class Entry:
         value = self.fields.get(field)
         if value is None or isinstance(value, bool):
             return bool(value)
-        raise self.error(field, f"must be true or false, not {_kind(value)}")
+        raise self.error(field, f"must be true or false, not {kind_of(value)}")
 
-    def data(self, field: str) -> bytes | None:
+    def data(self, field: str) -> Secret[bytes] | None:
         """Return the bytes of a base64 field; None if it is absent or empty.
 
         Raises:
             ConfigError: It is not a string, or not base64.
         """
-        text = self.text(field)
+        text = self.secret(field)
         if text is None:
             return None
         try:
-            return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
-        except ValueError as exc:
-            raise self.error(field, "is not valid base64") from exc
+            # base64.b64decode() is a function whose variables a traceback could show; this is not.
+            return Secret(
+                binascii.a2b_base64(text.reveal().replace("\r", "").replace("\n", "").encode(), strict_mode=True)
+            )
+        except ValueError:
+            problem = "is not valid base64"
+        raise self.error(field, problem)
 
     def path(self, field: str) -> str | None:
         """Return a path as an absolute one, relative to the kubeconfig's directory; None if it is absent.
@@ -170,7 +172,7 @@ def read_kubeconfig(file: str) -> Kubeconfig:
         ConfigError: It cannot be read, is not YAML, or does not have the structure of a kubeconfig.
     """
     try:
-        content = read_file(file)
+        content, mode = read_file_and_mode(file)
     except MissingError:
         raise
     except CheckError as exc:
@@ -181,11 +183,11 @@ def read_kubeconfig(file: str) -> Kubeconfig:
     document = parse_yaml(content, file)
     if document is None:
         return Kubeconfig(files=(file,))
-    if not isinstance(document, dict):
-        raise ConfigError(f"must be a YAML mapping, not {_kind(document)}", file=file)
-    top = Entry(file, "", cast("Mapping[object, object]", document))
+    if not isinstance(document, Fields):
+        raise ConfigError(f"must be a YAML mapping, not {kind_of(document)}", file=file)
+    top = Entry(file, "", document)
     _check_type(top)
-    return Kubeconfig(
+    kubeconfig = Kubeconfig(
         files=(file,),
         current_context=top.text("current-context"),
         current_context_file=file,
@@ -193,13 +195,25 @@ def read_kubeconfig(file: str) -> Kubeconfig:
         clusters=_entries(top, "clusters", "cluster"),
         users=_entries(top, "users", "user"),
     )
+    warn_about_permissions(
+        file, mode, has_credentials=any(_has_credentials(user) for user in kubeconfig.users.values())
+    )
+    return kubeconfig
+
+
+def _has_credentials(user: Entry) -> bool:
+    """Whether the file itself contains a credential of the user; files that it names are not meant."""
+    if any(user.has(field) for field in ("token", "password", "client-key-data", "auth-provider")):
+        return True
+    plugin = user.fields.get("exec")
+    return isinstance(plugin, Fields) and bool(plugin.get("env"))  # often a password or a token
 
 
 def _check_type(top: Entry) -> None:
     for field, expected in (("kind", "Config"), ("apiVersion", "v1")):
-        value = top.text(field)
-        if value not in (None, expected):
-            raise top.error(field, f"must be {expected!r} in a kubeconfig, not {value!r}")
+        value = top.secret(field)  # the file may be something else
+        if value is not None and value.reveal() != expected:
+            raise top.error(field, f"must be {expected!r} in a kubeconfig")
 
 
 def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
@@ -207,10 +221,10 @@ def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
     items = top.fields.get(section)
     if items is None:
         return {}
-    if not isinstance(items, list):
-        raise top.error(section, f"must be a list, not {_kind(items)}")
+    if not isinstance(items, Items):
+        raise top.error(section, f"must be a list, not {kind_of(items)}")
     entries: dict[str, Entry] = {}
-    for index, item in enumerate(cast("list[object]", items)):
+    for index, item in enumerate(items):
         unnamed = Entry(top.file, f"{section}[{index}]", _mapping(top, f"{section}[{index}]", item))
         name = unnamed.text("name")
         if name is None:
@@ -219,11 +233,12 @@ def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
         if name in entries:
             raise top.error(key, "is twice in this file")
         body = unnamed.fields.get(field)
-        entries[name] = Entry(top.file, f"{key}.{field}", {} if body is None else _mapping(top, f"{key}.{field}", body))
+        fields = Fields() if body is None else _mapping(top, f"{key}.{field}", body)
+        entries[name] = Entry(top.file, f"{key}.{field}", fields)
     return entries
 
 
-def _mapping(top: Entry, key: str, value: object) -> Mapping[object, object]:
-    if not isinstance(value, dict):
-        raise top.error(key, f"must be a mapping, not {_kind(value)}")
-    return cast("Mapping[object, object]", value)
+def _mapping(top: Entry, key: str, value: Value) -> Fields:
+    if not isinstance(value, Fields):
+        raise top.error(key, f"must be a mapping, not {kind_of(value)}")
+    return value

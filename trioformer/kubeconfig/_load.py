@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Final, final
 
+from .._secret import Secret
 from ..errors import ConfigError
-from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, parse_token, read_file
+from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, read_file, read_token
 from ._config import ClusterConfig
 from ._files import Kubeconfig, read_kubeconfig
 from ._resolve import resolve
@@ -50,11 +51,11 @@ def load_config(
         ConfigError: No configuration was found (the error lists what was tried), or it is not valid or not supported
             (the error names file and key).
     """
-    environ = os.environ if environ is None else environ
-    pod = _Pod(environ, os.fspath(service_account_directory))
+    variables = _Variables(environ)
+    pod = _Pod(variables, os.fspath(service_account_directory))
     if kubeconfig is not None:
         return resolve(_read_one(os.fspath(kubeconfig)), context=context, default_namespace=pod.default_namespace)
-    files, tried = _candidates(environ)
+    files, tried = _candidates(variables)
     merged, reasons = _read_list(files)
     if not merged.is_empty:
         return resolve(merged, context=context, default_namespace=pod.default_namespace)
@@ -118,20 +119,20 @@ def load_in_cluster(
     Raises:
         ConfigError: The program does not run in a pod, or a file is not valid.
     """
-    pod = _Pod(os.environ if environ is None else environ, os.fspath(service_account_directory))
+    pod = _Pod(_Variables(environ), os.fspath(service_account_directory))
     problem = pod.problem()
     if problem is not None:
         raise ConfigError(f"no in-cluster configuration: {problem}")
     return pod.load()
 
 
-def _candidates(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def _candidates(variables: _Variables) -> tuple[list[str], list[str]]:
     """Return the kubeconfig files to read, and the reasons if no file is found."""
-    value = environ.get("KUBECONFIG")
+    value = variables.get("KUBECONFIG")
     if value:
         files = [file for file in value.split(os.pathsep) if file]
         return files, [] if files else ["$KUBECONFIG (is an empty list)"]
-    home = environ.get("HOME") or environ.get("USERPROFILE")
+    home = variables.get("HOME") or variables.get("USERPROFILE")
     if home:
         return [os.path.join(home, ".kube", "config")], []
     return [], ["~/.kube/config ($HOME is not set)"]
@@ -165,13 +166,27 @@ def _read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
 
 
 @final
+class _Variables:
+    """The environment variables; ``repr()`` does not show them, other programs' credentials are among them."""
+
+    __slots__ = ("_environ",)
+
+    def __init__(self, environ: Mapping[str, str] | None) -> None:
+        self._environ = os.environ if environ is None else environ
+
+    def get(self, name: str) -> str:
+        """Return a variable, or an empty string."""
+        return self._environ.get(name) or ""
+
+
+@final
 class _Pod:
     """The environment variables and the service account of the pod that the program may run in."""
 
-    __slots__ = ("_ca_file", "_environ", "_namespace_file", "_token_file")
+    __slots__ = ("_ca_file", "_namespace_file", "_token_file", "_variables")
 
-    def __init__(self, environ: Mapping[str, str], directory: str) -> None:
-        self._environ = environ
+    def __init__(self, variables: _Variables, directory: str) -> None:
+        self._variables = variables
         self._token_file = os.path.join(directory, "token")
         self._ca_file = os.path.join(directory, "ca.crt")
         self._namespace_file = os.path.join(directory, "namespace")
@@ -179,14 +194,15 @@ class _Pod:
     def problem(self) -> str | None:
         """Return why there is no in-cluster configuration, or None."""
         for variable in _SERVICE:
-            if not self._environ.get(variable):
+            if not self._variables.get(variable):
                 return f"${variable} is not set"
-        if not os.path.isfile(self._token_file):
+        # What is there but is no regular file is an error of load().
+        if os.path.isdir(self._token_file) or not os.path.exists(self._token_file):
             return f"{self._token_file!r} does not exist"
         return None
 
     def load(self) -> ClusterConfig:
-        host, port = (self._environ[variable] for variable in _SERVICE)
+        host, port = (self._variables.get(variable) for variable in _SERVICE)
         bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
         try:
             server = parse_server(f"https://{bracketed}:{port}")
@@ -194,19 +210,23 @@ class _Pod:
             raise ConfigError(
                 f"{host!r} and {port!r} are not a valid URL", key=" and ".join(f"${v}" for v in _SERVICE)
             ) from exc
-        try:
-            token = parse_token(read_file(self._token_file).decode("latin-1"))
-        except CheckError as exc:
-            raise ConfigError(str(exc), file=self._token_file) from exc
+        token = self._token()
         return ClusterConfig(
             server=server,
             namespace=self._namespace(),
             ca_file=self._ca(),
-            token=token,
+            token=token.reveal(),
             token_file=os.path.abspath(self._token_file),
             source="in-cluster",
             in_cluster=True,
         )
+
+    def _token(self) -> Secret[str]:
+        try:
+            return read_token(self._token_file)
+        except CheckError as exc:
+            problem = str(exc)
+        raise ConfigError(problem, file=self._token_file)
 
     def default_namespace(self) -> str:
         """Return the namespace of a context that has none."""
@@ -214,28 +234,33 @@ class _Pod:
 
     def _ca(self) -> str | None:
         try:
-            check_certificates(read_file(self._ca_file))
+            check_certificates(read_file(self._ca_file).reveal())
         except MissingError:
             _log.warning("%s does not exist: trusting the system's certificate authorities", self._ca_file)
             return None
         except CheckError as exc:
-            raise ConfigError(str(exc), file=self._ca_file) from exc
-        return os.path.abspath(self._ca_file)
+            problem = str(exc)
+        else:
+            return os.path.abspath(self._ca_file)
+        raise ConfigError(problem, file=self._ca_file)
 
     def _namespace(self) -> str:
-        from_environ = self._environ.get("POD_NAMESPACE")
+        from_environ = self._variables.get("POD_NAMESPACE")
         if from_environ:
-            return _checked_namespace(from_environ, key="$POD_NAMESPACE")
+            try:
+                check_namespace(from_environ)
+            except CheckError as exc:
+                raise ConfigError(str(exc), key="$POD_NAMESPACE") from exc
+            return from_environ
         try:
-            from_file = read_file(self._namespace_file).decode("latin-1").strip()
+            from_file = Secret(read_file(self._namespace_file).reveal().decode("latin-1").strip())
         except CheckError:  # client-go too treats every error as an absent file
             return "default"
-        return _checked_namespace(from_file, file=self._namespace_file) if from_file else "default"
-
-
-def _checked_namespace(name: str, *, file: str | None = None, key: str | None = None) -> str:
-    try:
-        check_namespace(name)
-    except CheckError as exc:
-        raise ConfigError(str(exc), file=file, key=key) from exc
-    return name
+        try:
+            check_namespace(from_file.reveal() or "default")
+        except CheckError:
+            # The file may be another one, such as the token.
+            problem = "contains no namespace (lower-case letters, digits and '-', at most 63)"
+        else:
+            return from_file.reveal() or "default"
+        raise ConfigError(problem, file=self._namespace_file)

@@ -5,13 +5,25 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import AnyStr
 
 import attrs
 
+from .._secret import Secret
 from ..errors import ConfigError
-from ._checks import check_certificates, check_namespace, check_private_key, parse_server, parse_token, read_file
+from ._checks import (
+    check_certificates,
+    check_namespace,
+    check_private_key,
+    parse_server,
+    parse_token,
+    read_file,
+    read_token,
+)
 from ._config import ClusterConfig
 from ._files import Entry, Kubeconfig
+from ._permissions import warn_once
+from ._values import Fields
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
@@ -50,7 +62,7 @@ def resolve(
     if cluster is None:
         raise chosen.error("cluster", "is missing: a context must name its cluster")
     # Without a user, requests are anonymous.
-    user = _follow(chosen, "user", kubeconfig.users) or Entry(chosen.file, chosen.key, {})
+    user = _follow(chosen, "user", kubeconfig.users) or Entry(chosen.file, chosen.key, Fields())
     _check_unsupported(cluster, _UNSUPPORTED_IN_CLUSTER)
     _check_unsupported(user, _UNSUPPORTED_IN_USER)
 
@@ -63,6 +75,11 @@ def resolve(
     with_tls = _with_tls(config, cluster)
     with_credentials = _with_credentials(with_tls, user)
     if config.server.startswith("https:"):
+        if with_tls.insecure_skip_tls_verify:
+            warn_once(
+                f"{cluster.file}: {cluster.key}: insecure-skip-tls-verify is set: whoever answers as {config.server}"
+                " receives the credentials; set certificate-authority-data instead"
+            )
         return with_credentials
     if with_credentials != with_tls:
         _log.warning("%s: %s: no credentials are sent to %s, it is not https", user.file, user.key, config.server)
@@ -110,17 +127,15 @@ def _check_unsupported(entry: Entry, unsupported: Mapping[str, str]) -> None:
 def _namespace(chosen: Entry) -> str | None:
     namespace = chosen.text("namespace")
     if namespace is not None:
-        with chosen.translate_errors("namespace"):
-            check_namespace(namespace)
+        chosen.call("namespace", lambda: check_namespace(namespace))
     return namespace
 
 
 def _server(cluster: Entry) -> str:
-    server = cluster.text("server")
+    server = cluster.secret("server")  # it may contain a password
     if server is None:
         raise cluster.error("server", "is missing: a cluster needs the URL of its API server")
-    with cluster.translate_errors("server"):
-        return parse_server(server)
+    return cluster.call("server", lambda: parse_server(server.reveal()))
 
 
 def _with_tls(config: ClusterConfig, cluster: Entry) -> ClusterConfig:
@@ -130,7 +145,7 @@ def _with_tls(config: ClusterConfig, cluster: Entry) -> ClusterConfig:
         raise cluster.error("insecure-skip-tls-verify", "excludes a certificate authority: remove one of the two")
     return attrs.evolve(
         config,
-        ca_data=ca_data,
+        ca_data=_revealed(ca_data),
         ca_file=ca_file,
         insecure_skip_tls_verify=insecure,
         tls_server_name=cluster.text("tls-server-name"),
@@ -145,49 +160,49 @@ def _with_credentials(config: ClusterConfig, user: Entry) -> ClusterConfig:
         missing, given = ("client-certificate", "client-key") if has_key else ("client-key", "client-certificate")
         raise user.error(missing, f"is missing, but {given} is set: set {missing} or {missing}-data")
     token, token_file = _token(user)
-    username, password = user.text("username"), user.text("password")
+    username, password = user.text("username"), user.secret("password")
     if password is not None and username is None:
         raise user.error("username", "is missing, but password is set")
     if token is not None and username is not None:
         raise user.error("", "has both a bearer token and a user name with password: remove one of the two")
     return attrs.evolve(
         config,
-        client_certificate_data=certificate_data,
+        client_certificate_data=_revealed(certificate_data),
         client_certificate_file=certificate_file,
-        client_key_data=key_data,
+        client_key_data=_revealed(key_data),
         client_key_file=key_file,
-        token=token,
+        token=_revealed(token),
         token_file=token_file,
         username=username,
-        password=None if username is None else password or "",
+        password=None if username is None else _revealed(password) or "",
     )
 
 
-def _pem(entry: Entry, field: str, check: Callable[[bytes], None]) -> tuple[bytes | None, str | None]:
+def _revealed(secret: Secret[AnyStr] | None) -> AnyStr | None:
+    return None if secret is None else secret.reveal()
+
+
+def _pem(entry: Entry, field: str, check: Callable[[bytes], None]) -> tuple[Secret[bytes] | None, str | None]:
     """Check ``field``-data, or the file that ``field`` names; return the data or the file's path."""
     data = entry.data(f"{field}-data")
     if data is not None:
-        with entry.translate_errors(f"{field}-data"):
-            check(data)
+        entry.call(f"{field}-data", lambda: check(data.reveal()))
         return data, None
     path = entry.path(field)
     if path is not None:
-        with entry.translate_errors(field, f"file {path!r} "):
-            check(read_file(path))
+        entry.call(field, lambda: check(read_file(path).reveal()), f"file {path!r} ")
     return None, path
 
 
-def _token(user: Entry) -> tuple[str | None, str | None]:
+def _token(user: Entry) -> tuple[Secret[str] | None, str | None]:
     """Return the token and the path of the token's file.
 
     With a token, the file need not exist yet: the token is used until the file can be read
     (``getUserIdentificationPartialConfig``).
     """
-    text, path = user.text("token"), user.path("tokenFile")
+    text, path = user.secret("token"), user.path("tokenFile")
     if text is not None:
-        with user.translate_errors("token"):
-            return parse_token(text), path
+        return user.call("token", lambda: parse_token(text.reveal())), path
     if path is not None:
-        with user.translate_errors("tokenFile", f"file {path!r} "):
-            return parse_token(read_file(path).decode("latin-1")), path
+        return user.call("tokenFile", lambda: read_token(path), f"file {path!r} "), path
     return None, None

@@ -1,0 +1,329 @@
+"""Files that wait, do not end, or are too large; and errors whose tracebacks print the variables of each frame."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+import trio
+import yaml
+
+import trioformer
+from trioformer.errors import ConfigError
+from trioformer.kubeconfig import ClusterConfig, _yaml, load_config, load_in_cluster, load_kubeconfig
+
+LIBRARY = str(Path(trioformer.__file__).parent)
+SECRET = "s3cret"
+ENCODED = base64.b64encode(b"s3cret" * 3).decode()  # what is decoded may be shown too
+PEM = "-----BEGIN {0}-----\ns3cret\n-----END {0}-----\n"
+
+
+def encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def document(*, cluster: object = None, user: object = None, context: object = None, **top: object) -> str:
+    return yaml.safe_dump(
+        {
+            "current-context": "a",
+            "clusters": [{"name": "a", "cluster": {"server": "https://h"} if cluster is None else cluster}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"} if context is None else context}],
+            "users": [{"name": "a", "user": user}],
+        }
+        | top,
+        width=10_000,
+    )
+
+
+def error_of(load: Callable[[], object]) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        load()
+    return caught.value
+
+
+# ---------------------------------------------------------------------------------------- files that are not regular
+
+
+FIELDS = [
+    ("cluster", "certificate-authority"),
+    ("user", "client-certificate"),
+    ("user", "client-key"),
+    ("user", "tokenFile"),
+]
+
+
+def in_time(load: Callable[[], object]) -> ConfigError:
+    """The error of ``load``; in a thread, so that what waits for a writer fails the test instead of hanging it."""
+
+    async def run() -> ConfigError:
+        with trio.fail_after(10):
+            return await trio.to_thread.run_sync(error_of, load, abandon_on_cancel=True)
+        raise AssertionError
+
+    return trio.run(run)
+
+
+def test_a_kubeconfig_that_is_a_fifo_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    os.mkfifo(path)
+    for load in (
+        lambda: load_kubeconfig(path),
+        lambda: load_kubeconfig("/gone", path),
+        lambda: load_config(kubeconfig=path),
+        lambda: load_config(environ={"KUBECONFIG": f"/gone:{path}"}),
+    ):
+        assert str(in_time(load)) == f"{path}: is a FIFO, not a regular file"
+
+
+def test_a_kubeconfig_that_does_not_end_is_refused() -> None:
+    assert str(in_time(lambda: load_kubeconfig("/dev/zero"))) == "/dev/zero: is a device, not a regular file"
+
+
+@pytest.mark.parametrize(("where", "field"), FIELDS)
+def test_other_files_that_are_fifos_are_refused_at_once(where: str, field: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    fields = {field: "fifo"} | ({"server": "https://h"} if where == "cluster" else {})
+    (tmp_path / "config").write_text(document(**{where: fields}))
+    place = f"{tmp_path / 'config'}: {where}s[a].{where}.{field}"
+    error = in_time(lambda: load_kubeconfig(tmp_path / "config"))
+    assert str(error) == f"{place}: file '{tmp_path / 'fifo'}' is a FIFO, not a regular file"
+
+
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+@pytest.mark.parametrize("name", ["token", "ca.crt"])
+@pytest.mark.parametrize("load", [load_in_cluster, load_config])
+def test_files_of_a_service_account_that_are_fifos_are_refused_at_once(
+    load: Callable[..., object], name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("t")
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    error = in_time(lambda: load(environ=IN_POD, service_account_directory=tmp_path))
+    assert str(error) == f"{tmp_path / name}: is a FIFO, not a regular file"
+
+
+def test_a_service_account_whose_token_is_a_directory_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "token").mkdir()
+    error = error_of(lambda: load_in_cluster(environ=IN_POD, service_account_directory=tmp_path))
+    assert str(error) == f"no in-cluster configuration: '{tmp_path / 'token'}' does not exist"
+
+
+def test_a_fifo_as_the_namespace_of_a_service_account_is_ignored(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+    os.mkfifo(tmp_path / "namespace")
+    namespaces: list[str] = []
+    load = lambda: namespaces.append(  # noqa: E731
+        load_in_cluster(environ=IN_POD, service_account_directory=tmp_path).namespace
+    )
+    trio.run(lambda: trio.to_thread.run_sync(load, abandon_on_cancel=True))
+    assert namespaces == ["default"]
+
+
+def test_a_kubeconfig_of_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("#" * (1 << 20) + "\n")
+    error = error_of(lambda: load_kubeconfig(tmp_path / "config"))
+    assert str(error) == (f"{tmp_path / 'config'}: has more than 1,048,576 bytes, the most that is read of such a file")
+
+
+# ---------------------------------------------------------------------------------------------- secrets in tracebacks
+
+
+def frames(error: BaseException) -> Iterator[TracebackType]:
+    """Frames of the library's code, and of what it called, in the traceback of an error."""
+    is_ours = False
+    step = error.__traceback__
+    while step is not None:
+        is_ours = is_ours or step.tb_frame.f_code.co_filename.startswith(LIBRARY)
+        if is_ours:
+            yield step
+        step = step.tb_next
+
+
+def shown_by(error: BaseException) -> str:
+    """All that may be printed of an error: its text, its attributes, and variables, also of what led to it."""
+    parts = [repr(error), str(error), repr(vars(error)), *getattr(error, "__notes__", ())]
+    for step in frames(error):
+        summary = traceback.StackSummary.extract([(step.tb_frame, step.tb_lineno)], capture_locals=True)
+        parts += [f"{name} = {value}" for name, value in (summary[0].locals or {}).items()]
+    for other in (error.__cause__, error.__context__):
+        if other is not None:
+            parts.append(shown_by(other))
+    return "\n".join(parts)
+
+
+def test_what_a_traceback_shows_is_found() -> None:
+    def fail(variable: str) -> None:
+        raise ValueError("x")
+
+    with pytest.raises(ValueError, match="x") as caught:
+        fail(SECRET)
+    caught.value.__traceback__ = None
+    assert SECRET not in shown_by(caught.value)
+    error = error_of(lambda: load_kubeconfig("/gone", context=SECRET))
+    assert f"context = '{SECRET}'" in shown_by(error)
+
+
+USERS: list[object] = [
+    {"token": f"{SECRET} x"},
+    {"token": f"{SECRET}é"},
+    {"token": [SECRET]},
+    {"token": {SECRET: SECRET}},
+    {"token": SECRET, "username": "u"},
+    {"token": SECRET, "username": "u", "password": SECRET},
+    {"token": SECRET, "exec": {"command": SECRET}},
+    {"token": SECRET, "as": "jane"},
+    {"token": SECRET, "username": 5},
+    {"token": SECRET, "tokenFile": 5},
+    {"password": SECRET},
+    {"username": "u", "password": [SECRET]},
+    {"username": ["u"], "password": SECRET},
+    {"token": SECRET, "auth-provider": {"name": "x", "config": {"access-token": SECRET}}},
+    {"client-key-data": SECRET},
+    {"client-key-data": f"{SECRET}é"},
+    {"client-key-data": f"{SECRET}="},
+    {"client-key-data": ENCODED},
+    {"client-key-data": [SECRET]},
+    {"client-key-data": encode(PEM.format("PRIVATE KEY"))},
+    {"client-key-data": encode(PEM.format("ENCRYPTED PRIVATE KEY"))},
+    {"client-key-data": encode(PEM.format("S3CRET"))},
+    {"client-certificate-data": encode(PEM.format("CERTIFICATE"))},
+    {"client-certificate-data": encode(PEM.format("PRIVATE KEY"))},
+    {"client-certificate-data": encode(PEM.format("CERTIFICATE")), "client-key-data": f"{SECRET}!"},
+    {"token": SECRET, "client-certificate": "/gone"},
+    {"token": SECRET, "client-key": "key.pem"},
+    {"tokenFile": "secret.txt"},
+    SECRET,
+    [SECRET],
+]
+
+
+@pytest.mark.parametrize("user", USERS, ids=str)
+def test_no_traceback_shows_a_credential_of_a_user(user: object, tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_text(PEM.format("CERTIFICATE"))
+    (tmp_path / "secret.txt").write_text(f"{SECRET} {SECRET}")
+    path = tmp_path / "config"
+    path.write_text(document(user=user))
+    for load in (lambda: load_kubeconfig(path), lambda: load_config(environ={"KUBECONFIG": str(path)})):
+        check_hidden(error_of(load))
+
+
+def check_hidden(error: ConfigError) -> None:
+    shown = shown_by(error)
+    for secret in (SECRET, SECRET.upper(), ENCODED[:20], encode(PEM.format("CERTIFICATE"))[:60], "czNjcmV0"):
+        assert secret not in shown
+
+
+DOCUMENTS: list[str] = [
+    document(cluster={"server": f"https://u:{SECRET}@h"}),
+    document(cluster={"server": f"https://u:{SECRET}@h:port"}),
+    document(cluster={"server": f"https://h:port/?token={SECRET}"}),
+    document(cluster={"server": [SECRET]}),
+    document(cluster={"server": "https://h", "insecure-skip-tls-verify": SECRET}),
+    document(cluster={"server": "https://h", "certificate-authority-data": SECRET}),
+    document(cluster={"server": "https://h", "proxy-url": f"http://u:{SECRET}@h"}),
+    document(user={"token": SECRET}, context={"cluster": "gone", "user": "a"}),
+    document(user={"token": SECRET}, context={"cluster": "a", "user": "a", "namespace": "A"}),
+    document(user={"token": SECRET}, **{"current-context": "gone"}),
+    document(user={"token": SECRET}, users={"name": "a", "user": {"token": SECRET}}),
+    document(users=[{"name": "a", "user": {"token": SECRET}}] * 2),
+    document(users=[{"name": "a", "user": {"token": SECRET}}, SECRET]),
+    document(users=[{"user": {"token": SECRET}}]),
+    document(users=[{"name": 5, "user": {"token": SECRET}}]),
+    document(users=SECRET),
+    document(kind=SECRET),
+    document(apiVersion=SECRET),
+    document(kind=[SECRET]),
+    SECRET,
+    f"- {SECRET}",
+    f"token: {SECRET}: x",
+    f"password: !{SECRET}",
+    f"password: *{SECRET}",
+    f"password: &{SECRET}",
+    f"password: @{SECRET}",
+    f'password: "{SECRET}',
+    f"password: {SECRET}\npassword: {SECRET}",
+    f"a: &a {{password: {SECRET}}}\nb: {{<<: *a}}",
+    f"password: {SECRET}\0",
+    f"password: {SECRET}\n---\npassword: {SECRET}",
+    f"%TAG !{SECRET} {SECRET}\n---\n",
+    f"password: {SECRET}\na: " + "[" * 60,
+]
+
+
+@pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
+@pytest.mark.parametrize("text", DOCUMENTS)
+def test_no_traceback_shows_what_is_in_a_kubeconfig(
+    text: str, loader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_yaml, "_LOADER", getattr(yaml, loader))
+    path = tmp_path / "config"
+    path.write_text(text)
+    check_hidden(error_of(lambda: load_kubeconfig(path)))
+
+
+def test_no_traceback_shows_bytes_that_are_not_text(tmp_path: Path) -> None:
+    for content in (f"password: {SECRET}\xe9".encode("latin-1"), f"\xff\xfe{SECRET}x".encode("latin-1")):
+        (tmp_path / "config").write_bytes(content)
+        check_hidden(error_of(lambda: load_kubeconfig(tmp_path / "config")))
+
+
+def test_no_traceback_shows_a_credential_of_a_service_account(tmp_path: Path) -> None:
+    environ = IN_POD | {"POD_NAMESPACE": "A", "PASSWORD": SECRET}
+    (tmp_path / "token").write_text(SECRET)
+    load = lambda: load_in_cluster(environ=hidden, service_account_directory=tmp_path)  # noqa: E731
+
+    class Hidden(dict[str, str]):
+        """The caller's argument is a variable of the first frame."""
+
+        def __repr__(self) -> str:
+            return "<hidden>"
+
+    hidden = Hidden(environ)
+    check_hidden(error_of(load))
+    del hidden["POD_NAMESPACE"]
+    (tmp_path / "ca.crt").write_text(SECRET)
+    check_hidden(error_of(load))
+    (tmp_path / "token").write_text(f"{SECRET} {SECRET}")
+    check_hidden(error_of(load))
+
+
+def test_no_traceback_shows_the_environment_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "gone"))
+    check_hidden(error_of(load_config))
+    check_hidden(error_of(load_in_cluster))
+
+
+@pytest.mark.parametrize("server", ["h", f"https://u:{SECRET}@h", "https://h:port"])
+def test_no_traceback_shows_the_arguments_of_a_configuration(server: str) -> None:
+    error = error_of(
+        lambda: ClusterConfig(server=server, token=SECRET, password=SECRET, client_key_data=SECRET.encode())
+    )
+    check_hidden(error)
+    assert error.key == "server"
+
+
+def test_no_traceback_shows_the_arguments_of_a_misspelt_configuration() -> None:
+    with pytest.raises(TypeError, match="tokn") as caught:
+        ClusterConfig(server="https://h", tokn=SECRET)  # type: ignore[call-arg]  # the mistake
+    assert SECRET not in shown_by(caught.value)
+
+
+def test_a_mebibyte_of_certificates_or_base64_is_loaded_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    for data in ("-----BEGIN" * 78_000, PEM.format("CERTIFICATE") * 13_000, "A" * 780_000):
+        path.write_text(document(user={"client-certificate-data": "DATA"}).replace("DATA", encode(data)))
+        times = []
+        for _ in range(3):
+            start = time.thread_time()
+            error_of(lambda: load_kubeconfig(path))
+            times.append(time.thread_time() - start)
+        assert min(times) < 0.06

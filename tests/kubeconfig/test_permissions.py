@@ -1,0 +1,152 @@
+"""Warnings about kubeconfigs that others may read or change, and about servers that are not verified."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from trioformer.kubeconfig import load_config, load_kubeconfig
+from trioformer.kubeconfig._permissions import warn_once
+
+CLUSTER = "apiVersion: v1\nclusters: [{name: a, cluster: {server: 'https://h'}}]\ncurrent-context: a\n"
+CONTEXT = "contexts: [{name: a, context: {cluster: a}}]\n"
+WITHOUT = f"{CLUSTER}{CONTEXT}users: [{{name: a, user: {{tokenFile: token}}}}]\n"
+
+
+def with_user(user: str) -> str:
+    return f"{CLUSTER}{CONTEXT}users: [{{name: a, user: {{tokenFile: token}}}}, {{name: other, user: {user}}}]\n"
+
+
+CHANGE = "may change it, and so have credentials sent elsewhere"
+TOKEN = with_user("{token: s3cret}")
+
+
+@pytest.fixture(autouse=True)
+def _levels(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "trioformer.kubeconfig")
+
+
+def write(path: Path, text: str, mode: int) -> str:
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "expected"),
+    [
+        (TOKEN, 0o600, None),
+        (TOKEN, 0o700, None),
+        (TOKEN, 0o611, None),
+        (TOKEN, 0o640, "its group may read the credentials in it (mode 0640)"),
+        (TOKEN, 0o604, "every user may read the credentials in it (mode 0604)"),
+        (TOKEN, 0o644, "every user may read the credentials in it (mode 0644)"),
+        (WITHOUT, 0o644, None),
+        (WITHOUT, 0o664, f"its group {CHANGE} (mode 0664)"),
+        (WITHOUT, 0o646, f"every user {CHANGE} (mode 0646)"),
+        (
+            TOKEN,
+            0o664,
+            f"its group {CHANGE} and every user may read the credentials in it (mode 0664)",
+        ),
+    ],
+)
+def test_what_others_may_do_with_a_kubeconfig_is_a_warning(
+    text: str, mode: int, expected: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "config", text, mode)
+    load_kubeconfig(path)
+    assert caplog.messages == ([] if expected is None else [f"{path}: {expected}: run chmod 600 {path}"])
+    assert "s3cret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("user", "is_credential"),
+    [
+        ("{token: s3cret}", True),
+        ("{username: a, password: s3cret}", True),
+        ("{client-key-data: s3cret}", True),
+        ("{auth-provider: {name: gcp, config: {access-token: s3cret}}}", True),
+        ("{exec: {command: aws, env: [{name: A, value: s3cret}]}}", True),
+        ("{exec: {command: aws, args: [get-token], env: null}}", False),
+        ("{exec: aws}", False),
+        ("{client-certificate-data: QUFB, client-key: key.pem}", False),
+        ("{username: a, token: '', password: null}", False),
+        ("{tokenFile: token}", False),
+    ],
+)
+def test_what_counts_as_a_credential(
+    user: str, is_credential: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    load_kubeconfig(write(tmp_path / "config", with_user(user), 0o644))
+    assert [message.split(": ")[1] for message in caplog.messages] == (
+        ["every user may read the credentials in it (mode 0644)"] if is_credential else []
+    )
+
+
+def test_each_file_is_warned_about_once_and_its_name_can_be_used_in_a_shell(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = write(tmp_path / "one two", TOKEN, 0o644), write(tmp_path / "second", TOKEN, 0o644)
+    for _ in range(3):
+        load_config(environ={"KUBECONFIG": os.pathsep.join((first, second))})
+    assert [message.rpartition("run ")[2] for message in caplog.messages] == [
+        f"chmod 600 '{first}'",
+        f"chmod 600 {second}",
+    ]
+
+
+def test_the_permissions_that_count_are_those_of_the_file_behind_a_link(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "link").symlink_to(write(tmp_path / "config", TOKEN, 0o600))
+    load_kubeconfig(str(tmp_path / "link"))
+    assert caplog.messages == []
+
+
+def test_files_of_a_service_account_are_not_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(tmp_path / "token", "s3cret", 0o666)
+    write(tmp_path / "ca.crt", "-----BEGIN CERTIFICATE-----\nQUFB\n-----END CERTIFICATE-----\n", 0o666)
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    assert load_config(environ=environ, service_account_directory=tmp_path).in_cluster
+    assert caplog.messages == []
+
+
+INSECURE = """
+current-context: a
+clusters:
+- {name: a, cluster: {server: 'https://a', insecure-skip-tls-verify: true}}
+- {name: b, cluster: {server: 'https://b', insecure-skip-tls-verify: true}}
+- {name: plain, cluster: {server: 'http://c', insecure-skip-tls-verify: true}}
+- {name: verified, cluster: {server: 'https://d', insecure-skip-tls-verify: false}}
+contexts:
+- {name: a, context: {cluster: a}}
+- {name: b, context: {cluster: b}}
+- {name: plain, context: {cluster: plain}}
+- {name: verified, context: {cluster: verified}}
+"""
+
+
+def test_a_server_that_is_not_verified_is_a_warning_once_for_each_cluster(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "config", INSECURE, 0o600)
+    for context in ("a", "b", "plain", "verified", "a", None):
+        load_kubeconfig(path, context=context)
+    assert caplog.messages == [
+        f"{path}: clusters[{name}].cluster: insecure-skip-tls-verify is set: whoever answers as https://{name} receives"
+        " the credentials; set certificate-authority-data instead"
+        for name in ("a", "b")
+    ]
+
+
+def test_the_memory_of_what_was_logged_is_limited(caplog: pytest.LogCaptureFixture) -> None:
+    for n in range(3000):
+        warn_once(f"warning {n} %s")
+    assert len(caplog.messages) == 3000
+    assert caplog.messages[7] == "warning 7 %s"
+    assert warn_once.cache_info().currsize <= 1024
+    warn_once.cache_clear()
