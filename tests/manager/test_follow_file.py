@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +21,10 @@ import watchfiles
 import yaml
 
 from tests.support.controllers import errors_of
-from trioformer.manager import FollowedFile, follow_file
+from trioformer._files import read_file
+from trioformer._secret import Secret
+from trioformer.errors import ConfigError
+from trioformer.manager import FollowedFile, _follow_file, follow_file
 
 
 @asynccontextmanager
@@ -159,6 +163,16 @@ def parse_numbers(text: str) -> object:
     [
         (yaml.safe_load, "token: s3cret: x\n", "ScannerError: mapping values are not allowed here (line 1, column 14)"),
         (yaml.safe_load, 'ok: 1\ntoken: "s3cret', "ScannerError: found unexpected end of stream (line 2, column 15)"),
+        (
+            yaml.safe_load,
+            "a: !s3cret x",
+            "ConstructorError: could not determine a constructor for the tag … (line 1, column 4)",
+        ),
+        (yaml.safe_load, "a: *s3cret", "ComposerError: found undefined alias … (line 1, column 4)"),
+        (yaml.safe_load, "a: !s3cret!x y", "ParserError: found undefined tag handle … (line 1, column 4)"),
+        (yaml.safe_load, "s3cret\na: b", "ScannerError: mapping values are not allowed here (line 2, column 2)"),
+        (yaml.safe_load, "a\ns3cret\nb: c", "ScannerError: mapping values are not allowed here (line 3, column 2)"),
+        (yaml.safe_load, "a: b\ns3cret", "ScannerError: could not find expected ':' (line 2, column 7)"),
         (parse_and_quote, "token: s3cret: x\n", "ValueError: mapping values are not allowed here (line 1, column 14)"),
         (parse_numbers, "[s3cret]", "ValueError: invalid numbers"),
     ],
@@ -194,14 +208,13 @@ async def test_a_file_rewritten_with_the_same_text_keeps_its_value(
     path = tmp_path / "config"
     put(path, [1])
     send, looks = trio.open_memory_channel[str](10)
-    read_text = trio.Path.read_text
 
-    async def recorded(self: trio.Path, **options: Any) -> str:
-        text = await read_text(self, **options)
-        send.send_nowait(text)
-        return text
+    def recorded(path: Path) -> Secret[bytes]:
+        content = read_file(path)
+        trio.from_thread.run_sync(send.send_nowait, content.reveal().decode())
+        return content
 
-    monkeypatch.setattr(trio.Path, "read_text", recorded)
+    monkeypatch.setattr(_follow_file, "read_file", recorded)
     with send, looks:
         async with followed(path) as file:
             first = file.value
@@ -252,6 +265,79 @@ async def test_a_file_that_does_not_parse_at_the_start_raises_an_error_that_name
     assert repr(file) == f"<FollowedFile '{path}'>"
     with pytest.raises(RuntimeError, match="has not been read yet"):
         file.value  # noqa: B018
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (make_fifo, "is a FIFO, not a regular file"),
+        (Path.mkdir, "is a directory, not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "is a device, not a regular file"),
+        (
+            lambda path: path.write_bytes(b" " * ((1 << 20) + 1)),
+            "has more than 1,048,576 bytes, the most that is read of such a file",
+        ),
+        (lambda path: path.write_bytes(b'["s3cr\xe9t"]'), "is not UTF-8"),
+    ],
+)
+async def test_what_may_wait_or_not_end_is_refused_and_keeps_the_value(
+    make: Callable[[Path], None], problem: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config"
+    make(path)
+    with trio.fail_after(30), pytest.raises(ConfigError) as caught:
+        await follow_file(path, json.loads).run()
+    assert str(caught.value) == f"{path}: {problem}"
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    path.rename(tmp_path / "hostile")
+    put(path, [1])
+    has_logged = trio.Event()
+
+    class NotifyingHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            has_logged.set()
+
+    logger, handler = logging.getLogger("trioformer.manager"), NotifyingHandler(logging.ERROR)
+    logger.addHandler(handler)
+    async with followed(path) as file:
+        first = file.value
+        path.unlink()
+        (tmp_path / "hostile").rename(path)
+        await has_logged.wait()
+        assert file.value is first
+    logger.removeHandler(handler)
+    expected = f"{path}: not reloaded, keeping the last valid value: ConfigError: {path}: {problem}"
+    assert expected in errors_of(caplog)  # before it perhaps that there was no file
+
+
+async def test_line_ends_are_those_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(b"a\r\nb\rc\n")
+    async with trio.open_nursery() as nursery:
+        file = follow_file(path, str.splitlines)
+        await nursery.start(file.run)
+        assert file.value == ["a", "b", "c"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_no_traceback_shows_a_file_that_does_not_parse(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("s3cret")
+    with pytest.raises(json.JSONDecodeError) as caught:
+        await follow_file(path, json.loads).run()
+    step = caught.value.__traceback__
+    seen = []
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == _follow_file.__file__:
+            seen.append(repr(step.tb_frame.f_locals))
+        step = step.tb_next
+    assert len(seen) == 3
+    assert "s3cret" not in "".join(seen)
 
 
 async def test_changed_waits_for_a_value_other_than_the_given_one(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ event, or one while the file is only half written, costs one reload.
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from os import PathLike
@@ -18,9 +20,14 @@ from typing import Generic, TypeAlias, TypeVar, final
 import attrs
 import trio
 
+from .._files import FileRefusedError, read_file
+from .._secret import Secret
+from ..errors import ConfigError
 from ._health import logger
 
 T = TypeVar("T")
+
+_QUOTATION = re.compile(r"""(['"])(?!\W\1).*\1""", re.DOTALL)  # not a single character, as in: expected ':'
 _Awatch: TypeAlias = Callable[..., AsyncGenerator[object, None]]
 
 
@@ -55,12 +62,14 @@ class FollowedFile(Generic[T]):
     The directory must stay in place.  A file that is a link into another directory is followed when the link is
     replaced, or ``..data`` is, as in a mounted ConfigMap (``pkg/volume/util/atomic_writer.go`` of Kubernetes);
     a ``subPath`` mount never changes.
+
+    What is no regular file, such as a FIFO, or has more than 1 MiB (as much as a ConfigMap may hold), is not read.
     """
 
     path: trio.Path
     """The file."""
     _parse: Callable[[str], T]
-    _text: str | None = attrs.field(default=None, init=False)
+    _text: Secret[str] | None = attrs.field(default=None, init=False)
     _value: T = attrs.field(init=False)
     _problem: str = attrs.field(default="", init=False)
     _value_changed: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -104,6 +113,7 @@ class FollowedFile(Generic[T]):
             ModuleNotFoundError: watchfiles is not installed.
             RuntimeError: It is running already.
             OSError: The file cannot be read the first time.
+            ConfigError: It is no regular file, has more than 1 MiB, or is not UTF-8, the first time.
             Exception: What ``parse`` raised the first time, with a note that names the file.
             ExceptionGroup: Of an ``OSError``: the directory cannot be watched.
 
@@ -139,18 +149,18 @@ class FollowedFile(Generic[T]):
                 self._request_reload()
 
     async def _load(self) -> None:
-        text = await self.path.read_text(encoding="utf-8")
+        text = await self._read()
         try:
-            self._set_value(text, self._parse(text))
+            self._set_value(text)
         except Exception as error:
             error.add_note(f"in {self.path}")
             raise
 
     async def _reload(self) -> None:
         try:
-            text = await self.path.read_text(encoding="utf-8")
+            text = await self._read()
             if text != self._text:
-                self._set_value(text, self._parse(text))
+                self._set_value(text)
                 logger.info("%s: reloaded", self.path)
             self._problem = ""
         except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, the last valid value stays
@@ -159,9 +169,20 @@ class FollowedFile(Generic[T]):
                 logger.error("%s: not reloaded, keeping the last valid value: %s", self.path, problem)  # one line
             self._problem = problem
 
-    def _set_value(self, text: str, value: T) -> None:
+    async def _read(self) -> Secret[str]:
+        """Return the text, with line ends as Python has them; a configuration may contain secrets."""
+        try:
+            content = await trio.to_thread.run_sync(read_file, self.path)
+            return Secret(io.TextIOWrapper(io.BytesIO(content.reveal()), encoding="utf-8").read())
+        except FileRefusedError as error:
+            problem = str(error)
+        except UnicodeDecodeError:
+            problem = "is not UTF-8"
+        raise ConfigError(problem, file=str(self.path))
+
+    def _set_value(self, text: Secret[str]) -> None:
+        self._value = self._parse(text.reveal())
         self._text = text
-        self._value = value
         self._value_changed.set()
         self._value_changed = trio.Event()
 
@@ -199,13 +220,14 @@ class _StopEvent:
 def _reason_of(error: Exception) -> str:
     """Describe an error in one line that quotes nothing of the file, which may contain secrets.
 
-    PyYAML's errors quote the line of the file after the first line of their text, which is in their ``problem_mark``.
+    PyYAML's errors quote the line of the file after the first line of their text, which is in their ``problem_mark``,
+    and tags, aliases and characters in their ``problem``.
     """
     for each in (error, error.__cause__):
         mark = getattr(each, "problem_mark", None)
         if mark is not None:
             problem = getattr(each, "problem", None) or "it does not parse"
-            return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"
+            return f"{_QUOTATION.sub('…', problem)} (line {mark.line + 1}, column {mark.column + 1})"
     return str(error).strip().partition("\n")[0]
 
 
