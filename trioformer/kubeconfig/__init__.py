@@ -5,11 +5,14 @@ An invalid configuration raises :class:`~trioformer.errors.ConfigError`, which n
 shows a secret.
 
 The functions are synchronous: they read a few small local files and do not checkpoint.
+Each file is a regular one of at most 1 MiB, and a kubeconfig has at most 30,000 keys and values.
 
 - ``_config.py``: :class:`ClusterConfig`, the server and the credentials
 - ``_checks.py``: checks of server URLs, tokens, certificates and namespaces
 - ``_files.py``: reads and merges kubeconfig files
-- ``_yaml.py``: parses YAML
+- ``_yaml.py``: parses YAML, within limits
+- ``_values.py``: the values of a YAML document
+- ``_permissions.py``: warns about what others may read or change
 - ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context
 - ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 """
