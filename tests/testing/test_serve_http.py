@@ -18,7 +18,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.processes import Program, result_of, running
+from tests.support.processes import Program, running
 from tests.support.raw_requests import config_map, pod
 from trioformer.client import open_client
 from trioformer.kubeconfig import load_kubeconfig
@@ -240,28 +240,14 @@ def test_usage_errors_exit_with_2(arguments: list[str], capsys: pytest.CaptureFi
     assert "usage: python -m trioformer.testing" in capsys.readouterr().err
 
 
-def test_without_hypercorn_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delitem(sys.modules, "trioformer._serving")
-    monkeypatch.setitem(sys.modules, "hypercorn", None)
-    assert main(["serve"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == 'error: hypercorn is missing: pip install "trioformer[server]"'
-
-
 # --- the command, as a process --------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def command(*options: str, stop_patience: float | None = None) -> AsyncIterator[tuple[Program, str]]:
-    """Run the command, as it is or with another patience at the end."""
-    start = ["-m", "trioformer.testing"]
-    if stop_patience is not None:
-        code = f"import sys; from trioformer.testing import __main__ as it; it.STOP_PATIENCE = {stop_patience}; "
-        start = ["-c", code + "sys.exit(it.main())"]
+async def command(*options: str) -> AsyncIterator[tuple[Program, str]]:
+    """Run the command."""
     with trio.fail_after(30):
-        async with running(*start, "serve", "--bind", "127.0.0.1:0", *options) as program:
+        async with running("-m", "trioformer.testing", "serve", "--bind", "127.0.0.1:0", *options) as program:
             await program.wait_for(lambda lines: bool(lines))
             yield program, program.lines[0]
 
@@ -269,8 +255,7 @@ async def command(*options: str, stop_patience: float | None = None) -> AsyncIte
 @pytest.mark.parametrize("patience", [30.0, pytest.param(1.5, marks=pytest.mark.long)])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_command_at_once_with_watches_open(how: signal.Signals, patience: float) -> None:
-    """It has to end by itself: its patience, after which it would be ended, is longer than the test's."""
-    async with command(stop_patience=10_000) as (program, url), raw_watch(url), raw_watch(url):
+    async with command() as (program, url), raw_watch(url), raw_watch(url):
         with trio.fail_after(patience):
             program.process.send_signal(how)
             assert await program.wait_until_over() == 0
@@ -279,7 +264,7 @@ async def test_a_signal_ends_the_command_at_once_with_watches_open(how: signal.S
 
 
 async def test_a_client_that_has_stopped_reading_does_not_hold_up_the_end() -> None:
-    async with command(stop_patience=0.1) as (program, url), raw_watch(url, CONFIG_MAPS):
+    async with command() as (program, url), raw_watch(url, CONFIG_MAPS):
         async with httpx.AsyncClient(base_url=url, timeout=20) as http:
             for number in range(20):  # far more than two sockets' buffers hold
                 body = {**config_map(f"cm-{number}"), "data": {"text": "x" * 1_000_000}}
@@ -297,9 +282,3 @@ async def test_the_simulated_cluster_shows_every_kind_of_event(patience: float) 
         with trio.fail_after(patience):
             for kind in (b'"ADDED"', b'"MODIFIED"', b'"DELETED"'):
                 received = await receive_until(stream, kind, received)
-
-
-async def test_a_missing_extra_is_one_line_in_a_process_too() -> None:
-    program = "import sys; sys.modules['hypercorn'] = None; from trioformer.testing.__main__ import main; "
-    program += "sys.exit(main(['serve']))"
-    assert await result_of("-c", program) == (1, [], ['error: hypercorn is missing: pip install "trioformer[server]"'])

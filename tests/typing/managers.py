@@ -12,6 +12,7 @@ from trioformer.controller import Controller, Request
 from trioformer.manager import (
     ControllerInitializer,
     FollowedFile,
+    HTTPOptions,
     ManagerContext,
     Runnable,
     follow_file,
@@ -38,6 +39,7 @@ async def managing(client: Client, nursery: trio.Nursery) -> None:
     initializers: dict[str, ControllerInitializer] = {"start": start, "skip": skip}
     await nursery.start(partial(run_controllers, client, initializers, enabled="*,-skip"))
     await run_controllers(client, {"start": start})
+    await run_controllers(client, {"start": start}, http=HTTPOptions(":8443", metrics_token="token"))
     await run_controllers(client, {"start": start_sync})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]  # not async
     runnable: Runnable = Controller("a", reconcile)
     del runnable

@@ -4,7 +4,7 @@
 
     HTTP ─▶ caches ─▶ leadership ─▶ controllers        starts from left to right, stops from right to left
 
-:func:`run_controllers` is the entry point.  It needs no extra; its ``http=`` and :func:`follow_file` need
+:func:`run_controllers` is the entry point.  It needs no extra; its ``metrics=`` and :func:`follow_file` need
 ``trioformer[manager]``.
 
 - ``_run_controllers.py``: :func:`run_controllers`
@@ -14,7 +14,8 @@
 - ``_follow_file.py``: :func:`follow_file`, :class:`FollowedFile`
 - ``_run.py``: one run of the manager: its order, and its health checks
 - ``_managed.py``: one controller of a run and its phase
-- ``_health.py``: responses of health checks; ``_http.py``: the HTTP server
+- ``_http_options.py``: :class:`HTTPOptions`; ``_http.py``: the HTTP endpoints
+- ``_health.py``: responses of health checks
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 from ._enabled import enabled_controllers as enabled_controllers
 from ._follow_file import FollowedFile as FollowedFile
 from ._follow_file import follow_file as follow_file
+from ._http_options import HTTPOptions as HTTPOptions
 from ._initializers import ControllerInitializer as ControllerInitializer
 from ._initializers import LeaderElection as LeaderElection
 from ._initializers import ManagerContext as ManagerContext
@@ -31,6 +33,7 @@ from ._run_controllers import run_controllers as run_controllers
 __all__ = [
     "ControllerInitializer",
     "FollowedFile",
+    "HTTPOptions",
     "LeaderElection",
     "ManagerContext",
     "Runnable",

@@ -30,6 +30,8 @@ class Response:
     code: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    """Other headers."""
 
 
 NOT_FOUND: Final = Response(404, b"404 page not found\n")

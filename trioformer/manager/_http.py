@@ -2,74 +2,144 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
 from urllib.parse import parse_qs
 
 import attrs
 import trio
 
-from ._health import NOT_FOUND, HealthCheck, Response, health_response
-
-try:
-    from .. import _serving
-except ModuleNotFoundError as exc:
-    missing = (exc.name or "hypercorn").partition(".")[0]
-    raise ModuleNotFoundError(
-        f"http= needs {missing}; install it with `pip install 'trioformer[manager]'`", name=missing
-    ) from exc
+from .. import _serving
+from .._serving import Message
+from ._health import NOT_FOUND, HealthCheck, Response, health_response, logger
+from ._http_options import HTTPOptions
 
 if TYPE_CHECKING:
+    import socket
+
     from ..metrics import Metrics
 
-Message: TypeAlias = MutableMapping[str, Any]
+LIMITS: Final = _serving.ServerLimits()
+"""What clients can make the server keep: probes and scrapes are few, small, and read at once."""
+NOT_ALLOWED: Final = Response(405, b"405 method not allowed\n", headers=((b"allow", b"GET, HEAD"),))
+UNAUTHORIZED: Final = Response(401, b"401 unauthorized\n", headers=((b"www-authenticate", b"Bearer"),))
+FAILED: Final = Response(500, b"500 internal server error\n")
 
-STALLED_AFTER: Final = 5.0
-"""Seconds that a client may leave a response unread; a longer time would delay the shutdown."""
+
+@final
+@attrs.define(eq=False)
+class ErrorLog:
+    """Logs the exceptions of what runs again and again: only the first one of those in a row."""
+
+    _failing: set[str] = attrs.field(factory=set, init=False)
+
+    def failed(self, name: str) -> None:
+        """Log the exception that is being handled, unless the last run failed as well."""
+        level = logging.DEBUG if name in self._failing else logging.ERROR
+        self._failing.add(name)
+        logger.log(level, "%s failed", name, exc_info=True)
+
+    def succeeded(self, name: str) -> None:
+        """Log the next exception again."""
+        self._failing.discard(name)
 
 
 @final
 @attrs.frozen(eq=False)
 class Endpoints:
-    """An ASGI 3 application for the scopes ``http`` and ``lifespan``."""
+    """An ASGI 3 application for the scope ``http``; no exception of a check or a collector leaves it."""
 
     health: Mapping[str, Callable[[], Mapping[str, HealthCheck]]]
     """Functions that return the current checks, by path."""
     metrics: Metrics | None
+    options: HTTPOptions
+    """Who may read the metrics."""
+    _errors: ErrorLog = attrs.field(factory=ErrorLog, init=False)
 
     async def __call__(
         self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
     ) -> None:
-        """Respond to one request, or to the startup and shutdown of the server."""
-        if scope["type"] == "lifespan":
-            for phase in ("startup", "shutdown"):
-                await receive()
-                await send({"type": f"lifespan.{phase}.complete"})
-        elif scope["type"] == "http":
-            response = self._respond(scope)
-            headers = [
-                (b"content-type", response.content_type.encode()),
-                (b"content-length", str(len(response.body)).encode()),
-                (b"x-content-type-options", b"nosniff"),
-            ]
-            await send({"type": "http.response.start", "status": response.code, "headers": headers})
-            await send({"type": "http.response.body", "body": response.body, "more_body": False})
+        """Respond to one request."""
+        response = await self._respond(scope)
+        headers = [
+            (b"content-type", response.content_type.encode()),
+            (b"content-length", str(len(response.body)).encode()),
+            (b"x-content-type-options", b"nosniff"),
+            *response.headers,
+        ]
+        await send({"type": "http.response.start", "status": response.code, "headers": headers})
+        await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
-    def _respond(self, scope: Message) -> Response:
+    async def _respond(self, scope: Message) -> Response:
         path: str = scope["path"]
         if scope["method"] not in ("GET", "HEAD"):
-            return Response(405, b"405 method not allowed\n")
+            return NOT_ALLOWED
         if path == "/metrics" and self.metrics is not None:
+            refusal = await self._refusal(scope)
+            if refusal is not None:
+                return refusal
             accept = [value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"]
-            body, content_type = self.metrics.render(",".join(accept))
-            return Response(200, body, content_type)
+            return self._scrape(self.metrics, ",".join(accept))
         root, slash, rest = path.partition("/")  # a request target such as "*" does not begin with a slash
         checks = self.health.get(slash + rest.partition("/")[0]) if not root else None
         if checks is None:
             return NOT_FOUND
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        return health_response(path, checks(), is_verbose="verbose" in query, excluded=query.get("exclude", ()))
+        return self._check(path, checks, is_verbose="verbose" in query, excluded=query.get("exclude", []))
+
+    # --- metrics ------------------------------------------------------------------------------------------------------
+
+    async def _refusal(self, scope: Message) -> Response | None:
+        """Return the response to a request that may not read the metrics; None when it may."""
+        required, check = self.options.metrics_token, self.options.check_metrics_token
+        if required is None and check is None:
+            return None
+        token = _serving.bearer_token(scope["headers"])
+        if token is None:
+            return UNAUTHORIZED
+        if check is None:
+            return None if token == required else UNAUTHORIZED
+        try:
+            is_allowed = await check(token.reveal())
+        except Exception:  # noqa: BLE001  # a boundary: a failing check, such as a TokenReview, refuses the request
+            self._errors.failed("check_metrics_token")
+            return FAILED
+        self._errors.succeeded("check_metrics_token")
+        return None if is_allowed else UNAUTHORIZED
+
+    def _scrape(self, metrics: Metrics, accept: str) -> Response:
+        try:
+            body, content_type = metrics.render(accept)
+        except Exception:  # noqa: BLE001  # a boundary: a registry may have collectors of the program
+            self._errors.failed("a collector of /metrics")
+            return FAILED
+        self._errors.succeeded("a collector of /metrics")
+        return Response(200, body, content_type)
+
+    # --- health -------------------------------------------------------------------------------------------------------
+
+    def _check(
+        self, path: str, checks: Callable[[], Mapping[str, HealthCheck]], *, is_verbose: bool, excluded: list[str]
+    ) -> Response:
+        try:
+            guarded = {name: partial(self._guarded, name, check) for name, check in checks().items()}
+        except Exception:  # noqa: BLE001  # a boundary, as below
+            self._errors.failed("a health check")
+            return FAILED
+        self._errors.succeeded("a health check")
+        return health_response(path, guarded, is_verbose=is_verbose, excluded=excluded)
+
+    def _guarded(self, name: str, check: HealthCheck) -> str:
+        try:
+            reason = check()
+        except Exception as exc:  # noqa: BLE001  # a boundary: a check must not end what it checks
+            self._errors.failed(f"health check {name}")
+            return f"the check raised {type(exc).__name__}"
+        self._errors.succeeded(f"health check {name}")
+        return reason
 
 
 async def listen(bind: str) -> socket.socket:
@@ -80,13 +150,28 @@ async def listen(bind: str) -> socket.socket:
         OSError: The address cannot be listened on.
     """
     try:
-        return await _serving.open_listener(bind, stalled_after=STALLED_AFTER)
+        return await _serving.open_listener(bind)
     except OSError as exc:
         raise OSError(exc.errno, f"cannot listen on {bind}: {exc.strerror}") from exc
 
 
+def tls_context(options: HTTPOptions) -> ssl.SSLContext | None:
+    """Return the TLS context of the options, or None for plain HTTP.
+
+    Raises:
+        OSError: A file cannot be read; an ``ssl.SSLError`` when it is not valid.
+    """
+    if options.certificate is None or options.key is None:
+        return None
+    return _serving.server_context(options.certificate, options.key)
+
+
 async def serve(
-    endpoints: Endpoints, listener: socket.socket, *, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
+    endpoints: Endpoints,
+    listener: socket.socket,
+    *,
+    tls: ssl.SSLContext | None = None,
+    task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until cancelled, and close the socket."""
-    await _serving.serve_app(endpoints, listener, task_status=task_status)
+    await _serving.serve_app(endpoints, listener, limits=LIMITS, tls=tls, task_status=task_status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -14,6 +15,8 @@ from ..client._internal import open_separate_client
 from ..leaderelection import LeaderElector
 from ._enabled import enabled_controllers
 from ._health import logger
+from ._http import Endpoints, listen, serve, tls_context
+from ._http_options import HTTPOptions
 from ._initializers import ControllerInitializer, LeaderElection
 from ._managed import ManagedController
 from ._run import ManagerRun
@@ -29,7 +32,7 @@ async def run_controllers(
     enabled: str = "*",
     disabled_by_default: Collection[str] = (),
     start_interval: float = 0.0,
-    http: str | None = None,
+    http: str | HTTPOptions | None = None,
     leader_election: LeaderElection | None = None,
     metrics: Metrics | None = None,
     factory: SharedInformerFactory | None = None,
@@ -66,7 +69,8 @@ async def run_controllers(
         start_interval: Seconds to wait before each start, multiplied by a random factor between 1 and 2, so that not
             all controllers list at the same time.
         http: ``host:port`` on which to serve ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; ``:port`` for
-            all interfaces, and port 0 for a free one.  None serves nothing.
+            all interfaces, and port 0 for a free one.  :class:`HTTPOptions` adds TLS and authentication.  None serves
+            nothing.
         leader_election: Run the controllers only while this process holds the Lease.
         metrics: Measures the factory, the election and each :class:`~trioformer.controller.Controller` until this
             returns; a factory or controller that is registered before stays registered.
@@ -123,12 +127,12 @@ async def run_controllers(
         if http is None:
             await run.run()
         else:
-            from . import _http  # noqa: PLC0415  # needs an extra
-
-            listener = await _http.listen(http)
-            endpoints = _http.Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics)
+            options = http if isinstance(http, HTTPOptions) else HTTPOptions(http)
+            tls = tls_context(options)
+            listener = await listen(options.bind)
+            endpoints = Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics, options)
             async with trio.open_nursery() as nursery:
-                url = await nursery.start(_http.serve, endpoints, listener)
+                url = await nursery.start(partial(serve, endpoints, listener, tls=tls))
                 logger.info("serving %s", url)
                 await run.run()
                 nursery.cancel_scope.cancel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TypeVar, final
 
 import attrs
@@ -182,5 +182,21 @@ class Metrics:
         Returns:
             The body of the response, and its ``Content-Type``.
         """
-        encode, content_type = choose_encoder(accept)
+        encode, content_type = _encoder(accept)
         return encode(self.registry), content_type
+
+
+def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
+    """Choose the format; a header that prometheus-client cannot parse, such as ``version=abc``, is ignored.
+
+    A server may ignore the header (RFC 9110, 12.5.1), and every scraper reads the default format.
+    """
+    if len(accept) <= _LONGEST_ACCEPT:
+        try:
+            return choose_encoder(accept)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            pass
+    return choose_encoder("")
+
+
+_LONGEST_ACCEPT = 4_096

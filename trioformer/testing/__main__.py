@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator
 from functools import partial
@@ -22,11 +20,9 @@ from pathlib import Path
 import trio
 import yaml
 
+from .._serving import open_listener, serve_app, url_of
 from ._server import APIServer
 from ._simulation import simulate_cluster
-
-STOP_PATIENCE = 2.0
-"""Seconds after a signal until the process exits even though a client that does not read delays the end."""
 
 
 class _UsageError(Exception):
@@ -36,18 +32,13 @@ class _UsageError(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     options = _parser().parse_args(arguments)
-    # hypercorn shields the sending of bytes, so a client that does not read could delay the end indefinitely.
-    watchdog = threading.Timer(STOP_PATIENCE, os._exit, (0,))
-    watchdog.daemon = True
     try:
-        trio.run(_serve, options, watchdog)
+        trio.run(_serve, options)
     except _UsageError as exc:
         print(f"error: {exc}", file=sys.stderr)  # noqa: T201  # output of the command
         return 1
     except KeyboardInterrupt:  # before the signal handler is installed
         return 0
-    finally:
-        watchdog.cancel()
     return 0
 
 
@@ -71,12 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _serve(options: argparse.Namespace, watchdog: threading.Thread) -> None:
-    try:
-        from .._serving import open_listener, serve_app, url_of  # noqa: PLC0415  # needs an extra
-    except ModuleNotFoundError as exc:
-        missing = (exc.name or "hypercorn").partition(".")[0]
-        raise _UsageError(f'{missing} is missing: pip install "trioformer[server]"') from exc
+async def _serve(options: argparse.Namespace) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         try:
             listener = await open_listener(options.bind)
@@ -89,16 +75,15 @@ async def _serve(options: argparse.Namespace, watchdog: threading.Thread) -> Non
         server = APIServer(first_revision=int(time.time() * 1_000))
         access_log = _access_log() if options.access_log else None
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stop_on_signal, signals, nursery.cancel_scope, watchdog)
+            nursery.start_soon(_stop_on_signal, signals, nursery.cancel_scope)
             url = await nursery.start(partial(serve_app, server.asgi_app, listener, access_log=access_log))
             if options.living:
                 await nursery.start(simulate_cluster, server)
             print(url, flush=True)  # noqa: T201  # output of the command
 
 
-async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope, watchdog: threading.Thread) -> None:
+async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
     async for _ in signals:
-        watchdog.start()
         scope.cancel()
         return
 

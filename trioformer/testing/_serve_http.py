@@ -1,7 +1,4 @@
-"""The embedded API server on a socket, served by hypercorn, for kubectl and other processes.
-
-Importing this module needs hypercorn, the extra ``trioformer[server]``.
-"""
+"""The embedded API server on a socket, for kubectl and other processes."""
 
 from __future__ import annotations
 
@@ -36,11 +33,9 @@ async def serve_http(
 
     Cancellation:
         Ends requests and watches immediately and closes the socket.
-        Only a client that stops reading, so that the kernel's buffers fill up, delays this until its connection breaks.
 
     Ownership:
-        The tasks of all connections belong to a nursery of this function, so other errors leave it in an
-        ``ExceptionGroup``.
+        The tasks of all connections belong to a nursery of this function.
     """
     listener = await open_listener(bind)
     await serve_app(server.asgi_app, listener, access_log=access_log, task_status=task_status)

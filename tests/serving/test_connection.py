@@ -1,0 +1,227 @@
+"""One connection of a server, without sockets and in virtual time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+
+from tests.support.raw_http import read_to_end, status_of
+from trioformer._serving import Message, ServerLimits, serve_stream
+from trioformer._serving._connection import ASGIApplication, Receive, Send
+from trioformer._serving._places import Places
+
+GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nhost: x\r\n"
+LIMITS = ServerLimits(head_period=10, body_period=60, idle_period=90, send_period=5)
+
+
+async def respond(send: Send, text: bytes, code: int = 200) -> None:
+    headers = [(b"content-length", str(len(text)).encode())]
+    await send({"type": "http.response.start", "status": code, "headers": headers})
+    await send({"type": "http.response.body", "body": text, "more_body": False})
+
+
+async def echo(scope: Message, receive: Receive, send: Send) -> None:
+    """Respond with the body of the request."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        body += message["body"]
+        if not message["more_body"]:
+            break
+    await respond(send, body or scope["method"].encode())
+
+
+@asynccontextmanager
+async def connected(
+    app: ASGIApplication, *, limits: ServerLimits = LIMITS, access_log: logging.Logger | None = None
+) -> AsyncIterator[trio.StapledStream[trio.testing.MemorySendStream, trio.testing.MemoryReceiveStream]]:
+    """Serve an application on a stream in memory; yields the client's end."""
+    client, server = trio.testing.memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(
+            partial(serve_stream, app, server, Places(limits.connections), limits=limits, access_log=access_log)
+        )
+        yield client
+        nursery.cancel_scope.cancel()
+
+
+async def receive_response(stream: trio.abc.ReceiveStream, body: bytes) -> bytes:
+    """Read one response that ends with a body."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n" + body):
+        data = await stream.receive_some()
+        assert data, received
+        received += data
+    return received
+
+
+# --- requests ---
+
+
+async def test_requests_follow_each_other_on_a_connection(autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as stream:
+        for _ in range(3):
+            await stream.send_all(GET)
+            assert status_of(await receive_response(stream, b"GET")) == 200
+        await stream.send_all(GET + POST + b"content-length: 3\r\n\r\nabc" + GET)  # three at once
+        await receive_response(stream, b"GET")
+    assert trio.current_time() == 0
+
+
+async def test_a_body_that_is_expected_first_is_asked_for(autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(POST + b"content-length: 2\r\nexpect: 100-continue\r\n\r\n")
+        assert (await stream.receive_some()).startswith(b"HTTP/1.1 100 ")
+        await stream.send_all(b"ab")
+        assert status_of(await receive_response(stream, b"ab")) == 200
+
+
+async def test_a_head_request_gets_the_head_only(autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(b"HEAD / HTTP/1.0\r\n\r\n")
+        response = await read_to_end(stream)
+        assert b"content-length: 4" in response
+        assert response.endswith(b"\r\n\r\n")
+
+
+async def test_a_body_that_is_not_read_ends_the_connection(autojump_clock: trio.testing.MockClock) -> None:
+    async def refuse(scope: Message, receive: Receive, send: Send) -> None:
+        await respond(send, b"too large", 413)
+
+    async with connected(refuse) as stream:
+        await stream.send_all(POST + b"content-length: 1000000\r\n\r\n" + b"x" * 50_000)
+        response = await read_to_end(stream)
+        assert status_of(response) == 413
+        assert b"connection: close" in response
+
+
+# --- deadlines ---
+
+
+@pytest.mark.parametrize("head", [b"", b"GET", GET[:-2]])
+async def test_a_first_head_has_10_s(head: bytes, autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(head)
+        assert await read_to_end(stream) == b""
+    assert trio.current_time() == 10
+
+
+async def test_a_connection_may_be_idle_for_longer_than_a_head_may_take(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(GET)
+        await receive_response(stream, b"GET")
+        await trio.sleep(89)
+        await stream.send_all(GET)
+        await receive_response(stream, b"GET")
+        assert await read_to_end(stream) == b""
+    assert trio.current_time() == 89 + 90
+
+
+async def test_a_later_head_has_10_s_from_its_first_byte(autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(GET)
+        await receive_response(stream, b"GET")
+        await trio.sleep(50)
+        await stream.send_all(b"G")
+        assert await read_to_end(stream) == b""
+    assert trio.current_time() == 60
+
+
+async def test_a_body_that_drips_is_refused_after_its_period(autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as stream, trio.open_nursery() as nursery:
+
+        async def drip() -> None:
+            for _ in range(1_000):
+                await stream.send_all(b"x")
+                await trio.sleep(1)
+
+        await stream.send_all(POST + b"content-length: 1000\r\n\r\n")
+        nursery.start_soon(drip)
+        response = await read_to_end(stream)
+        nursery.cancel_scope.cancel()
+    assert status_of(response) == 408
+    assert trio.current_time() <= 62
+
+
+async def test_a_peer_that_does_not_read_ends_its_response_after_the_period(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    ended: list[float] = []
+
+    async def huge(scope: Message, receive: Receive, send: Send) -> None:
+        await respond(send, b"x" * 10_000_000)
+        ended.append(trio.current_time())
+
+    client, server = trio.testing.lockstep_stream_pair()  # nothing is sent until it is read
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve_stream, huge, server, Places(1), limits=LIMITS))
+        await client.send_all(GET)
+    assert ended == [5]
+
+
+# --- the end of a response ---
+
+
+async def test_the_client_disconnects_during_a_response(autojump_clock: trio.testing.MockClock) -> None:
+    messages: list[str] = []
+
+    async def endless(scope: Message, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        messages.append((await receive())["type"])
+        await send({"type": "http.response.body", "body": b"ignored", "more_body": True})
+
+    async with connected(endless) as stream:
+        await stream.send_all(GET)
+        await stream.receive_some()
+        await stream.aclose()
+        await trio.testing.wait_all_tasks_blocked()
+    assert messages == ["http.disconnect"]
+
+
+async def test_an_error_of_the_application_is_a_500_and_is_logged_once(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def broken(scope: Message, receive: Receive, send: Send) -> None:
+        raise KeyError("a bug")
+
+    async with connected(broken) as stream:
+        await stream.send_all(GET)
+        response = await read_to_end(stream)
+    assert status_of(response) == 500
+    assert b"bug" not in response
+    assert [(record.name, record.levelname) for record in caplog.records] == [("trioformer.serving", "ERROR")]
+    assert capsys.readouterr().err == ""
+
+
+async def test_an_error_in_the_middle_of_a_response_breaks_it_off(autojump_clock: trio.testing.MockClock) -> None:
+    async def broken(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"a", "more_body": True})
+        raise KeyError("a bug")
+
+    async with connected(broken) as stream:
+        await stream.send_all(GET)
+        response = await read_to_end(stream)
+    assert response.endswith(b"1\r\na\r\n")  # and no last chunk
+
+
+async def test_requests_are_logged_when_they_end(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with connected(echo, access_log=logging.getLogger("tests.access")) as stream:
+        await stream.send_all(b"GET /a?b=%0a HTTP/1.0\r\n\r\n")
+        await read_to_end(stream)
+    assert caplog.messages == ['- "GET /a?b=%0a HTTP/1.0" 200']

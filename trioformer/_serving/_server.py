@@ -1,0 +1,147 @@
+"""Accepts connections, and serves an ASGI application on them."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import resource
+import socket
+import ssl
+from collections.abc import Callable
+from os import PathLike
+from typing import Final
+
+import attrs
+import trio
+
+from ._connection import LINGER, ASGIApplication, Connection, ServerLimits, logger
+from ._listeners import url_of
+from ._places import Places
+
+ACCEPT_PAUSE: Final = 0.1
+"""Seconds until the next try when no file descriptor, or no memory, is left for a connection."""
+_NOT_ENOUGH: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+DEFAULT_LIMITS: Final = ServerLimits()
+
+
+def server_context(certificate: str | PathLike[str], key: str | PathLike[str]) -> ssl.SSLContext:
+    """Return a TLS context for a server with this certificate chain and key, both PEM files.
+
+    It offers HTTP/1.1 only, and TLS 1.2 at least.
+
+    Raises:
+        OSError: A file cannot be read; an ``ssl.SSLError`` when it is not PEM, or the key is not the certificate's.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+async def serve_app(
+    app: ASGIApplication,
+    listener: socket.socket,
+    *,
+    limits: ServerLimits = DEFAULT_LIMITS,
+    tls: ssl.SSLContext | None = None,
+    access_log: logging.Logger | None = None,
+    task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve an ASGI application over HTTP/1.1 on a listening socket until cancelled, then close the socket.
+
+    An error of the application is logged, and its response is a 500; nothing that a peer does ends the server.
+
+    Args:
+        app: The application; it gets the scope ``http`` only.
+        listener: The socket, which this owns.
+        limits: What a peer can make the server keep.  There are at most as many connections as a quarter of the
+            process's file descriptors.
+        tls: The context for TLS; None for plain HTTP.
+        access_log: The logger for finished requests.
+        task_status: Reports the URL.
+
+    Cancellation:
+        Ends requests immediately.
+    """
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if descriptors != resource.RLIM_INFINITY:
+        limits = attrs.evolve(limits, connections=max(1, min(limits.connections, descriptors // 4)))
+    places = Places(limits.connections)
+
+    async def serve_and_release(stream: trio.SocketStream) -> None:
+        try:
+            await serve_stream(app, stream, places, limits=limits, tls=tls, access_log=access_log)
+        finally:
+            places.release()
+
+    accepting = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
+    async with accepting, trio.open_nursery() as nursery:
+        task_status.started(url_of(listener, "https" if tls else "http"))
+        while True:
+            stream = await _accept(accepting, places)
+            await _take(places, stream)
+            nursery.start_soon(serve_and_release, stream)
+
+
+async def _accept(listener: trio.SocketListener, places: Places) -> trio.SocketStream:
+    is_logged = False
+    while True:
+        try:
+            return await listener.accept()
+        except OSError as exc:
+            if exc.errno not in _NOT_ENOUGH:
+                raise
+            if not is_logged:
+                is_logged = True
+                logger.error("cannot accept a connection: %s; trying again", exc.strerror)
+            places.close_one()
+            await trio.sleep(ACCEPT_PAUSE)
+
+
+async def _take(places: Places, stream: trio.SocketStream) -> None:
+    """Take a place for a connection, or close it when cancelled."""
+    try:
+        await places.take()
+    except BaseException:
+        await trio.aclose_forcefully(stream)
+        raise
+
+
+async def serve_stream(
+    app: ASGIApplication,
+    stream: trio.abc.Stream,
+    places: Places,
+    *,
+    limits: ServerLimits = DEFAULT_LIMITS,
+    tls: ssl.SSLContext | None = None,
+    access_log: logging.Logger | None = None,
+) -> None:
+    """Serve an ASGI application on one connection, and close it."""
+    addresses = _address(stream, "getpeername"), _address(stream, "getsockname")
+    if tls is not None:
+        stream = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
+    connection = Connection(app, stream, limits, places, "https" if tls else "http", addresses, access_log)
+    try:
+        if isinstance(stream, trio.SSLStream):
+            with places.waiting(limits.head_period) as scope:
+                await stream.do_handshake()
+            if scope.cancelled_caught:
+                return
+        await connection.serve()
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass  # in the handshake: the peer speaks no TLS, does not trust the certificate, or has disconnected
+    finally:
+        with trio.move_on_after(LINGER):  # TLS says that it closes, which a peer that does not read could delay
+            await stream.aclose()
+
+
+def _address(stream: trio.abc.Stream, which: str) -> tuple[str, int] | None:
+    if not isinstance(stream, trio.SocketStream):
+        return None
+    name: Callable[[], tuple[str, int]] = getattr(stream.socket, which)
+    try:
+        host, port = name()[:2]
+    except OSError:  # it has disconnected already
+        return None
+    return host, port

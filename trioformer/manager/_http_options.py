@@ -1,0 +1,49 @@
+"""How a manager serves HTTP: :class:`HTTPOptions`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from os import PathLike
+from typing import TypeAlias, final
+
+import attrs
+
+from .._secret import Secret, conceal
+
+TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Returns whether a bearer token may read the metrics; called for each request, with the token of the request."""
+
+
+def _conceal_token(token: str | Secret[str] | None) -> Secret[str] | None:
+    return None if token is None else conceal(token)
+
+
+@final
+@attrs.frozen
+class HTTPOptions:
+    """Where and how :func:`run_controllers` serves health, readiness and metrics.
+
+    By default it is plain HTTP without authentication, as the probes of a kubelet expect it.
+
+    Raises:
+        ValueError: Only one of ``certificate`` and ``key`` is given; both a token and a check are; the token is empty.
+    """
+
+    bind: str
+    """``host:port`` to listen on; ``:port`` for all interfaces, and port 0 for a free one."""
+    certificate: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
+    """A PEM file with the server's certificate chain; with it the port speaks TLS only.  It is read at the start."""
+    key: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
+    """A PEM file with the certificate's key."""
+    metrics_token: Secret[str] | None = attrs.field(default=None, kw_only=True, converter=_conceal_token, repr=False)
+    """The bearer token that a request for ``/metrics`` must have, a str; None for no authentication."""
+    check_metrics_token: TokenCheck | None = attrs.field(default=None, kw_only=True)
+    """Decides instead of ``metrics_token``, for example by a TokenReview and a SubjectAccessReview."""
+
+    def __attrs_post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("HTTPOptions: TLS needs both certificate= and key=")
+        if self.metrics_token is not None and self.check_metrics_token is not None:
+            raise ValueError("HTTPOptions: give metrics_token= or check_metrics_token=, not both")
+        if self.metrics_token is not None and not self.metrics_token:
+            raise ValueError("HTTPOptions: metrics_token= is empty; None is for no authentication")
