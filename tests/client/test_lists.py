@@ -11,11 +11,12 @@ import pytest
 import trio
 
 from tests.support.scripted_http import Body, InMemory, Reply, response
-from trioformer.client import Client, ListOptions, ObjectList, open_client
+from trioformer.client import Client, ListOptions, ObjectList, Undecodable, open_client
 from trioformer.errors import (
     ConnectionFailedError,
     ExpiredError,
     ForbiddenError,
+    LimitExceededError,
     SelectorError,
     ServerTimeoutError,
     StatusError,
@@ -25,6 +26,9 @@ from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import FieldSelector, LabelSelector, ObjectMeta
 from trioformer.models.core_v1 import Namespace, Node, Pod
 from trioformer.testing import APIServer
+from trioformer.transport import Limits
+
+CONFIG = ClusterConfig(server="https://api.test")
 
 
 def page(
@@ -185,7 +189,7 @@ async def test_an_invalid_selector_is_not_sent() -> None:
         ("<html><title>Sign in</title></html>", "not a JSON object: HTML titled 'Sign in'|: HTML titled 'Sign in'"),
         ('{"kind":"Table","rows":[]}', "a Table without items"),
         ('{"kind":"Status","status":"Success"}', "a Status without items"),
-        ('{"kind":"PodList","items":[{"metadata":{}},{"meta', "an incomplete list"),
+        ('{"kind":"PodList","items":[{"metadata":{"name":"a","namespace":"shop"}},{"meta', "an incomplete list"),
         ('{"kind":"PodList","items":[1]}', "metadata"),
         ('{"kind":"PodList","items":[{"kind":"Pod"}]}', "metadata"),
     ],
@@ -301,3 +305,66 @@ async def test_a_cancelled_list_ends_immediately(autojump_clock) -> None:
             await client.api(Pod, "shop").list()
         assert scope.cancelled_caught
         assert trio.current_time() == pytest.approx(1.0)
+
+
+# --- limits ---
+
+
+async def test_a_list_of_too_many_pages_is_given_up() -> None:
+    transport = InMemory([page(str(i), token=f"token-{i}") for i in range(10)])
+    async with open_client(CONFIG, http_transport=transport, limits=Limits(list_pages=5)) as client:
+        with pytest.raises(
+            LimitExceededError, match=r"^list pods in namespace shop: the list has too many pages"
+        ) as caught:
+            await client.api(Pod, "shop").list()
+    assert caught.value.limit == "list_pages"
+    assert len(transport.requests) == 5
+
+
+def pod(name: str, size: int) -> bytes:
+    return b'{"metadata":{"name":"%s","namespace":"shop","resourceVersion":"5"},"data":"%s"}' % (
+        name.encode(),
+        b"x" * size,
+    )
+
+
+def list_of(*items: bytes) -> httpx.Response:
+    return response(200, b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[%s]}' % b",".join(items))
+
+
+@pytest.mark.parametrize("sizes", [(2_000,), (2_000_000,), (50, 2_000_000, 50), (50, 2_000, 50)], ids=repr)
+async def test_an_object_that_is_too_large_is_reported_by_its_key(sizes: tuple[int, ...]) -> None:
+    items = [pod(f"web-{i}", size) for i, size in enumerate(sizes)]
+    reported: list[Undecodable] = []
+    transport = InMemory([list_of(*items), list_of(*items)])
+    async with open_client(CONFIG, http_transport=transport, limits=Limits(item_bytes=1_000)) as client:
+        pods = client.api(Pod, "shop")
+        listing = await pods.list(on_undecodable=reported.append)
+        with pytest.raises(
+            LimitExceededError, match=r"^list pods in namespace shop: an object of the list is too large \(2"
+        ):
+            await pods.list()
+    assert names(listing) == [f"web-{i}" for i, size in enumerate(sizes) if size < 1_000]
+    (large,) = reported
+    assert large.key == f"shop/web-{sizes.index(max(sizes))}"
+    assert large.resource_version == "5"
+    assert isinstance(large.error.__cause__, LimitExceededError)
+    assert "more than Limits.item_bytes (1000); if the server is right, raise it" in str(large.error)
+
+
+async def test_other_tasks_run_while_the_brackets_of_an_object_are_counted() -> None:
+    transport = InMemory([list_of(b'{"metadata":{"name":"a","namespace":"shop"},"a":%s}' % (b"[]," * 300_000))])
+    ran = 0
+
+    async def run() -> None:
+        nonlocal ran
+        while True:
+            await trio.lowlevel.checkpoint()
+            ran += 1
+
+    async with open_client(CONFIG, http_transport=transport) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        with pytest.raises(UnexpectedResponseError):
+            await client.api(Pod, "shop").list()
+        nursery.cancel_scope.cancel()
+    assert ran >= 20

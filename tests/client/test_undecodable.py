@@ -16,7 +16,7 @@ from tests.support.scripted_http import InMemory, Step, response
 from trioformer._util import Slices
 from trioformer.client import Api, Undecodable, open_client
 from trioformer.client._undecodable import undecodable_frame, undecodable_item
-from trioformer.errors import DecodeError, ExpiredError, StatusError, UnexpectedResponseError
+from trioformer.errors import DecodeError, ExpiredError, LimitExceededError, StatusError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ResourceInfo
 from trioformer.models.core_v1 import Pod
@@ -285,13 +285,42 @@ async def test_a_null_in_the_metadata_reads_as_empty(member: str) -> None:
         assert [pod.namespace or "", pod.uid, pod.resource_version].count("") == 1
 
 
-async def test_a_frame_over_the_limit_raises_despite_a_handler() -> None:
+POD = {"metadata": {"name": "a", "namespace": "shop"}}
+LARGE = b'{"type":"MODIFIED","object":{"metadata":{"name":"b","namespace":"shop","resourceVersion":"8"},"a":"%s"}}\n'
+
+
+async def test_a_frame_over_the_limit_is_reported_by_its_key_in_its_place() -> None:
     reported: Reported = []
+    steps = [event(POD), LARGE % (b"x" * 17_000_000), event(POD)]
+    async with api_over(b"".join(steps)) as pods, pods.watch(on_undecodable=reported.append) as events:
+        assert len(await events.receive_batch()) == 1
+        assert reported == []
+        assert len(await events.receive_batch()) == 1
+    (large,) = reported
+    assert (large.key, large.event_type, large.resource_version) == ("shop/b", "MODIFIED", "8")
+    assert isinstance(large.error.__cause__, LimitExceededError)
+    assert len(large.raw) < 100_000
+
+
+async def test_a_frame_over_the_limit_raises_without_a_handler() -> None:
+    async with api_over(event(POD) + LARGE % (b"x" * 17_000_000)) as pods, pods.watch() as events:
+        await events.receive_batch()
+        for _ in range(2):
+            with pytest.raises(
+                LimitExceededError, match=r"^watch pods in namespace shop: an event is too large"
+            ) as caught:
+                await events.receive_batch()
+    assert caught.value.limit == "frame_bytes"
+
+
+async def test_a_frame_that_does_not_end_raises_despite_a_handler() -> None:
+    reported: Reported = []
+    pieces = [b"x" * 1_000_000] * 300
     async with (
-        api_over([b'{"type":"ADDED","object":"', *[b"x" * 1_000_000] * 17, None]) as pods,
+        api_over([b'{"type":"ADDED","object":"', *pieces, None]) as pods,
         pods.watch(on_undecodable=reported.append) as events,
     ):
-        with pytest.raises(DecodeError, match=r"^watch pods in namespace shop: a watch event is longer"):
+        with pytest.raises(LimitExceededError, match=r"^watch pods in namespace shop: a watch event does not end"):
             await events.receive_batch()
     assert reported == []
 

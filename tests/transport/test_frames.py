@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trioformer.errors import DecodeError
-from trioformer.transport._internal import FrameSplitter, decode_watch_frame, excerpt
+from trioformer.transport._frames import KEPT
+from trioformer.transport._internal import FrameSplitter, LargeFrame, LimitPassedError, decode_watch_frame, excerpt
 
 POD = b'{"metadata":{"name":"web-0","namespace":"default","uid":"u","resourceVersion":"7"},"spec":{}}'
 frames = st.binary(max_size=40).map(lambda data: data.replace(b"\n", b"")).filter(lambda data: bool(data.strip()))
@@ -32,14 +33,30 @@ def test_blank_lines_are_skipped() -> None:
     assert FrameSplitter().feed(b"\n\n{}\n \r\n\n[]\n") == [b"{}", b"[]"]
 
 
-@pytest.mark.parametrize(
-    ("before", "chunk"), [(b"12345678", b"90"), (b"12345", b"67890\n"), (b"1\n", b"2" * 10), (b"", b"1" * 10 + b"\n")]
-)
-def test_a_frame_over_the_limit_raises_complete_or_not(before: bytes, chunk: bytes) -> None:
-    splitter = FrameSplitter(max_frame=9)
-    splitter.feed(before)
-    with pytest.raises(DecodeError, match="longer than 9 bytes"):
-        splitter.feed(chunk)
+@pytest.mark.parametrize("step", [1, 7, 64 * 1024, 1_000_000])
+@pytest.mark.parametrize("size", [100_001, 250_000])
+def test_of_a_frame_over_the_limit_only_the_beginning_is_kept(step: int, size: int) -> None:
+    splitter = FrameSplitter(max_frame=100_000)
+    large = b'{"a":"%s"}' % (b"x" * (size - 8))
+    body = b"{}\n" + large + b"\n[]\n" + b"y" * 100_000 + b"\n"
+    found: list[bytes] = []
+    for begin in range(0, len(body), step):
+        found += splitter.feed(body[begin : begin + step])
+        assert len(splitter._buffer) <= 200_000
+    assert found == [b"{}", large[:KEPT] + b"\0", b"[]", b"y" * 100_000]
+    assert isinstance(found[1], LargeFrame)
+    assert found[1].size == len(large)
+    assert splitter.pending == 0
+
+
+def test_a_frame_that_does_not_end_is_an_error() -> None:
+    splitter = FrameSplitter(max_frame=100_000)
+    for _ in range(160):
+        splitter.feed(b"x" * 10_000)
+    with pytest.raises(LimitPassedError) as caught:
+        splitter.feed(b"x" * 100_000)
+    assert caught.value.limit == "frame_bytes"
+    assert splitter.pending > 1_600_000
 
 
 def test_a_frame_of_sixteen_mebibytes_is_accepted() -> None:

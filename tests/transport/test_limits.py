@@ -313,6 +313,12 @@ async def answer_to(data: bytes) -> Response:
         return await transport.request("GET", "/x")
 
 
+async def test_a_location_with_a_host_name_that_is_not_valid_is_an_error() -> None:
+    error = await failure(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: https://xn--a/%b\r\n\r\n" % SECRET)
+    assert str(error).endswith("a host name is not valid; check the URL, and that it is an API server")
+    assert SECRET.decode() not in "".join(map(repr, chain(error)))
+
+
 async def test_status_999_is_a_response() -> None:
     assert (await answer_to(b"HTTP/1.1 999 What\r\nContent-Length: 2\r\n\r\nno")).code == 999
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from trioformer.errors import DecodeError
 from trioformer.transport._internal import ListHead, ListSplitter
+from trioformer.transport._list_splitter import SLICE
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ['"items":[', '},{"metadata":{', "\\", '\\"', '"', "[", "]", "},{", '","']
@@ -205,8 +206,6 @@ def test_members_after_the_items_are_in_the_head() -> None:
         (b'{"items":[{},{"a":', "an incomplete list"),
         (b'{"items":[{},{}]}trailing', "an incomplete list"),
         (b'{"items":[{"a":1}{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
-        (b'{"items":[{"a":nil},{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
-        (b'{"items":[{"a":[}},{"a":2},{"a":3}]}', "not JSON|an incomplete list"),
         (b'{"items":[' + b"[" * 100_000 + b"]" * 99_999 + b"]}", "an incomplete list"),
     ],
 )
@@ -216,6 +215,105 @@ def test_an_invalid_list_is_a_decode_error_of_one_line(body: bytes, text: str, b
         split(body, [len(body) // 2], block=block)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("bad", [b'{"a":nil}', b'{"a":[}}', b'{"a":"\\ud800"}', b'{"a":"\xff"}', b"{'a'}", b"nil"])
+@pytest.mark.parametrize("block", [1, 20, 1_000_000])
+def test_an_item_that_is_not_json_is_an_item_like_any_other(bad: bytes, block: int) -> None:
+    items = [b'{"a":"b"}', bad, b'{"a":["]"]}', b"{}"]
+    body = b'{"items":[%s],"metadata":{"resourceVersion":"7"}}' % b", ".join(items)
+    found, head = split(body, [len(body) // 2], block=block)
+    assert found == items
+    assert head.resource_version == "7"
+
+
+@pytest.mark.parametrize("block", [1, 1_000])
+@pytest.mark.parametrize("name", ["continue", "resourceVersion"])
+@pytest.mark.parametrize("value", [b"7", b'["77"]', b'{"a":1}', b"true", b"1e9"])
+def test_a_list_whose_version_or_token_is_not_a_string_is_refused(name: str, value: bytes, block: int) -> None:
+    body = b'{"metadata":{"%s":%s},"items":[{}]}' % (name.encode(), value)
+    with pytest.raises(DecodeError, match=rf"metadata\.{name} is not a string$"):
+        split(body, [20], block=block)
+    assert split(body.replace(value, b"null"), [20], block=block)[0] == [b"{}"]
+
+
+# --- large items ---
+
+
+def fed(splitter: ListSplitter, body: bytes, *, step: int) -> list[bytes]:
+    found: list[bytes] = []
+    for begin in range(0, len(body), step):
+        found += splitter.feed(body[begin : begin + step])
+        while splitter.is_behind:
+            found += splitter.feed(b"")
+    splitter.end()
+    while splitter.is_behind:
+        found += splitter.feed(b"")
+    return found + splitter.finish()[0]
+
+
+LARGE = {
+    "string": b'{"metadata":{"name":"large"},"data":"%s"}' % (b'x\\"' * 60_000),
+    "brackets": b'{"metadata":{"name":"large"},"data":[%s]}' % b",".join([b"[]"] * 60_000),
+    "levels": b'{"metadata":{"name":"large"},"data":%s%s}' % (b"[" * 100_000, b"]" * 100_000),
+    "backslashes": b'{"metadata":{"name":"large"},"data":"%s"}' % (b"\\\\" * 100_000),
+    "spaces": b'{"metadata":{"name":"large"}%s}' % (b" " * 200_000),
+}
+
+
+@pytest.mark.parametrize("item", LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("step", [1, 777, 32 * 1024, 1_000_000])
+@pytest.mark.parametrize("tail", [b"]}", b'],"metadata":{"resourceVersion":"7"}}'])
+@pytest.mark.parametrize("place", [0, 50, 99])
+def test_of_an_item_that_is_too_large_only_the_beginning_is_kept(
+    item: bytes, step: int, tail: bytes, place: int
+) -> None:
+    if step == 1 and place != 50:
+        return
+    good = [pod(i, claims=2) for i in range(99)]
+    body = HEAD + b",".join([*good[:place], item, *good[place:]]) + tail
+    splitter = ListSplitter(max_item=100_000, block=10_000)
+    assert fed(splitter, body, step=step) == good
+    (large,) = splitter.large
+    assert item.startswith(large.beginning)
+    assert len(large.beginning) > 60_000
+    assert large.size == len(item)
+
+
+def test_an_item_of_the_limit_is_not_too_large() -> None:
+    splitter = ListSplitter(max_item=len(LARGE["string"]), block=10_000)
+    assert fed(splitter, HEAD + LARGE["string"] + b"]}", step=1_000) == [LARGE["string"]]
+    assert splitter.large == []
+
+
+def test_the_memory_for_a_large_item_is_bounded() -> None:
+    splitter = ListSplitter(max_item=100_000, block=10_000)
+    splitter.feed(HEAD)
+    for _ in range(100):
+        splitter.feed(b"[" * 10_000)
+        assert len(splitter._buffer) < 200_000
+
+
+def test_brackets_are_counted_in_slices() -> None:
+    splitter = ListSplitter()
+    splitter.feed(HEAD)
+    splitter.feed(b"[" * 300_000)
+    counted = 0
+    while splitter.is_behind:
+        before = splitter._position
+        splitter.feed(b"")
+        assert splitter._position - before <= SLICE
+        counted += 1
+    assert counted == 300_000 // SLICE
+
+
+@pytest.mark.parametrize("begin", [b'{"a":"', b'{"items":[],"a":"'])
+def test_what_is_beside_the_items_is_bounded(begin: bytes) -> None:
+    splitter = ListSplitter(block=1)
+    splitter.feed(begin + b"x" * 1_000_000)
+    splitter.feed(b"x" * 3_000_000)
+    with pytest.raises(DecodeError, match="more than 4194304 bytes beside its items"):
+        splitter.feed(b"x" * 1_000_000)
 
 
 @pytest.mark.parametrize("block", [1, 1_000])

@@ -50,6 +50,7 @@ class Api(ApiRequests[T]):
     - :class:`~trioformer.errors.StatusError`: the server rejected the request; the subclass is the reason
     - :class:`~trioformer.errors.UnexpectedResponseError`: no API server sends such a response
     - :class:`~trioformer.errors.ConnectionFailedError`: no complete response arrived
+    - :class:`~trioformer.errors.LimitExceededError`: the response exceeds a limit of the client
     - ``trio.ClosedResourceError``: the client is closed
     - ``ValueError``: a name or namespace is missing or not valid, or is not that of the object
 
@@ -120,9 +121,9 @@ class Api(ApiRequests[T]):
         )
         where = self._paths.operation("list")
         if on_undecodable is None:
-            return await all_pages(self.list_page, options, where, None)
+            return await all_pages(self.list_page, options, where, self._transport.limits, None)
         undecodable: deque[Undecodable] = deque()
-        listed = await all_pages(self.list_page, options, where, undecodable)
+        listed = await all_pages(self.list_page, options, where, self._transport.limits, undecodable)
         for each in undecodable:
             on_undecodable(each)
         return listed
@@ -144,7 +145,8 @@ class Api(ApiRequests[T]):
             ExpiredError: The resourceVersion or the continue token has expired.
         """
         async with self._open_list(options if options is not None else ListOptions()) as body:
-            return await read_list(body, self._wire_format, self._paths.operation("list"), on_undecodable)
+            where, limits = self._paths.operation("list"), self._transport.limits
+            return await read_list(body, self._wire_format, where, limits, on_undecodable)
 
     async def check_resource_version(
         self,
@@ -221,7 +223,7 @@ class Api(ApiRequests[T]):
                 connection that cannot be verified raises one.
             on_undecodable: Called with each frame that cannot be decoded, between the events before it and those after
                 it, and the watch continues; None raises an error for the first, after the events before it.
-                ERROR events and frames of more than 16 MB are errors in any case.
+                ERROR events are errors in any case.
 
         Raises:
             SelectorError: A selector does not parse.
@@ -259,7 +261,7 @@ class Api(ApiRequests[T]):
             if body.code != 200:
                 with self._wire_format.translate_errors():
                     raise await streamed_status_error(body, method="GET", where=where)
-            yield WatchStream[T]._create(self._wire_format, body, where, on_undecodable)
+            yield WatchStream[T]._create(self._wire_format, body, where, self._transport.limits, on_undecodable)
 
     # --- writing ---
 

@@ -17,6 +17,9 @@ from ..transport._internal import excerpt
 _MAX_LOCATION: Final = 200
 """Characters of the address of a redirect that are shown."""
 
+MAX_STATUS: Final = 256 * 1024
+"""Bytes of a Status; a larger one is not decoded, which would hold up other tasks."""
+
 _kind_of: Final = level_decoder(("kind",))
 
 
@@ -70,7 +73,8 @@ def failure_in(body: bytes) -> Mapping[str, object] | None:
     As in client-go (``rest.Result``), every Status that does not say "Success" is a failure, whatever the HTTP code.
     """
     try:
-        status: object = decode(body) if kind_in(body) == "Status" else None
+        is_status = len(body) <= MAX_STATUS and kind_in(body) == "Status"
+        status: object = decode(body) if is_status else None
     except (ValueError, RecursionError):
         return None
     if not isinstance(status, dict):

@@ -11,13 +11,17 @@ import attrs
 from .._util import Slices
 from ..errors import DecodeError, ExpiredError, UnexpectedResponseError
 from ..models import KubernetesObject
-from ..transport._internal import BLOCK, ByteStream, ListSplitter
+from ..transport import Limits
+from ..transport._internal import SLICE, ByteStream, LargeItem, ListSplitter, limit_exceeded
 from ._options import ListOptions
 from ._responses import HINT, raise_failure
 from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
+
+_LARGE: Final = 1024 * 1024
+"""Bytes of an item that is scanned in a slice of its own."""
 
 PAGE_SIZE: Final = 500
 """The default limit of a page, in objects (client-go ``tools/pager``)."""
@@ -47,7 +51,11 @@ class ObjectList(Generic[T]):
 
 
 async def read_list(
-    body: ByteStream, wire_format: WireFormat[T], where: str, on_undecodable: UndecodableHandler | None = None
+    body: ByteStream,
+    wire_format: WireFormat[T],
+    where: str,
+    limits: Limits,
+    on_undecodable: UndecodableHandler | None = None,
 ) -> ObjectList[T]:
     """Decode one page while it arrives, with a checkpoint about every millisecond.
 
@@ -55,9 +63,11 @@ async def read_list(
         StatusError: The body is the Status of a failure.
         UnexpectedResponseError: The body is not a list of this kind, or an object cannot be decoded and there is no
             handler for it.
+        LimitExceededError: The list is too long, or arrives too slowly; or an object is too large, and there is no
+            handler for it.
         ConnectionFailedError: The body ended early.
     """
-    splitter = ListSplitter()
+    splitter = ListSplitter(max_item=limits.item_bytes)
     slices = Slices()
     objects: list[T] = []
     first: bytes | None = None
@@ -65,6 +75,8 @@ async def read_list(
     async def make(items: list[bytes]) -> None:
         nonlocal first
         for item in items:
+            if len(item) > _LARGE:
+                await slices.checkpoint()  # the scan of one is most of what other tasks may have to wait
             try:
                 objects.append(wire_format.make_item(item))
                 first = first or item
@@ -79,12 +91,34 @@ async def read_list(
                 on_undecodable(found)
             if slices.is_over():
                 await slices.checkpoint()
+        while splitter.large:
+            await report(splitter.large.pop(0))
+
+    async def report(large: LargeItem) -> None:
+        what = f"an object of the list is too large ({large.size} bytes)"
+        exceeded = limit_exceeded(where, limits, "item_bytes", what)
+        if on_undecodable is None:
+            raise exceeded
+        error = DecodeError(str(exceeded))
+        error.__cause__ = exceeded
+        on_undecodable(await undecodable_item(wire_format.name, large.beginning, error, slices))
+
+    async def make_rest() -> None:
+        while splitter.is_behind:
+            await slices.checkpoint()
+            await make(splitter.feed(b""))
 
     try:
         while chunk := await body.receive_some():
             view = memoryview(chunk)  # from a transport in the same process, a chunk may be the complete body
-            for begin in range(0, len(chunk), BLOCK):
-                await make(splitter.feed(view[begin : begin + BLOCK]))
+            for begin in range(0, len(chunk), SLICE):
+                await make(splitter.feed(view[begin : begin + SLICE]))
+                if splitter.is_behind:
+                    await make_rest()
+                if slices.is_over():
+                    await slices.checkpoint()
+        splitter.end()
+        await make_rest()
         rest, head = splitter.finish()
         await make(rest)
         wire_format.check_list(head, first)
@@ -106,12 +140,17 @@ class _ListPage(Protocol[T]):
 
 
 async def all_pages(
-    list_page: _ListPage[T], options: ListOptions, where: str, undecodable: deque[Undecodable] | None
+    list_page: _ListPage[T],
+    options: ListOptions,
+    where: str,
+    limits: Limits,
+    undecodable: deque[Undecodable] | None,
 ) -> ObjectList[T]:
     """List all pages, at one resourceVersion; without pages if that version expires between two of them.
 
     Raises:
         UnexpectedResponseError: The continue token of two pages is equal.
+        LimitExceededError: There are too many pages.
     """
     on_undecodable = None if undecodable is None else undecodable.append
     page = first = await list_page(options, on_undecodable=on_undecodable)
@@ -122,6 +161,8 @@ async def all_pages(
         # The token implies the version; the server rejects a request with both.
         following = attrs.evolve(options, continue_token=token, resource_version=None, resource_version_match=None)
         pages += 1
+        if pages > limits.list_pages:
+            raise limit_exceeded(where, limits, "list_pages", "the list has too many pages")
         try:
             page = await list_page(following, on_undecodable=on_undecodable)
         except ExpiredError:

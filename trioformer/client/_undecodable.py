@@ -115,7 +115,14 @@ async def find_members(data: bytes, slices: Slices) -> Mapping[tuple[str, ...], 
         if number % _TOKENS == 0 and slices.is_over():
             await slices.checkpoint()
         depth = len(closers)
-        match = _BRACKET.match(data, end) if depth > _MAX_DEPTH else _TOKEN.search(data, end)
+        if depth > _MAX_DEPTH:
+            end = await _end_of_deep(data, end, slices)
+            if not end:
+                break
+            del closers[-1]
+            expects_key = False
+            continue
+        match = _TOKEN.search(data, end)
         if match is None:
             break
         token, end = match[match.lastindex or 0], match.end()
@@ -151,6 +158,21 @@ async def find_members(data: bytes, slices: Slices) -> Mapping[tuple[str, ...], 
             found[tuple(map(str, path))] = token
             path[-1] = None
     return found
+
+
+async def _end_of_deep(data: bytes, begin: int, slices: Slices) -> int:
+    """Return the end of an object or array in which nothing is wanted; 0 if it is not found."""
+    depth, end = 1, begin
+    for number, match in enumerate(_BRACKET.finditer(data, begin), 1):
+        if number % _TOKENS == 0 and slices.is_over():
+            await slices.checkpoint()
+        if match.start() != end:
+            break  # a string that does not end
+        end = match.end()
+        depth += 1 if match[1] in _CLOSERS else -1
+        if not depth:
+            return end
+    return 0
 
 
 def _text(raw: bytes) -> str:

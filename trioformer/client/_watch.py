@@ -9,12 +9,19 @@ from typing import Generic, NamedTuple, NoReturn, TypeVar, cast, final
 import trio
 
 from .._util import NoPublicConstructor, Slices
-from ..errors import ConnectionFailedError, DecodeError, StatusError
+from ..errors import ConnectionFailedError, DecodeError, LimitExceededError, StatusError
 from ..models import KubernetesObject
 from ..models._internal import NOT_NAMES, decode, make_object
-from ..transport import EventType
-from ..transport._internal import ByteStream, FrameSplitter, decode_watch_frame
-from ._bodies import failure_in
+from ..transport import EventType, Limits
+from ..transport._internal import (
+    ByteStream,
+    FrameSplitter,
+    LargeFrame,
+    LimitPassedError,
+    decode_watch_frame,
+    limit_exceeded,
+)
+from ._bodies import MAX_STATUS, failure_in
 from ._undecodable import Undecodable, UndecodableHandler, undecodable_frame
 from ._wire_format import WireFormat
 
@@ -43,6 +50,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         "_body",
         "_events",
         "_failure",
+        "_limits",
         "_lines",
         "_on_undecodable",
         "_slices",
@@ -53,13 +61,19 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
     )
 
     def __init__(
-        self, wire_format: WireFormat[T], body: ByteStream, where: str, on_undecodable: UndecodableHandler | None = None
+        self,
+        wire_format: WireFormat[T],
+        body: ByteStream,
+        where: str,
+        limits: Limits,
+        on_undecodable: UndecodableHandler | None = None,
     ) -> None:
         self._wire_format = wire_format
         self._body = body
         self._where = where
         self._on_undecodable = on_undecodable
-        self._splitter = FrameSplitter()
+        self._limits = limits
+        self._splitter = FrameSplitter(max_frame=limits.frame_bytes)
         self._slices = Slices()
         self._events: deque[WatchEvent[T]] = deque()
         # An undecodable frame that has not been reported yet, and the frames after it.
@@ -97,6 +111,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             StatusError: The server sent an ERROR event, such as an :class:`~trioformer.errors.ExpiredError`.
             ConnectionFailedError: The connection was lost, possibly inside an event.
             DecodeError: The server sent something that is not an event.
+            LimitExceededError: An event is too large, and there is no handler for it; or it does not end.
             trio.ClosedResourceError: The watch is closed, or an earlier call was cancelled.
             trio.BusyResourceError: Another task is receiving.
 
@@ -115,6 +130,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 raise self._failure
             if self._undecoded is not None:
                 line, error = self._undecoded
+                if isinstance(line, LargeFrame):
+                    error = self._too_large(line)
                 # If this is cancelled, the next call begins with the same frame.
                 found = await undecodable_frame(self._wire_format.name, line, error)
                 self._undecoded = None
@@ -130,8 +147,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             # no checkpoint between receiving the bytes and returning their events
             try:
                 lines = self._splitter.feed(chunk)
-            except DecodeError as exc:
-                self._failure = self._located(exc)
+            except LimitPassedError as exc:
+                self._failure = limit_exceeded(self._where, self._limits, exc.limit, exc.what)
                 continue
             events = self._decode(iter(lines))
             if events:
@@ -151,8 +168,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 try:
                     frame = decode_watch_frame(line, scan)
                     if frame[0] == "ERROR":
-                        status = cast("dict[str, object]", decode(frame[1]))
-                        raise StatusError.from_status(status, where=self._where)
+                        raise self._error_in(frame[1])
                     metadata = frame[2].metadata
                     name, namespace = metadata.name, metadata.namespace
                     # As in WireFormat.make_item().
@@ -171,18 +187,38 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             self._failure = exc
         return events
 
+    def _error_in(self, status: bytes) -> StatusError | DecodeError:
+        """Make the error of an ERROR event.
+
+        Raises:
+            DecodeError: Its Status is not one.
+        """
+        if len(status) > MAX_STATUS:
+            return DecodeError(f"an ERROR event has a Status of {len(status)} bytes")
+        return StatusError.from_status(cast("dict[str, object]", decode(status)), where=self._where)
+
     def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
         """Report a frame that cannot be decoded.
 
         Raises:
             StatusError: It is the Status of a failure, which a server sent with the code of a success.
             DecodeError: There is no handler, or the frame is an ERROR event, which must not be ignored.
+            LimitExceededError: There is no handler, and the frame is too large.
         """
+        if self._on_undecodable is None and isinstance(error.__cause__, LimitExceededError):
+            raise error.__cause__
         if (status := failure_in(frame)) is not None:
             raise StatusError.from_status(status, where=self._where) from error
         if self._on_undecodable is None or found.event_type == "ERROR":
             raise error
         self._on_undecodable(found)
+
+    def _too_large(self, frame: LargeFrame) -> DecodeError:
+        what = f"an event is too large ({frame.size} bytes)"
+        exceeded = limit_exceeded(self._where, self._limits, "frame_bytes", what)
+        error = DecodeError(str(exceeded))
+        error.__cause__ = exceeded
+        return error
 
     def _located(self, cause: DecodeError) -> DecodeError:
         error = DecodeError(f"{self._where}: {cause}")

@@ -23,6 +23,7 @@ CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     httpx.StreamError,
     httpx.CookieConflict,
     OSError,  # ssl.SSLError is one
+    UnicodeError,  # of a host name in a Location, which httpx parses
     trio.BrokenResourceError,
     trio.ClosedResourceError,
     LimitPassedError,
@@ -132,6 +133,9 @@ def connection_failed(error: BaseException, server: str) -> ConnectionFailedErro
     for cause in causes:
         if isinstance(cause, socket.gaierror):
             return _failed(server, f"the host name cannot be resolved ({cause.strerror}); check the name and DNS")
+    if isinstance(error, UnicodeError):
+        error.__traceback__ = error.__context__ = None
+        return _failed(server, "a host name is not valid; check the URL, and that it is an API server")
     for kind, advice in _ADVICE:
         if isinstance(error, kind):
             return _failed(server, advice.format(error=str(error) or type(error).__name__))

@@ -10,9 +10,12 @@ import attrs
 from ..errors import DecodeError
 from ..models._internal import Head, Raw, decode, level_decoder, scan_whole
 from ._describe import excerpt
+from ._limits import DEFAULT_LIMITS, LimitPassedError
 
-MAX_FRAME: Final = 16 * 1024 * 1024
-"""The limit of one watch event, in bytes, as in client-go (``streaming.ErrObjectTooLarge``)."""
+KEPT: Final = 64 * 1024
+"""Bytes that are kept of an event or an item that is too large; its key is searched in them."""
+MAX_DROPPED: Final = 16
+"""How many times the limit a frame may have before the watch ends; none of it is kept."""
 
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 """The type of a watch event."""
@@ -22,49 +25,92 @@ WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], 
 
 
 @final
+class LargeFrame(bytes):
+    """The beginning of a frame that is larger than the limit, and a byte that no decoder accepts.
+
+    Attributes:
+        size: The size of the frame.
+    """
+
+    size: int
+
+    def __new__(cls, beginning: bytes, size: int) -> LargeFrame:
+        made = super().__new__(cls, beginning + b"\0")
+        made.size = size
+        return made
+
+
+@final
 @attrs.define(eq=False)
 class FrameSplitter:
     """Splits the body of a watch into newline-terminated frames.
 
     Each frame is copied once, and no byte is searched twice.  A frame does not keep the chunk alive that it came in.
+    Of a frame that is larger than the limit only the beginning is kept, and the frames after it are not affected.
     """
 
-    _max_frame: int = attrs.field(default=MAX_FRAME, kw_only=True)  # in bytes
+    _max_frame: int = attrs.field(default=DEFAULT_LIMITS.frame_bytes, kw_only=True)  # in bytes
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
+    _dropped: int = attrs.field(default=0, init=False)
 
     @property
     def pending(self) -> int:
-        """The number of buffered bytes of an incomplete frame; not 0 at the end of a body that ended early."""
-        return len(self._buffer)
+        """The number of bytes of an incomplete frame; not 0 at the end of a body that ended early."""
+        return len(self._buffer) + self._dropped
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Add the next bytes of the body, and return the frames that they complete, without line ends and blank lines.
 
         Raises:
-            DecodeError: A frame is longer than ``max_frame``; the rest of the body cannot be split.
+            LimitPassedError: A frame does not end after many times the limit.
         """
         buffer = self._buffer
         frames: list[bytes] = []
         begin = 0
         end = chunk.find(b"\n")
-        if end < 0:
-            buffer += chunk
-        else:
+        if end >= 0:
             if buffer:
-                buffer += memoryview(chunk)[:end]
-                frames.append(bytes(buffer))
-                buffer.clear()
+                self._extend(memoryview(chunk)[:end])
+                frames.append(self._complete())
                 begin = end + 1
                 end = chunk.find(b"\n", begin)
             while end >= 0:
                 frames.append(chunk[begin:end])
                 begin = end + 1
                 end = chunk.find(b"\n", begin)
-            buffer += memoryview(chunk)[begin:]
-        if len(buffer) > self._max_frame or any(len(frame) > self._max_frame for frame in frames):
-            raise DecodeError(f"a watch event is longer than {self._max_frame} bytes")
+        self._extend(memoryview(chunk)[begin:])
+        if len(chunk) > self._max_frame:
+            frames = [self._within_limit(frame) for frame in frames]
         return [frame for frame in frames if frame and not frame.isspace()]
 
+    def _extend(self, data: memoryview) -> None:
+        buffer = self._buffer
+        if self._dropped:
+            self._dropped += len(data)
+            if self._dropped > MAX_DROPPED * self._max_frame:
+                raise LimitPassedError("frame_bytes", self._max_frame, "a watch event does not end")
+            return
+        buffer += data
+        if len(buffer) > self._max_frame:
+            self._dropped = len(buffer)
+            del buffer[KEPT:]
+            self._dropped -= len(buffer)
+
+    def _complete(self) -> bytes:
+        frame = bytes(self._buffer)
+        if self._dropped:
+            frame = LargeFrame(frame, self.pending)
+            self._dropped = 0
+        self._buffer.clear()
+        return frame
+
+    def _within_limit(self, frame: bytes) -> bytes:
+        is_large = len(frame) > self._max_frame and not isinstance(frame, LargeFrame)
+        return LargeFrame(frame[:KEPT], len(frame)) if is_large else frame
+
+
+_LARGE: Final = 1024 * 1024
+"""Bytes of a frame that is not scanned twice."""
 
 _TYPES: Final[Mapping[str, EventType]] = {
     "MODIFIED": "MODIFIED",
@@ -103,6 +149,8 @@ def decode_watch_frame(frame: bytes, scan: Scan = scan_whole) -> WatchFrame:
             try:
                 data, head = scan(data)
             except DecodeError:
+                if len(frame) > _LARGE:
+                    raise  # a second scan would hold up other tasks
                 break  # other members follow the object, or it is not valid: decode the whole frame
             return type_, data, head
     return _decode_slowly(frame, scan)

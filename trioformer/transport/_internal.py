@@ -9,9 +9,13 @@ from ._connection import open_transport as open_transport
 from ._describe import excerpt as excerpt
 from ._describe import html_title as html_title
 from ._frames import FrameSplitter as FrameSplitter
+from ._frames import LargeFrame as LargeFrame
 from ._frames import Scan as Scan
 from ._frames import decode_watch_frame as decode_watch_frame
-from ._list_splitter import BLOCK as BLOCK
+from ._limits import LimitPassedError as LimitPassedError
+from ._limits import limit_exceeded as limit_exceeded
+from ._list_splitter import SLICE as SLICE
+from ._list_splitter import LargeItem as LargeItem
 from ._list_splitter import ListHead as ListHead
 from ._list_splitter import ListSplitter as ListSplitter
 from ._response import Response as Response

@@ -62,7 +62,7 @@ class Limits:
     150,000 pods, the most that Kubernetes supports, are 1.5 GB.
     """
     item_bytes: int = _count(16 * MIB)
-    """Bytes of one object in a list, and of everything in a list that is not an object.
+    """Bytes of one object in a list.
 
     An informer puts a larger object in quarantine, by its key, and takes the others.
     A scan of this many bytes holds up other tasks for some ten milliseconds.
@@ -159,6 +159,7 @@ class BodyMeter:
             LimitPassedError: The body arrives too slowly; ``receive`` was cancelled.
         """
         began_at = trio.current_time()
+        data = b""
         with trio.CancelScope(deadline=began_at + self._wait) as scope:
             data = await receive()
         if scope.cancelled_caught:

@@ -11,35 +11,47 @@ Where to cut is a guess that the decoder verifies:
 - The guess is the last position in the buffer where the text is that of the first item's beginning
   (``},{"metadata":{``).  If this text is inside an item, the decoder finds the brackets unbalanced, and an earlier
   position is tried.
-- After a few failures the brackets of the block are counted, which is slow and always right.  So are those of a block
-  with an item of more levels than the decoder accepts: only that item is undecodable, not the list.
+- After a few failures the brackets of the block are counted, which is slow and always right: inside an item that is
+  larger than a block, and where an item is not JSON, or has more levels than the decoder accepts.  Only that item is
+  undecodable, not the list.
+- The count remembers where it was, and goes on for :data:`SLICE` bytes at a time: 16 MB of brackets take seconds.
+  An item that is larger than the limit is counted to its end, and only its beginning is kept.
 
 The comma at the cut becomes the ``]`` of one block and then the ``[`` of the next, so only the items are copied.
 The rest at the end of the body, with ``{"items":`` before it, is an object: the last items and the members after them.
-A body of another form (no ``items`` near its beginning, or not a list) is buffered and decoded at its end.
+A body of another form (no ``items`` near its beginning, or not a list) is buffered and decoded at its end, up to 4 MiB.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
-from typing import Final, TypeAlias, cast, final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeAlias, final
 
 import attrs
 
 from ..errors import DecodeError
 from ..models._internal import Raw, decode, kind_problem, level_decoder, list_items
 from ._describe import excerpt
+from ._frames import KEPT
+from ._limits import DEFAULT_LIMITS
 
 BLOCK: Final = 128 * 1024
 """Bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
 
+SLICE: Final = 32 * 1024
+"""Bytes to feed at a time, and to count the brackets of: some 10 ms of work if all of them are brackets."""
+
 _MAX_GUESSES: Final = 8
 _MAX_CANDIDATES: Final = 16
-_MAX_HEAD: Final = 1024 * 1024
+_MAX_MEMBERS: Final = 4 * 1024 * 1024
+"""Bytes of everything beside the items."""
 _MAX_NAME: Final = 64
 _MAX_PREFIX: Final = 1024
 _EXPECTED: Final = "expected a list, but the server sent"
+_INVALID: Final = f"{_EXPECTED} something that is not JSON, or an incomplete list"
 
 _COMMA, _OPEN, _CLOSE = b",[]"
 
@@ -50,12 +62,22 @@ _ITEMS: Final = re.compile(rb'(?<!\\)"items"[ \t\r\n]*:[ \t\r\n]*\[')
 _PREFIX: Final = re.compile(
     rb'\s*\{\s*(?:(?:"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*\{|"[^"\\]*"\s*:)?'
 )
+_COUNT: Final = re.compile(rb"[0-9]{1,18}")
 # Up to the next bracket outside a string; else up to the quote of an incomplete string, or up to the end.
 _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+(["\[\]{}]|\Z)', re.DOTALL)
+# The same, with the commas between the items.
+_BRACKET_OR_COMMA: Final = re.compile(rb'(?:[^",\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([",\[\]{}]|\Z)', re.DOTALL)
+# The rest of a string, up to its quote, or up to a backslash at the end.
+_STRING: Final = re.compile(rb'(?:[^"\\]++|\\.)*+("|\\?\Z)', re.DOTALL)
+
+_ESCAPED: Final = 2
+_STRING_STATES: Final = {b'"': 0, b"": 1, b"\\": _ESCAPED}
+"""Outside a string, inside, or after a backslash, by the mark at which the scan of a string ends."""
 
 _LevelDecoder: TypeAlias = Callable[[bytes | Raw], tuple[Raw, ...]]
 _items_of: Final[_LevelDecoder] = level_decoder(("items",))
 _members_of: Final[_LevelDecoder] = level_decoder(("items", "metadata", "kind", "apiVersion"))
+_metadata_of: Final[_LevelDecoder] = level_decoder(("resourceVersion", "continue", "remainingItemCount"))
 
 
 @final
@@ -76,6 +98,17 @@ class ListHead:
 
 
 @final
+@attrs.frozen
+class LargeItem:
+    """An item that is larger than the limit."""
+
+    beginning: bytes = attrs.field(repr=False)
+    """Its first bytes."""
+    size: int
+    """Its size, in bytes."""
+
+
+@final
 @attrs.define(eq=False)
 class ListSplitter:
     """Splits the body of a list into its items while it arrives.
@@ -84,6 +117,8 @@ class ListSplitter:
     """
 
     _block: int = attrs.field(default=BLOCK, kw_only=True)  # bytes to buffer before a cut
+    _max_item: int = attrs.field(default=DEFAULT_LIMITS.item_bytes, kw_only=True)  # in bytes
+    _slice: int = attrs.field(default=SLICE, kw_only=True)  # bytes of which the brackets are counted at a time
     # The length of the buffer at which the next cut is tried.
     _cut_at: int = attrs.field(default=attrs.Factory(lambda it: it._block, takes_self=True), init=False)
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
@@ -94,22 +129,47 @@ class ListSplitter:
     _separator: bytes | None = attrs.field(default=None, init=False, repr=False)
     # Nothing more to cut: the items have ended, or were not found.
     _is_done: bool = attrs.field(default=False, init=False)
+    # Brackets are counted: up to where, in how many levels, where in a string, and how many bytes are left of the
+    # block in which the guesses have failed.
+    _is_counting: bool = attrs.field(default=False, init=False)
+    _position: int = attrs.field(default=1, init=False)
+    _depth: int = attrs.field(default=1, init=False)
+    _in_string: int = attrs.field(default=0, init=False)
+    _has_brackets: bool = attrs.field(default=False, init=False)  # an item has one value
+    _left: float = attrs.field(default=0, init=False)
+    # Of an item that is too large: its beginning, and how many bytes of it have been dropped.
+    _beginning: bytes = attrs.field(default=b"", init=False, repr=False)
+    _dropped: int = attrs.field(default=0, init=False)
+    large: list[LargeItem] = attrs.field(factory=list, init=False)
+    """The items so far that are larger than the limit; the caller removes them."""
+    _rest: tuple[list[bytes], ListHead] | None = attrs.field(default=None, init=False, repr=False)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether ``feed(b"")`` has more to do."""
+        return self._is_counting and self._position < len(self._buffer)
 
     def feed(self, chunk: bytes | memoryview) -> list[bytes]:
         """Add the next bytes of the body, and return the complete items that could be cut off, each as a copy.
 
         Raises:
-            DecodeError: The body is not JSON.
+            DecodeError: The body is not JSON, or has too much beside its items.
         """
         buffer = self._buffer
         buffer += chunk
-        if len(buffer) < self._cut_at or self._is_done:
+        if self._is_counting:
+            return self._count()
+        if len(buffer) < self._cut_at:
             return []
-        if not self._head and not self._find_items():
+        if self._is_done or (not self._head and not self._find_items()):
+            if len(buffer) > _MAX_MEMBERS:
+                raise DecodeError(f"{_EXPECTED} more than {_MAX_MEMBERS} bytes beside its items: {self._excerpt()}")
+            self._cut_at = len(buffer) + self._block
             return []
         items = self._cut()
-        # Inside an item that is larger than a block, wait for twice the bytes; a constant step has quadratic cost.
-        self._cut_at = len(buffer) + (self._block if items else len(buffer))
+        if items is None:
+            return self._begin_counting()
+        self._cut_at = len(buffer) + self._block
         return items
 
     @property
@@ -117,34 +177,70 @@ class ListSplitter:
         """All of the body, unless items were cut off."""
         return self._head + bytes(self._buffer)
 
+    def end(self) -> None:
+        """End the body; what is left is fed with ``feed(b"")`` as long as :attr:`is_behind`, before :meth:`finish`.
+
+        Raises:
+            DecodeError: The body is not JSON, ends early, or is not a list (it has no ``items``).
+        """
+        if self._is_counting:
+            return
+        with self._as_decode_error():
+            try:
+                if self._head or len(self._buffer) <= 2 * self._block:
+                    self._rest = self._decode_rest()
+                    return
+            except (ValueError, RecursionError):
+                # One of the last items may be what is not JSON.
+                if self._is_done or not self._buffer or not (self._head or self._find_items()):
+                    raise
+            if self._head or self._locate_items():
+                self._is_counting, self._left = True, math.inf
+            else:
+                self._rest = self._decode_rest()
+
     def finish(self) -> tuple[list[bytes], ListHead]:
         """End the body, and return the last items and the other members of the list.
 
         Raises:
             DecodeError: The body is not JSON, ends early, or is not a list (it has no ``items``).
         """
-        deep: list[bytes] | None = None
+        items: list[bytes] = []
+        if self._rest is None:
+            self.end()
+        while self.is_behind:
+            items += self.feed(b"")
+        with self._as_decode_error():
+            rest, head = self._rest or self._decode_rest()
+        return items + rest, head
+
+    @contextmanager
+    def _as_decode_error(self) -> Iterator[None]:
         try:
-            try:
-                rest = bytes(self._buffer)
-                late = _members_of(b'{"items":' + rest if self._head else rest)
-            except RecursionError:
-                if not self._head and not self._find_items():
-                    raise
-                rest = bytes(self._buffer)
-                deep, end = _split_by_brackets(rest)
-                late = _members_of(b'{"items":[]' + rest[end:])
-            early = _members_of(self._head + b"null}") if self._head else late
-            items, *others = (value if bytes(value) else other for value, other in zip(late, early, strict=True))
-            head = _make_head(*map(bytes, others))
-            if not bytes(items):
-                found = "JSON object" if kind_problem(head.kind) else head.kind
-                raise DecodeError(f"{_EXPECTED} a {found} without items: {self._excerpt()}")
-            return deep if deep is not None else [bytes(item) for item in list_items(items)], head
+            yield
         except (ValueError, RecursionError) as exc:
             if isinstance(exc, DecodeError):
                 raise
-            raise DecodeError(f"{_EXPECTED} something else, or an incomplete list ({exc}): {self._excerpt()}") from exc
+            raise DecodeError(f"{_INVALID}: {self._excerpt()}") from exc
+
+    def _decode_rest(self) -> tuple[list[bytes], ListHead]:
+        rest = bytes(self._buffer)
+        late = _members_of(b'{"items":' + rest if self._head else rest)
+        early = _members_of(self._head + b"null}") if self._head else late
+        items, *others = (value if bytes(value) else other for value, other in zip(late, early, strict=True))
+        head = _make_head(*map(bytes, others))
+        if not bytes(items):
+            found = "JSON object" if kind_problem(head.kind) else head.kind
+            raise DecodeError(f"{_EXPECTED} a {found} without items: {self._excerpt()}")
+        return self._within_limit(list_items(items), len(rest)), head
+
+    def _within_limit(self, found: list[Raw], size: int) -> list[bytes]:
+        """Copy the items, without those that are too large; ``size`` is that of all."""
+        items = [bytes(item) for item in found]
+        if size > self._max_item:
+            self.large += [LargeItem(item[:KEPT], len(item)) for item in items if len(item) > self._max_item]
+            items = [item for item in items if len(item) <= self._max_item]
+        return items
 
     def _excerpt(self) -> str:
         return excerpt(self._head + self._buffer[:400])
@@ -164,11 +260,26 @@ class ListSplitter:
             self._candidates += 1
         self._searched = max(self._searched, len(body) - _MAX_NAME)
         # Not a list, or an unusual one: decode all of it at the end.
-        self._is_done = self._candidates > _MAX_CANDIDATES or len(body) > _MAX_HEAD
+        self._is_done = self._candidates > _MAX_CANDIDATES or len(body) > _MAX_MEMBERS
         return False
 
-    def _cut(self) -> list[bytes]:
-        """Cut off as many complete items as the buffer has."""
+    def _locate_items(self) -> bool:
+        """Find the items in a complete body in which they could not be found while it arrived."""
+        body = bytes(self._buffer)
+        items = bytes(_items_of(body)[0])
+        begin = body.find(items) if items.startswith(b"[") else -1
+        # The same text may be the value of another member.
+        for _ in range(_MAX_CANDIDATES):
+            if begin < 0:
+                break
+            if _ends_at_top_level(body[:begin]):
+                self._head, self._buffer, self._is_done = body[:begin], bytearray(body[begin:]), False
+                return True
+            begin = body.find(items, begin + 1)
+        return False
+
+    def _cut(self) -> list[bytes] | None:
+        """Cut off as many complete items as the buffer has, if a guess is right."""
         buffer = self._buffer
         if self._separator is None:
             found = _PREFIX.match(bytes(buffer[1:_MAX_PREFIX]))
@@ -183,34 +294,99 @@ class ListSplitter:
                 if items is not None:
                     return items
                 end = position + len(separator) - 1
-        comma, self._is_done = _last_comma(bytes(buffer))
-        if not comma:
-            return []
-        items = self._take(comma)
-        if items is None:
-            raise DecodeError(f"{_EXPECTED} something that is not JSON: {self._excerpt()}")
-        return items
+        return None
 
     def _take(self, comma: int) -> list[bytes] | None:
-        """Take the items before a comma; None when it is not between two items."""
+        """Take the items before a comma; None when it is not between two items, or one of them is not valid."""
         buffer = self._buffer
         buffer[comma] = _CLOSE
         with memoryview(buffer) as view:
             block = bytes(view[: comma + 1])
-        items: list[bytes] | None = None
         try:
-            items = [bytes(item) for item in list_items(block)]
-        except RecursionError:
-            deep, end = _split_by_brackets(block)
-            items = deep if end == len(block) else None
-        except ValueError:
-            pass
-        if items is None:
+            items = self._within_limit(list_items(block), len(block))
+        except (ValueError, RecursionError):
             buffer[comma] = _COMMA
             return None
         del buffer[:comma]
         buffer[0] = _OPEN
         return items
+
+    def _begin_counting(self) -> list[bytes]:
+        self._is_counting, self._left = True, len(self._buffer)
+        self._position, self._depth, self._in_string, self._has_brackets = 1, 1, 0, False
+        return self._count()
+
+    def _count(self) -> list[bytes]:
+        """Count the brackets of a slice, and cut off the items that end in it."""
+        buffer, begin = self._buffer, self._position
+        items: list[bytes] = []
+        comma = 0
+        with memoryview(buffer) as view:
+            data = bytes(view[begin : begin + self._slice])
+            for end, is_last in self._ends(data):
+                item = bytes(view[comma + 1 : begin + end])
+                comma = begin + end
+                if self._dropped:
+                    self.large.append(LargeItem(self._beginning, self._dropped + len(item)))
+                    self._beginning, self._dropped = b"", 0
+                elif item := item.strip():
+                    items.append(item)
+                elif not is_last:
+                    raise DecodeError(_INVALID)
+                if is_last:
+                    comma -= 1  # keep the bracket
+                    self._is_counting, self._is_done = False, True
+        if comma or self._is_done:
+            del buffer[:comma]
+            buffer[0] = _OPEN
+            self._position -= comma
+            self._left -= comma
+        if self._position - 1 + self._dropped > self._max_item:
+            self._beginning = self._beginning or bytes(buffer[1:KEPT])
+            self._dropped += self._position - 1
+            del buffer[1 : self._position]
+            self._position = 1
+        elif self._left <= 0 and self._position <= self._block:
+            self._is_counting, self._cut_at = False, self._block
+        return items
+
+    def _ends(self, data: bytes) -> Iterator[tuple[int, bool]]:
+        """Yield the ends of items in a slice, and whether the list ends there; moves the position."""
+        begin, position, end = self._position, 0, len(data)
+        depth, in_string = self._depth, self._in_string
+        while position < end:
+            if in_string:
+                found = _STRING.match(data, position + (in_string == _ESCAPED))
+                assert found is not None  # the empty rest matches
+                position, in_string = found.end(), _STRING_STATES[found[1]]
+                continue
+            mark = b""
+            if depth == 1:
+                found = _BRACKET_OR_COMMA.match(data, position)
+                assert found is not None
+                mark, position = found[1], found.end()
+                if mark == b"," or mark == b"]":
+                    self._has_brackets = False
+                    yield position - 1, mark == b"]"
+                    if mark == b"]":
+                        break
+                elif (mark == b"[" or mark == b"{") and not self._has_brackets:
+                    self._has_brackets, depth = True, 2
+                elif mark and mark != b'"':
+                    raise DecodeError(_INVALID)
+            else:
+                for found in _BRACKET.finditer(data, position):
+                    mark, position = found[1], found.end()
+                    if mark == b"[" or mark == b"{":
+                        depth += 1
+                    elif mark == b"]" or mark == b"}":
+                        depth -= 1
+                        if depth == 1:
+                            break
+                    else:
+                        break
+            in_string = int(mark == b'"')
+        self._position, self._depth, self._in_string = begin + position, depth, in_string
 
 
 def _ends_at_top_level(head: bytes) -> bool:
@@ -221,64 +397,28 @@ def _ends_at_top_level(head: bytes) -> bool:
         return False
 
 
-def _last_comma(body: bytes) -> tuple[int, bool]:
-    """Count brackets: the position of the last comma before an item with brackets, or 0, and if the array ends."""
-    depth = comma = 0
-    for found in _BRACKET.finditer(body):
-        mark = found[1]
-        if mark in (b'"', b""):
-            break
-        if mark in b"[{":
-            if depth == 1:
-                comma = max(body.rfind(b",", comma, found.start(1)), comma)
-            depth += 1
-        else:
-            depth -= 1
-            if depth == 0:
-                return comma, True
-    return comma, False
-
-
-def _split_by_brackets(body: bytes) -> tuple[list[bytes], int]:
-    """Split an array into its items by their brackets; return them and the end of the array, 0 if it does not end."""
-    items: list[bytes] = []
-    closers = bytearray()
-    begin = 1
-    for found in _BRACKET.finditer(body):
-        mark, end = found[1], found.end()
-        if mark in (b'"', b""):
-            break
-        if mark in b"[{":
-            if len(closers) == 1:
-                begin = found.start(1)
-            closers += b"]" if mark == b"[" else b"}"
-        elif not closers or closers[-1:] != mark:
-            break
-        else:
-            closers.pop()
-            if len(closers) == 1:
-                items.append(body[begin:end])
-            elif not closers:
-                return items, end
-    return items, 0
-
-
 def _make_head(raw_metadata: bytes, raw_kind: bytes, raw_api_version: bytes) -> ListHead:
-    metadata: object = decode(raw_metadata or b"null")
-    if metadata is None:
-        metadata = {}
-    elif not isinstance(metadata, dict):
-        raise DecodeError(f"{_EXPECTED} metadata that is not an object: {excerpt(raw_metadata)}")
-    members = cast("dict[str, object]", metadata)
-    remaining = members.get("remainingItemCount")
+    if raw_metadata in (b"", b"null"):
+        raw_metadata = b"{}"
+    if not raw_metadata.startswith(b"{"):
+        raise DecodeError(f"{_EXPECTED} metadata that is not an object")
+    version, token, remaining = map(bytes, _metadata_of(raw_metadata))
     return ListHead(
-        kind=_text(decode(raw_kind or b"null")),
-        api_version=_text(decode(raw_api_version or b"null")),
-        resource_version=_text(members.get("resourceVersion")),
-        continue_token=_text(members.get("continue")),
-        remaining_item_count=remaining if isinstance(remaining, int) else None,
+        kind=_text(raw_kind),
+        api_version=_text(raw_api_version),
+        resource_version=_text(version, "resourceVersion"),
+        continue_token=_text(token, "continue"),
+        remaining_item_count=int(remaining) if _COUNT.fullmatch(remaining) else None,
     )
 
 
-def _text(value: object) -> str:
+def _text(raw: bytes, name: str = "") -> str:
+    """Return a string; empty for another type.
+
+    Raises:
+        DecodeError: It is of another type and has a name: a list would seem to be complete, or to have no version.
+    """
+    value: object = decode(raw) if raw.startswith(b'"') else ""
+    if name and not raw.startswith(b'"') and raw not in (b"", b"null"):
+        raise DecodeError(f"{_EXPECTED} one whose metadata.{name} is not a string")
     return value if isinstance(value, str) else ""
