@@ -22,6 +22,7 @@ from trioformer.client import Client, Undecodable, open_client
 from trioformer.errors import (
     DecodeError,
     ForbiddenError,
+    LimitExceededError,
     NotAcceptableError,
     NotFoundError,
     UnexpectedResponseError,
@@ -674,3 +675,27 @@ async def test_the_embedded_server_accepts_unstructured_and_metadata_kinds(api_s
     api_server.create(from_dict(ConfigMap, {"metadata": {"name": "c"}, "data": {"a": "b"}}))
     assert to_dict(api_server.get(metadata_kind(ConfigMap), "c")).keys() == {"kind", "apiVersion", "metadata"}
     assert [one.name for one in api_server.list(metadata_kind(Deployment))] == []
+
+
+def resource_list(count: int, **members: object) -> httpx.Response:
+    entries = [{"name": f"widgets{i}", "kind": f"Widget{i}", "verbs": ["list"], **members} for i in range(count)]
+    return response(200, json.dumps({"kind": "APIResourceList", "resources": entries}))
+
+
+async def test_discovery_has_limits() -> None:
+    unusual = b'{"resources":[%s{"name":"widgets","kind":"Widget","a":"%s"}]}' % (b"[],7,{}," * 1_000, b"x" * 100_000)
+    replies = (
+        resource_list(20_000),
+        resource_list(5_000, note="x" * 1_000),
+        response(200, unusual),
+        resource_list(3_000),
+    )
+    async with client_of(*replies) as (client, _):
+        with pytest.raises(UnexpectedResponseError, match="a resource list of more than 10000 resources"):
+            await client.discover("example.com/v1", "Widget0")
+        with pytest.raises(LimitExceededError) as caught:
+            await client.discover("example.com/v1", "Widget0")
+        with pytest.raises(NotFoundError):
+            await client.discover("example.com/v1", "Widget")
+        assert (await client.discover("example.com/v1", "Widget2999")).__resource__.plural == "widgets2999"
+    assert caught.value.limit == "discovery_bytes"

@@ -19,6 +19,7 @@ from trioformer.errors import (
     LimitExceededError,
     SelectorError,
     ServerTimeoutError,
+    ServiceUnavailableError,
     StatusError,
     UnexpectedResponseError,
 )
@@ -368,3 +369,10 @@ async def test_other_tasks_run_while_the_brackets_of_an_object_are_counted() -> 
             await client.api(Pod, "shop").list()
         nursery.cancel_scope.cancel()
     assert ran >= 20
+
+
+async def test_a_compressed_error_has_its_code_and_says_so() -> None:
+    refused = response(503, b"\x1f\x8b\x08", content_encoding="gzip")
+    async with client_of(refused) as (client, _):
+        with pytest.raises(ServiceUnavailableError, match=r"the body is compressed \(gzip\), which was not requested"):
+            await client.api(Pod, "shop").list()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, final, ove
 
 import trio
 
+from .._util import Slices
 from ..errors import ConnectionFailedError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, Model, Unstructured, encode
 from ..models._internal import dumps, encode_for_server
@@ -124,8 +125,11 @@ class Api(ApiRequests[T]):
             return await all_pages(self.list_page, options, where, self._transport.limits, None)
         undecodable: deque[Undecodable] = deque()
         listed = await all_pages(self.list_page, options, where, self._transport.limits, undecodable)
+        slices = Slices()
         for each in undecodable:
             on_undecodable(each)
+            if slices.is_over():
+                await slices.checkpoint()
         return listed
 
     async def list_page(

@@ -19,7 +19,7 @@ from ..transport import BURST, Limits, RequestObserver
 from ..transport._internal import Transport, default_user_agent, open_transport
 from ._api import Api
 from ._discovery import discover_resource
-from ._responses import check, raise_failure, unexpected_response
+from ._responses import MAX_STATUS, check, raise_failure, unexpected_response
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -118,7 +118,7 @@ class Client(metaclass=NoPublicConstructor):
         check(response, method="GET", where=where)
         raise_failure(response.code, response.headers, response.body, where=where)
         try:
-            found: object = decode(response.body)
+            found: object = decode(response.body) if len(response.body) <= MAX_STATUS else None
         except DecodeError as exc:
             raise unexpected_response(response, where, problem) from exc
         if not isinstance(found, dict) or "gitVersion" not in found:

@@ -11,17 +11,31 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from .._text import quoted
-from ..errors import DecodeError, NotFoundError
+from .._util import Slices
+from ..errors import NotFoundError
 from ..models import ResourceInfo
-from ..models._internal import decode, is_label, is_path_segment, is_subdomain, is_version, kind_problem
+from ..models._internal import (
+    decode,
+    is_label,
+    is_path_segment,
+    is_subdomain,
+    is_version,
+    kind_problem,
+    level_decoder,
+    list_items,
+)
 from ..transport._internal import Transport
 from ._responses import check, raise_failure, unexpected_response
 
+_MAX_RESOURCES: Final = 10_000
+"""Resources of one version of an API group, subresources included; the core group has a hundred."""
+_MAX_ENTRY: Final = 64 * 1024
+"""Bytes of one of them; it has a few hundred."""
 _MAX_SHOWN: Final = 12
-_MAX_LIST: Final = 2 * 1024 * 1024
-"""Bytes of a resource list, which is read in one piece; one resource has about 300."""
 _MAX_COMPARED: Final = 200
 """How many kinds are searched for similar names; an API group has fewer than a hundred."""
+
+_resources_of: Final = level_decoder(("resources",))
 
 
 async def discover_resource(transport: Transport, api_version: str, kind: str) -> ResourceInfo:
@@ -31,6 +45,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
         NotFoundError: The server does not serve the version, or not the kind; names similar kinds.
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not a resource list, or its name for the kind is not valid.
+        LimitExceededError: The response is too long, or arrives too slowly.
         ConnectionFailedError: No complete response arrived.
         ValueError: ``api_version`` is not valid, or ``kind`` is empty.
     """
@@ -39,16 +54,17 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     if not is_valid or kind_problem(kind):
         raise ValueError(f"a kind has an apiVersion such as apps/v1 and a name, not {api_version!r} and {kind!r}")
     where = f"discover {kind} of {api_version}"
-    response = await transport.request("GET", f"/apis/{api_version}" if group else f"/api/{version}")
+    path = f"/apis/{api_version}" if group else f"/api/{version}"
+    response = await transport.request("GET", path, limit="discovery_bytes")
     if response.code == 404:
         raise _not_found(f"the server does not serve {api_version}", where)
     check(response, method="GET", where=where)
     raise_failure(response.code, response.headers, response.body, where=where)
-    if len(response.body) > _MAX_LIST:
-        raise unexpected_response(response, where, f"a resource list of more than {_MAX_LIST} bytes")
-    entries = _entries(response.body)
+    entries = await _entries(response.body)
     if entries is None:
         raise unexpected_response(response, where, "not a resource list")
+    if len(entries) > _MAX_RESOURCES:
+        raise unexpected_response(response, where, f"a resource list of more than {_MAX_RESOURCES} resources")
     # A subresource, such as deployments/scale, may have the kind too, but does not store objects.
     served = {name: entry for entry in entries if "/" not in (name := _text(entry, "name")) and name}
     found = [(name, entry) for name, entry in served.items() if entry.get("kind") == kind and is_label(name)]
@@ -77,15 +93,25 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     )
 
 
-def _entries(body: bytes) -> list[Mapping[str, object]] | None:
+async def _entries(body: bytes) -> list[Mapping[str, object]] | None:
+    """Decode the resources one by one, as far as they are wanted, with checkpoints; None if it is not such a list."""
+    entries: list[Mapping[str, object]] = []
+    slices = Slices()
     try:
-        found: object = decode(body)
-    except DecodeError:
+        (resources,) = _resources_of(body)
+        if not bytes(resources).startswith(b"["):
+            return None
+        for raw in list_items(resources):
+            entry = bytes(raw)
+            if entry.startswith(b"{") and len(entry) <= _MAX_ENTRY:
+                entries.append(cast("dict[str, object]", decode(entry)))
+            if len(entries) > _MAX_RESOURCES:
+                break
+            if slices.is_over():
+                await slices.checkpoint()
+    except (ValueError, RecursionError):
         return None
-    resources = cast("dict[str, object]", found).get("resources") if isinstance(found, dict) else None
-    if not isinstance(resources, list):
-        return None
-    return [cast("dict[str, object]", entry) for entry in cast("list[object]", resources) if isinstance(entry, dict)]
+    return entries
 
 
 def _text(entry: Mapping[str, object], key: str) -> str:

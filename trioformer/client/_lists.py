@@ -12,7 +12,7 @@ from .._util import Slices
 from ..errors import DecodeError, ExpiredError, UnexpectedResponseError
 from ..models import KubernetesObject
 from ..transport import Limits
-from ..transport._internal import SLICE, ByteStream, LargeItem, ListSplitter, limit_exceeded
+from ..transport._internal import BLOCK, ByteStream, LargeItem, ListSplitter, limit_exceeded
 from ._options import ListOptions
 from ._responses import HINT, raise_failure
 from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
@@ -111,8 +111,8 @@ async def read_list(
     try:
         while chunk := await body.receive_some():
             view = memoryview(chunk)  # from a transport in the same process, a chunk may be the complete body
-            for begin in range(0, len(chunk), SLICE):
-                await make(splitter.feed(view[begin : begin + SLICE]))
+            for begin in range(0, len(chunk), BLOCK):
+                await make(splitter.feed(view[begin : begin + BLOCK]))
                 if splitter.is_behind:
                     await make_rest()
                 if slices.is_over():

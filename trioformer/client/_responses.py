@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..models import KubernetesObject
 from ..models._internal import Head, decode, is_path_segment, make_object
-from ..transport._internal import ByteStream, Response, excerpt, html_title
+from ..transport._internal import ByteStream, Response, encoding_of, excerpt, html_title
 from ._bodies import describe, failure_in, kind_in, shown_kind, shown_location
 from ._wire_format import WireFormat
 
@@ -182,14 +182,17 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     reason = _REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
     if response.code == 409 and method == "POST":
         reason = "AlreadyExists"
-    text = one_line(_text_of(response.body, is_json=is_json))
+    text = one_line(_text_of(response, is_json=is_json))
     cause = {"reason": UNEXPECTED_SERVER_RESPONSE, "message": text}
     made = {"reason": reason, "message": text, "details": {"causes": [cause]}}
     return StatusError.from_status(_with_retry_after(made, response), code=response.code, where=where)
 
 
-def _text_of(body: bytes, *, is_json: bool) -> str:
+def _text_of(response: Response, *, is_json: bool) -> str:
     """Return the message of an error whose body is not a Status."""
+    body = response.body
+    if encoding := encoding_of(response.headers):
+        return f"the body is compressed ({encoding}), which was not requested"
     if not body:
         return "the server gave no reason"
     if is_json:
@@ -223,7 +226,7 @@ def server_version_in(response: Response) -> tuple[int, int] | None:
     check(response, method="GET", where="GET /version")
     raise_failure(response.code, response.headers, response.body, where="GET /version")
     try:
-        found: object = decode(response.body)
+        found: object = decode(response.body) if len(response.body) <= MAX_STATUS else None
     except (DecodeError, RecursionError):
         return None
     members = cast("dict[str, object]", found) if isinstance(found, dict) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._byte_stream import ByteStream as ByteStream
+from ._byte_stream import encoding_of as encoding_of
 from ._connection import Transport as Transport
 from ._connection import default_user_agent as default_user_agent
 from ._connection import open_transport as open_transport
@@ -14,7 +15,7 @@ from ._frames import Scan as Scan
 from ._frames import decode_watch_frame as decode_watch_frame
 from ._limits import LimitPassedError as LimitPassedError
 from ._limits import limit_exceeded as limit_exceeded
-from ._list_splitter import SLICE as SLICE
+from ._list_splitter import BLOCK as BLOCK
 from ._list_splitter import LargeItem as LargeItem
 from ._list_splitter import ListHead as ListHead
 from ._list_splitter import ListSplitter as ListSplitter

@@ -42,7 +42,7 @@ BLOCK: Final = 128 * 1024
 """Bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
 
 SLICE: Final = 32 * 1024
-"""Bytes to feed at a time, and to count the brackets of: some 10 ms of work if all of them are brackets."""
+"""Bytes of which the brackets are counted at a time: some 10 ms of work if all of them are brackets."""
 
 _MAX_GUESSES: Final = 8
 _MAX_CANDIDATES: Final = 16
