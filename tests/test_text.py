@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trioformer._text import LONGEST, one_line
 
@@ -28,6 +30,13 @@ BIDI = "\u202e\u2066\u200f\u061c"
 )
 def test_what_is_not_printable_is_escaped(text: str, line: str) -> None:
     assert one_line(text) == line
+
+
+@given(st.text(st.one_of(st.sampled_from("\\'\"x\x1b \n\u202e"), st.characters())))
+def test_only_what_is_not_printable_is_changed(text: str) -> None:
+    plain = " ".join(text.split())
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
+    assert one_line(text) == escaped
 
 
 def test_every_character_becomes_a_part_of_one_line() -> None:

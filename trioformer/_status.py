@@ -10,8 +10,10 @@ import attrs
 
 from ._text import one_line
 
-MAX_CAUSES: Final = 1_000
+MAX_CAUSES: Final = 500
 """How many causes are read; a server lists one for each invalid field."""
+MAX_MESSAGE: Final = 1_000
+"""Characters of the message of a cause."""
 MAX_NAME: Final = 500
 """Characters of a name or a reason; Kubernetes allows 253."""
 MAX_RETRY_AFTER: Final = 999_999_999
@@ -25,7 +27,7 @@ class StatusCause:
     reason: str = ""
     """Machine-readable, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
     message: str = ""
-    """A description for people, as one line."""
+    """A description for people, as one line of at most 1,000 characters."""
     field: str = ""
     """The field's path, such as ``spec.containers[0].name``."""
 
@@ -43,7 +45,7 @@ class StatusDetails:
     uid: str = ""
     """The object's uid."""
     causes: tuple[StatusCause, ...] = ()
-    """The causes, a thousand at most."""
+    """The causes, 500 at most."""
     retry_after_seconds: int = 0
     """How long to wait before a retry; 0 when the server does not say."""
 
@@ -80,7 +82,9 @@ def details_in(status: Mapping[str, object]) -> StatusDetails:
 def _causes(listed: Iterable[object]) -> tuple[StatusCause, ...]:
     causes = (cast("Mapping[str, object]", each) for each in listed if isinstance(each, Mapping))
     return tuple(
-        StatusCause(name_in(cause, "reason"), one_line(text_in(cause, "message")), name_in(cause, "field"))
+        StatusCause(
+            name_in(cause, "reason"), one_line(text_in(cause, "message"), longest=MAX_MESSAGE), name_in(cause, "field")
+        )
         for cause in islice(causes, MAX_CAUSES)
     )
 
