@@ -128,6 +128,30 @@ async def test_a_watch_delivers_the_events_before_a_failure() -> None:
             await events.__anext__()
 
 
+@pytest.mark.parametrize("name", ["get", "list", "delete", "watch", "discover", "version"])
+async def test_a_status_of_megabytes_is_an_error_that_does_not_show_it(name: str) -> None:
+    """Only what decides about its class is decoded: another 10 MB would stall all other tasks."""
+    novel = {f"key-{i}": [{"a": i}] for i in range(20_000)}
+    big = {**FORBIDDEN, "message": "x" * 300_000, "details": novel}
+    async with client_of(
+        *(response(200, json.dumps(each) + "\n") for each in (big, {**big, "status": "Success"}))
+    ) as client:
+        with pytest.raises(errors.ForbiddenError, match=r"the Status has \d+ bytes and is not shown \(HTTP 403"):
+            await CALLS[name](client)
+        if name == "delete":
+            assert await CALLS[name](client) is None
+
+
+async def test_an_error_event_of_megabytes_is_its_error() -> None:
+    big = {**STATUS, "reason": "Expired", "message": "x" * 300_000, "details": {"causes": [{"message": "m"}] * 100_000}}
+    body = json.dumps({"type": "ERROR", "object": big}) + "\n"
+    async with client_of(response(200, body)) as client:
+        with pytest.raises(
+            errors.ExpiredError, match=r"the Status has \d+ bytes and is not shown \(HTTP 410, Expired\)"
+        ):
+            await watch_and_skip(client)
+
+
 @pytest.mark.parametrize("major", [1, 10**30, None, [], "x" * 10, "٣"])
 async def test_a_version_of_other_types_is_no_version(major: object) -> None:
     body = json.dumps({"major": major, "minor": "36", "gitVersion": major})

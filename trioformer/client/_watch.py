@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Generic, NamedTuple, NoReturn, TypeVar, cast, final
+from typing import Generic, NamedTuple, NoReturn, TypeVar, final
 
 import trio
 
 from .._util import NoPublicConstructor, Slices
 from ..errors import ConnectionFailedError, DecodeError, LimitExceededError, StatusError
 from ..models import KubernetesObject
-from ..models._internal import NOT_NAMES, decode, make_object
+from ..models._internal import NOT_NAMES, make_object
 from ..transport import EventType, Limits
 from ..transport._internal import (
     ByteStream,
@@ -21,7 +21,7 @@ from ..transport._internal import (
     decode_watch_frame,
     limit_exceeded,
 )
-from ._bodies import MAX_STATUS, failure_in
+from ._bodies import failure_in, read_status
 from ._undecodable import Undecodable, UndecodableHandler, undecodable_frame
 from ._wire_format import WireFormat
 
@@ -168,7 +168,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 try:
                     frame = decode_watch_frame(line, scan)
                     if frame[0] == "ERROR":
-                        raise self._error_in(frame[1])
+                        raise StatusError.from_status(read_status(frame[1]), where=self._where)
                     metadata = frame[2].metadata
                     name, namespace = metadata.name, metadata.namespace
                     # As in WireFormat.make_item().
@@ -186,16 +186,6 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         except StatusError as exc:
             self._failure = exc
         return events
-
-    def _error_in(self, status: bytes) -> StatusError | DecodeError:
-        """Make the error of an ERROR event.
-
-        Raises:
-            DecodeError: Its Status is not one.
-        """
-        if len(status) > MAX_STATUS:
-            return DecodeError(f"an ERROR event has a Status of {len(status)} bytes")
-        return StatusError.from_status(cast("dict[str, object]", decode(status)), where=self._where)
 
     def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
         """Report a frame that cannot be decoded.
