@@ -334,9 +334,11 @@ def decode(data: bytes | bytearray | memoryview | Raw) -> Any:
         found = msgspec.json.decode(data)
     except _INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
-    text = bytes(data)
-    if text.count(b"{") + text.count(b"[") > MAX_LEVELS and _has_too_many_levels(found):
-        raise DecodeError(f"cannot decode JSON: {TOO_DEEP}")
+    # Few bytes, or few brackets, cannot have too many.
+    if len(view := memoryview(data)) > 2 * MAX_LEVELS:
+        text = bytes(view)
+        if text.count(b"{") + text.count(b"[") > MAX_LEVELS and _has_too_many_levels(found):
+            raise DecodeError(f"cannot decode JSON: {TOO_DEEP}")
     return found
 
 
