@@ -12,6 +12,8 @@ from examples.custom_resource import CronTab, CronTabSpec
 from tests.client.test_api import CONFIG, POD
 from tests.support.scripted_http import InMemory, response
 from trioformer import Client, open_client
+from trioformer.client import PatchType
+from trioformer.client._patch import patch_content
 from trioformer.errors import ConflictError, InvalidError, NotFoundError, UnsupportedMediaTypeError
 from trioformer.models import ObjectMeta, Quantity, from_dict, metadata_kind
 from trioformer.models.apps_v1 import Deployment, DeploymentStatus, DeploymentStrategy
@@ -264,3 +266,11 @@ async def test_an_unknown_patch_type_raises_with_the_known_ones(api_server: APIS
     with pytest.raises(ValueError, match="one of 'merge', 'strategic', 'json', not 'apply'"):
         await client.api(Deployment, "default").patch("web", {}, patch_type=unknown)
     assert not api_server.requests
+
+
+@pytest.mark.parametrize("patch_type", ["merge", "strategic"])
+def test_a_patch_that_contains_itself_is_a_value_error(patch_type: PatchType) -> None:
+    patch: dict[str, object] = {}
+    patch["again"] = patch
+    with pytest.raises(ValueError, match="too many levels"):
+        patch_content(patch, patch_type)

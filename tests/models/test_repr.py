@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from trioformer.models import ObjectMeta, from_json, metadata_kind, unstructured_kind
+import attrs
+
+from trioformer.models import Model, ObjectMeta, from_json, metadata_kind, unstructured_kind
 from trioformer.models._lazy import make
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition, JSONSchemaProps
 from trioformer.models.core_v1 import Pod, PodSpec
@@ -27,8 +29,17 @@ def test_objects_whose_name_or_kind_does_not_decode_are_shown() -> None:
     assert "cannot decode" in repr(make(Pod, b"[]"))
 
 
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class A(Model):
+    a: A | None = None
+    b: tuple[A, ...] = ()
+
+
 def test_parts_in_parts_are_shown_to_four_levels() -> None:
-    text = '{"title": "a", "not": ' * 100 + "{}" + "}" * 100
+    assert repr(from_json(A, '{"a":' * 9 + "{}" + "}" * 9)) == "A(a=A(a=A(a=A(a=A(…)))))"
+    assert repr(from_json(A, '{"b":[' * 9 + "{}" + "]}" * 9)) == "A(b=(A(b=(A(b=(A(b=(A(…),)),)),)),))"
+    assert repr(A(a=A())) == "A(a=A())"
+    text = '{"title": "a", "not": ' * 400 + "{}" + "}" * 400
     schema = from_json(JSONSchemaProps, text)
     assert repr(schema).startswith("JSONSchemaProps(not_=JSONSchemaProps(not_=")
     assert len(repr(schema)) < 100
@@ -37,6 +48,17 @@ def test_parts_in_parts_are_shown_to_four_levels() -> None:
 
 
 def test_only_the_beginning_of_long_lists_and_maps_is_shown() -> None:
-    metadata = ObjectMeta(finalizers=("x",) * 100_000, labels={str(number): "" for number in range(100_000)})
+    shown = 0
+
+    class Counted(str):
+        def __repr__(self) -> str:
+            nonlocal shown
+            shown += 1
+            return super().__repr__()
+
+    metadata = ObjectMeta(finalizers=(Counted("x"),) * 100_000, labels={str(number): "" for number in range(100_000)})
+    values = ObjectMeta(labels={str(number): Counted("x") for number in range(100_000)})
     assert len(repr(metadata)) < 200
+    assert repr(values)
+    assert shown < 100
     assert repr(metadata).startswith("ObjectMeta(finalizers=('x', 'x', ")

@@ -197,11 +197,8 @@ def _descriptions(error: Exception, path: str, type_: Any, describe_one: Callabl
         found: list[str] = []
         with_notes, without = error.group_exceptions()
         for each, note in with_notes:
-            if isinstance(note, cattrs.AttributeValidationNote):
-                where = f"{path}.{note.name}"
-            else:  # the keys of a mapping are content, too
-                where = f"{path}[{note.index if isinstance(note.index, int) else '...'}]"
-            found += _descriptions(each, where, note.type, describe_one)
+            step = f".{note.name}" if isinstance(note, cattrs.AttributeValidationNote) else f"[{note.index}]"
+            found += _descriptions(each, path + step, note.type, describe_one)
         for each in without:
             found += _descriptions(each, path, None, describe_one)
         return found

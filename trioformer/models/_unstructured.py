@@ -137,7 +137,7 @@ class Unstructured(_WithMembers):
         raw = spec if memoryview(spec) else self._raws()[key]
         try:
             return _serde.loads(raw)
-        except (DecodeError, RecursionError) as error:
+        except DecodeError as error:
             shown = repr(key) if _NAME.fullmatch(key) else "…"  # others are no names of fields, but content
             raise _serde.decode_error(error, f"{type(self).__name__}[{shown}]") from error
 

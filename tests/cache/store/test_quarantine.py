@@ -10,7 +10,6 @@ import trio.testing
 from trioformer.cache import QuarantineReason
 from trioformer.cache._bad_objects import BadObject
 from trioformer.cache.store._quarantine import Quarantine
-from trioformer.errors import DecodeError
 from trioformer.models import from_json
 from trioformer.models.core_v1 import Pod
 
@@ -22,7 +21,7 @@ async def test_the_log_and_the_error_of_a_key_are_one_printable_line(
 ) -> None:
     caplog.set_level(logging.WARNING)
     quarantine = Quarantine("Pod")
-    quarantine.add(BadObject(KEY, QuarantineReason.UNDECODABLE, DecodeError(KEY)), is_stored=False)
+    quarantine.add(BadObject(KEY, QuarantineReason.INDEX_FAILED, ValueError(KEY)), is_stored=False)
     pod = from_json(Pod, '{"metadata": {"namespace": "x", "name": "b\\u001b\\u2028"}, "spec": {"nodeName": "n"}}')
     quarantine.add_unless_good(pod, ValueError(KEY), "a listener", is_newest=True)
     shown = [
