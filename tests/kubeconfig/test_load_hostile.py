@@ -212,7 +212,10 @@ def test_no_traceback_shows_a_credential_of_a_user(user: object, tmp_path: Path)
     path = tmp_path / "config"
     path.write_text(document(user=user))
     for load in (lambda: load_kubeconfig(path), lambda: load_config(environ={"KUBECONFIG": str(path)})):
-        check_hidden(error_of(load))
+        error = error_of(load)
+        check_hidden(error)
+        assert error.__cause__ is None
+        assert error.__context__ is None
 
 
 def check_hidden(error: ConfigError) -> None:

@@ -17,7 +17,7 @@ from .._secret import Secret
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 # Single lines: an expression from BEGIN to END takes quadratic time for many that begin and none that ends.
-_BOUNDARY = re.compile(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----")
+_BOUNDARY = re.compile(rb"-----(BEGIN|END) ([A-Z0-9 ]+)-----")
 _CERTIFICATE = "CERTIFICATE"
 _PRIVATE_KEY = "PRIVATE KEY"
 _SHOWN_LABELS: Final = frozenset(
