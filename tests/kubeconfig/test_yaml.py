@@ -385,4 +385,4 @@ def test_the_most_values_take_no_time_that_a_task_notices(item: str) -> None:
         start = time.thread_time()
         assert len(_yaml.parse_yaml(content, "config")) == _yaml.MAX_NODES - 1  # type: ignore[arg-type]  # a list
         times.append(time.thread_time() - start)
-    assert min(times) < 0.06
+    assert min(times) < 0.12  # 20 to 45 ms on two slow cores
