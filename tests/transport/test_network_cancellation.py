@@ -114,7 +114,7 @@ async def test_a_connection_that_cannot_be_prepared_is_closed() -> None:
         with pytest.raises(httpcore.ConnectError):
             await _Network().connect_tcp("127.0.0.1", server.port, socket_options=[(9_999, 9_999, 1)])
         stream = await _Network().connect_tcp("127.0.0.1", server.port)
-        with pytest.raises(httpcore.ConnectError, match="label empty or too long"):
+        with pytest.raises(httpcore.ConnectError, match="label"):
             await stream.start_tls(ssl.create_default_context(), ".test")
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert connections_in_kernel(server) == 0
