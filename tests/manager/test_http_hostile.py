@@ -299,7 +299,7 @@ async def test_a_peer_that_speaks_no_tls_only_loses_its_connection(
     [
         ({"certificate": "x"}, "TLS needs both certificate= and key="),
         ({"key": "x"}, "TLS needs both certificate= and key="),
-        ({"metrics_token": ""}, "metrics_token= is empty"),
+        ({"metrics_token": "a b"}, "metrics_token= must be printable"),
         ({"metrics_token": "x", "check_metrics_token": print}, "not both"),
     ],
 )

@@ -21,3 +21,4 @@ from ._server import serve_app as serve_app
 from ._server import serve_stream as serve_stream
 from ._server import server_context as server_context
 from ._tokens import bearer_token as bearer_token
+from ._tokens import is_token as is_token

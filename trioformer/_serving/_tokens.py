@@ -7,6 +7,11 @@ from collections.abc import Iterable
 from .._secret import Secret
 
 
+def is_token(token: Secret[str]) -> bool:
+    """Return whether a token can be sent in a header."""
+    return bool(token) and all("!" <= letter <= "~" for letter in token.reveal())
+
+
 def bearer_token(headers: Iterable[tuple[bytes, bytes]]) -> Secret[str] | None:
     """Return the token of the ``Authorization`` header, or None without exactly one such header."""
     found = [

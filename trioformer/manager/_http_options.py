@@ -9,6 +9,7 @@ from typing import TypeAlias, final
 import attrs
 
 from .._secret import Secret, conceal
+from .._serving import is_token
 
 TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
 """Returns whether a bearer token may read the metrics; called for each request, with the token of the request."""
@@ -26,7 +27,8 @@ class HTTPOptions:
     By default it is plain HTTP without authentication, as the probes of a kubelet expect it.
 
     Raises:
-        ValueError: Only one of ``certificate`` and ``key`` is given; both a token and a check are; the token is empty.
+        ValueError: Only one of ``certificate`` and ``key`` is given; both a token and a check are; the token is not
+            valid.
     """
 
     bind: str
@@ -45,5 +47,5 @@ class HTTPOptions:
             raise ValueError("HTTPOptions: TLS needs both certificate= and key=")
         if self.metrics_token is not None and self.check_metrics_token is not None:
             raise ValueError("HTTPOptions: give metrics_token= or check_metrics_token=, not both")
-        if self.metrics_token is not None and not self.metrics_token:
-            raise ValueError("HTTPOptions: metrics_token= is empty; None is for no authentication")
+        if self.metrics_token is not None and not is_token(self.metrics_token):
+            raise ValueError("HTTPOptions: metrics_token= must be printable ASCII characters without white space")

@@ -8,9 +8,13 @@ Generators such as ``kubectl create namespace`` send protobuf, which is not supp
 from __future__ import annotations
 
 import argparse
+import base64
+import json
 import logging
+import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -20,7 +24,10 @@ from pathlib import Path
 import trio
 import yaml
 
+from .._files import FileRefusedError, read_file
+from .._secret import Secret
 from .._serving import open_listener, serve_app, url_of
+from ._serve_http import LIMITS, Access
 from ._server import APIServer
 from ._simulation import simulate_cluster
 
@@ -43,12 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    summary = "Serve an embedded API server over plain HTTP until Ctrl-C or SIGTERM; prints its URL."
+    summary = "Serve an embedded API server until Ctrl-C or SIGTERM; prints its URL."
     parser = argparse.ArgumentParser(
         prog="python -m trioformer.testing", description="An API server for tests and demos."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="serve an empty cluster over plain HTTP", description=summary)
+    serve = commands.add_parser("serve", help="serve an empty cluster", description=summary)
     serve.add_argument(
         "--bind", default="127.0.0.1:8001", metavar="HOST:PORT", help="default: 127.0.0.1:8001; port 0: any free port"
     )
@@ -58,25 +65,32 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--living", action="store_true", help="simulate a cluster whose pods are created, change and are deleted"
     )
+    serve.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="another name of this server; may be repeated"
+    )
+    serve.add_argument("--certificate", type=Path, metavar="PATH", help="serve TLS with this certificate (PEM)")
+    serve.add_argument("--key", type=Path, metavar="PATH", help="the certificate's key (PEM)")
+    serve.add_argument("--token-file", type=Path, metavar="PATH", help="require the bearer token in this file")
+    serve.add_argument(
+        "--allow-insecure", action="store_true", help="let other machines in without TLS or without a token"
+    )
     serve.add_argument("--access-log", action="store_true", help="log finished requests to standard error")
     return parser
 
 
 async def _serve(options: argparse.Namespace) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        try:
-            listener = await open_listener(options.bind)
-        except ValueError as exc:
-            raise _UsageError(str(exc)) from exc
-        except OSError as exc:
-            raise _UsageError(f"cannot listen on {options.bind}: {exc.strerror}") from exc
-        await _write_kubeconfig(options.write_kubeconfig, url_of(listener), listener)
+        access, tls = await _read_access(options)
+        listener = await _listen(options.bind, access)
+        url = url_of(listener, "https" if tls else "http")
+        await _write_kubeconfig(options.write_kubeconfig, url, access, listener)
         # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
         server = APIServer(first_revision=int(time.time() * 1_000))
         access_log = _access_log() if options.access_log else None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, nursery.cancel_scope)
-            url = await nursery.start(partial(serve_app, server.asgi_app, listener, access_log=access_log))
+            app = access.guard(server, options.bind, listener)
+            await nursery.start(partial(serve_app, app, listener, limits=LIMITS, tls=tls, access_log=access_log))
             if options.living:
                 await nursery.start(simulate_cluster, server)
             print(url, flush=True)  # noqa: T201  # output of the command
@@ -88,23 +102,78 @@ async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) 
         return
 
 
-async def _write_kubeconfig(path: Path | None, url: str, listener: socket.socket) -> None:
+async def _read_access(options: argparse.Namespace) -> tuple[Access, ssl.SSLContext | None]:
+    try:
+        token: Secret[str] | None = None
+        if options.token_file is not None:
+            content = await trio.to_thread.run_sync(read_file, options.token_file)
+            token = Secret(content.reveal().decode("ascii").strip())
+        access = Access(
+            hosts=options.allow_host,
+            certificate=options.certificate,
+            key=options.key,
+            token=token,
+            allow_insecure=options.allow_insecure,
+        )
+        return access, access.tls_context()
+    except (FileRefusedError, OSError) as exc:
+        raise _UsageError(f"cannot read the token, certificate or key: {exc}") from exc
+    except UnicodeDecodeError as exc:
+        raise _UsageError(f"the token in {options.token_file} is not ASCII") from exc
+    except ValueError as exc:
+        raise _UsageError(str(exc)) from exc
+
+
+async def _listen(bind: str, access: Access) -> socket.socket:
+    try:
+        listener = await open_listener(bind)
+    except ValueError as exc:
+        raise _UsageError(str(exc)) from exc
+    except OSError as exc:
+        raise _UsageError(f"cannot listen on {bind}: {exc.strerror}") from exc
+    try:
+        access.check(bind, listener)
+    except ValueError as exc:
+        listener.close()
+        raise _UsageError(str(exc)) from exc
+    return listener
+
+
+async def _write_kubeconfig(path: Path | None, url: str, access: Access, listener: socket.socket) -> None:
     if path is None:
         return
-    name = "trioformer"
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": {"server": url}}],
-        "users": [{"name": name, "user": {}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
-        "current-context": name,
-    }
     try:
-        await trio.Path(path).write_text(yaml.safe_dump(content, sort_keys=False))
+        await trio.to_thread.run_sync(_write_private, path, _kubeconfig(url, access))
     except OSError as exc:
         listener.close()
         raise _UsageError(f"cannot write the kubeconfig {path}: {exc.strerror}") from exc
+
+
+def _kubeconfig(url: str, access: Access) -> Secret[str]:
+    name = "trioformer"
+    cluster = {"server": url}
+    if access.certificate is not None:  # a certificate that is not self-signed needs its authority in the file, too
+        cluster["certificate-authority-data"] = base64.b64encode(Path(access.certificate).read_bytes()).decode()
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": {"token": "TOKEN"} if access.token else {}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
+        "current-context": name,
+    }
+    text = yaml.safe_dump(content, sort_keys=False)
+    if not access.token:
+        return Secret(text)
+    # A quoted YAML string is a JSON string.
+    return Secret(text.replace("token: TOKEN", f"token: {json.dumps(access.token.reveal())}"))
+
+
+def _write_private(path: Path, content: Secret[str]) -> None:
+    """Write a file that only its owner can read."""
+    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        os.fchmod(file.fileno(), 0o600)  # it may have existed
+        file.write(content.reveal())
 
 
 def _access_log() -> logging.Logger:

@@ -2,34 +2,128 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
+import socket
+import ssl
+from collections.abc import Iterable
+from os import PathLike
+from typing import Final, final
 
+import attrs
 import trio
 
-from .._serving import open_listener, serve_app
+from .._secret import Secret, conceal
+from .._serving import ServerLimits, is_loopback, is_token, open_listener, serve_app, server_context
 from ._server import APIServer
+from ._serving._guard import Guard
+
+logger: Final = logging.getLogger("trioformer.testing")
+
+LIMITS: Final = ServerLimits(connections=512, head_size=64 * 1024, send_period=60.0)
+"""More than a health port has: each watch is a connection, and selectors may be long."""
+
+
+def _lowered(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.lower() for name in names)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Access:
+    """Who may use the server on its socket: the arguments of :func:`serve_http`.
+
+    Raises:
+        ValueError: Only one of the certificate and the key is given, or the token is not valid.
+    """
+
+    hosts: frozenset[str] = attrs.field(default=frozenset(), converter=_lowered)
+    certificate: str | PathLike[str] | None = None
+    key: str | PathLike[str] | None = None
+    token: Secret[str] | None = None
+    allow_insecure: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("TLS needs both a certificate and its key")
+        if self.token is not None and not is_token(self.token):
+            raise ValueError("the token must be printable ASCII characters without white space")
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return the context for TLS, or None for plain HTTP.
+
+        Raises:
+            OSError: A file cannot be read; an ``ssl.SSLError`` when it is not valid.
+        """
+        if self.certificate is None or self.key is None:
+            return None
+        return server_context(self.certificate, self.key)
+
+    def check(self, bind: str, listener: socket.socket) -> None:
+        """Check that other machines cannot reach a server that lets everybody in; warn if that is allowed.
+
+        Raises:
+            ValueError: They can.
+        """
+        if is_loopback(listener.getsockname()[0]):
+            return
+        missing = [name for name, given in (("TLS", self.certificate), ("a token", self.token)) if given is None]
+        if not missing:
+            return
+        if not self.allow_insecure:
+            raise ValueError(
+                f"listening on {bind!r} lets other machines read and change everything: it needs a certificate, a key "
+                f"and a token; without them, allow it with allow_insecure=True, or --allow-insecure"
+            )
+        logger.warning(
+            "the embedded API server listens on %s without %s, because allow_insecure says so: "
+            "everybody who reaches it can read and change everything",
+            bind,
+            " and ".join(missing),
+        )
+
+    def guard(self, server: APIServer, bind: str, listener: socket.socket) -> Guard:
+        """Return the server's application, behind the checks of requests on this socket."""
+        address = listener.getsockname()[0]
+        bound = {bind.rpartition(":")[0].strip("[]").lower(), address}
+        is_everywhere = ipaddress.ip_address(address.partition("%")[0]).is_unspecified
+        return Guard(server.asgi_app, self.hosts | bound, is_everywhere, self.token)
 
 
 async def serve_http(
     server: APIServer,
     bind: str = "127.0.0.1:0",
     *,
+    hosts: Iterable[str] = (),
+    certificate: str | PathLike[str] | None = None,
+    key: str | PathLike[str] | None = None,
+    token: str | None = None,
+    allow_insecure: bool = False,
     access_log: logging.Logger | None = None,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve an embedded API server over plain HTTP/1.1 until cancelled.
+    """Serve an embedded API server over HTTP/1.1 until cancelled.
 
     It does not need :meth:`APIServer.run`, and can run beside it: both serve the same objects.
 
+    Pages that a browser on this machine shows cannot use it: the ``Host`` of a request must be a loopback name or
+    address, what the server listens on, or one of ``hosts``, and an ``Origin`` of another site is refused.
+
     Args:
         server: The server.
-        bind: The ``host:port`` to listen on; port 0 is any free port.
+        bind: The ``host:port`` to listen on; port 0 is any free port.  An address that is not of loopback needs TLS and
+            a token, or ``allow_insecure``.
+        hosts: Other names under which clients reach the server.
+        certificate: A PEM file with the server's certificate chain, for TLS.
+        key: A PEM file with the certificate's key.
+        token: The bearer token that requests must have, except those for ``/healthz``, ``/livez`` and ``/readyz``.
+        allow_insecure: Whether to let other machines in without TLS or without a token; it is logged as a warning.
         access_log: The logger for finished requests; a watch is logged when it ends.
         task_status: Reports the URL once connections are accepted.
 
     Raises:
-        ValueError: ``bind`` is not ``host:port``.
-        OSError: Cannot listen on the address.
+        ValueError: ``bind`` is not ``host:port``, or other machines could use the server without TLS or a token.
+        OSError: Cannot listen on the address, or cannot read the certificate.
 
     Cancellation:
         Ends requests and watches immediately and closes the socket.
@@ -37,5 +131,20 @@ async def serve_http(
     Ownership:
         The tasks of all connections belong to a nursery of this function.
     """
+    access = Access(
+        hosts=hosts,
+        certificate=certificate,
+        key=key,
+        token=None if token is None else conceal(token),
+        allow_insecure=allow_insecure,
+    )
+    del token  # a traceback that prints variables would show it
+    tls = access.tls_context()
     listener = await open_listener(bind)
-    await serve_app(server.asgi_app, listener, access_log=access_log, task_status=task_status)
+    try:
+        access.check(bind, listener)
+    except ValueError:
+        listener.close()
+        raise
+    app = access.guard(server, bind, listener)
+    await serve_app(app, listener, limits=LIMITS, tls=tls, access_log=access_log, task_status=task_status)

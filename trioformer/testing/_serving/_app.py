@@ -87,7 +87,7 @@ class Application:
         if isinstance(result, Watch) and served is not None:
             await self._watch(result, served, receive, send)
         elif isinstance(result, Response):
-            await _send_response(result, send)
+            await send_response(result, send)
 
     def _handle(self, request: ResourceRequest, host: str) -> tuple[Response | Watch, ServedKind | None]:
         self._faults.check(request.record)
@@ -139,7 +139,8 @@ def _start(code: int, content_type: bytes, *headers: tuple[bytes, bytes]) -> Mes
     return {"type": "http.response.start", "status": code, "headers": all_headers}
 
 
-async def _send_response(response: Response, send: Send) -> None:
+async def send_response(response: Response, send: Send) -> None:
+    """Send a response."""
     chunks: Iterator[bytes] = iter(response.chunks)
     first = list(islice(chunks, 2))
     headers = [(name.encode(), value.encode()) for name, value in response.headers]

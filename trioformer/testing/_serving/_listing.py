@@ -35,8 +35,8 @@ _CONTINUE_EXPIRED = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
-_LONGEST_NUMBER = 18
-"""The most digits that always fit into a 64-bit integer."""
+_LONGEST_NUMBER = 20
+"""The most digits of a 64-bit integer, and of its sign."""
 _TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 _FALSE = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 
@@ -58,24 +58,26 @@ def flag(query: Mapping[str, str], name: str) -> bool | None:
 
 
 def number(query: Mapping[str, str], name: str) -> int | None:
-    """Parse an integer query parameter; absent or empty is None.
+    """Parse an integer query parameter; absent is None.
 
     Raises:
-        APIStatusError: 400 when it is not an integer.
+        APIStatusError: 400 when it is not an integer of 64 bits.
     """
-    text = query.get(name, "")
-    if not text:
+    text = query.get(name)
+    if text is None:
         return None
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         raise bad_request(f'{name}: strconv.ParseInt: parsing "{text}": invalid syntax')
-    if len(text) > _LONGEST_NUMBER:
+    value = int(text) if len(text) <= _LONGEST_NUMBER else 2**63
+    if not -(2**63) <= value < 2**63:
         raise bad_request(f'{name}: strconv.ParseInt: parsing "{text}": value out of range')
-    return int(text)
+    return value
 
 
 def revision_number(text: str) -> int | None:
     """Parse a resourceVersion; returns None when it is not a number."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else -1
+    return value if 0 <= value < 2**64 else None
 
 
 @final
@@ -227,6 +229,8 @@ def _next_page(storage: Storage, served: ServedKind, prefix: str, options: ListO
     if options.resource_version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     revision, start = decode_continue(options.continue_token)
+    if revision > storage.revision:
+        raise too_large_resource_version(revision, storage.revision)
     try:
         # The token in a 410 has the revision -1: continue with the current state.
         items = storage.snapshot(served.resource, prefix, None if revision == -1 else revision)
@@ -274,9 +278,11 @@ def decode_continue(text: str) -> tuple[int, str]:
     try:
         token = decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         version, revision, start = token["v"], token["rv"], token["start"]
-    except (DecodeError, LookupError, TypeError, ValueError) as exc:
-        raise bad_request(f"invalid continue token: continue key is not valid: {exc}") from exc
-    if version != "meta.k8s.io/v1" or not isinstance(revision, int) or not isinstance(start, str) or not start:
+    except (DecodeError, LookupError, RecursionError, TypeError, ValueError) as exc:
+        raise bad_request("invalid continue token: continue key is not valid") from exc
+    if version != "meta.k8s.io/v1" or type(revision) is not int or not isinstance(start, str) or not start:
+        raise bad_request("invalid continue token: continue key is not valid")
+    if revision == 0 or not -(2**63) <= revision < 2**63 or ".." in start.split("/"):
         raise bad_request("invalid continue token: continue key is not valid")
     return revision, start.removeprefix("/")
 

@@ -16,7 +16,7 @@ from .._storage._kinds import ServedKind
 from .._storage._status import status_error
 from .._storage._storage import JSONObject, Stored
 from ._listing import Page
-from ._tables import columns_of
+from ._tables import cell_of, columns_of
 
 CHUNK = 64 * 1024
 """The approximate size in bytes of the pieces in which a list is sent."""
@@ -145,7 +145,7 @@ class Rendering:
 
         def row(stored: Stored) -> bytes:
             obj = decode(b"{" + stored.body)
-            cells = dumps([column.cell(obj, now) for column in columns])
+            cells = dumps([cell_of(column, obj, now) for column in columns])
             shown = b"null" if self._include == "None" else self._partial(stored)
             return (
                 b'{"cells":'

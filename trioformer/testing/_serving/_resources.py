@@ -11,8 +11,8 @@ from typing import Any, final
 
 import attrs
 
-from ...errors import DecodeError
 from ...models._internal import decode
+from .._storage._bodies import decode_body
 from .._storage._deletion import Preconditions
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
@@ -67,17 +67,25 @@ class ResourceRequest:
         return value == "All"
 
 
+def _check_json(request: ResourceRequest) -> None:
+    """Check that a body is JSON, by its content type; without one it is, as for kube-apiserver.
+
+    A form in a browser can send any other type to any server.
+    """
+    if request.content_type not in ("", "application/json"):
+        raise status_error(415, message=_UNKNOWN_FORMAT)
+
+
 def read_object(request: ResourceRequest, kind: str) -> JSONObject:
     """Decode the object in a request's body, which must be JSON.
 
     Raises:
         APIStatusError: 400 or 415.
     """
-    if request.content_type not in ("", "application/json"):
-        raise status_error(415, message=_UNKNOWN_FORMAT)
+    _check_json(request)
     try:
-        obj: Any = decode(request.body)
-    except (DecodeError, RecursionError) as exc:
+        obj: Any = decode_body(request.body)
+    except ValueError as exc:
         problem = f"couldn't get version/kind; json parse error: {exc}"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem}") from exc
     if not isinstance(obj, dict):
@@ -217,9 +225,10 @@ def _delete_options(request: ResourceRequest) -> Mapping[str, Any]:
     """Decode the DeleteOptions in a delete's body; an empty body gives an empty mapping."""
     if not request.body.strip():
         return {}
+    _check_json(request)
     try:
-        options: Any = decode(request.body)
-    except (DecodeError, RecursionError) as exc:
+        options: Any = decode_body(request.body)
+    except ValueError as exc:
         raise bad_request(f"the object provided is unrecognized (must be of type DeleteOptions): {exc}") from exc
     if not isinstance(options, dict) or not isinstance(options.get("preconditions") or {}, dict):
         raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")

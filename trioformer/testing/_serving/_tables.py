@@ -233,6 +233,23 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 }
 
 
+def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell:
+    """Return an object's cell; ``<unknown>`` where the object has other types than its kind.
+
+    kube-apiserver does not store such objects; this server validates nothing below ``metadata``.
+    """
+    try:
+        cell = column.cell(obj, now)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return UNKNOWN
+    if isinstance(cell, int):
+        return cell if -(2**63) <= cell < 2**63 else UNKNOWN
+    return cell if len(cell) <= _LONGEST_CELL else cell[:_LONGEST_CELL] + "..."
+
+
+_LONGEST_CELL = 4_096
+
+
 def columns_of(served: ServedKind) -> tuple[Column, ...]:
     """Return the columns of a kind."""
     return COLUMNS.get(served.resource, (NAME, AGE))

@@ -21,11 +21,13 @@ def check(definition: JSONObject) -> None:
     Raises:
         APIStatusError: 422 when it is not.
     """
+    name = definition["metadata"].get("name", "")
     try:
-        tuple(infos_of(definition))
+        for info, _ in infos_of(definition):
+            if name != f"{info.plural}.{info.group}":  # a kind without a group could replace a built-in one
+                raise ValueError(f"the name must be {info.plural}.{info.group}")  # noqa: TRY301  # one way to refuse
         accepted_status(definition, "")
     except (AttributeError, KeyError, TypeError, ValueError) as exc:
-        name = definition["metadata"].get("name", "")
         wrong = cause("FieldValueInvalid", f"Invalid value: {exc!r}", "spec")
         raise invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, [wrong]) from exc
 

@@ -172,7 +172,8 @@ def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> No
     """
     if "deletionTimestamp" not in old:
         return
-    added = [one for one in new.get("finalizers", ()) if one not in old.get("finalizers", ())]
+    before = frozenset(old.get("finalizers", ()))
+    added = [one for one in new.get("finalizers", ()) if one not in before]
     if added:
         problem = "no new finalizers can be added if the object is being deleted, found new finalizers"
         listed = ", ".join(f'"{one}"' for one in added)

@@ -5,12 +5,11 @@ Source: apimachinery ``pkg/util/strategicpatch`` and the API conventions' "Strat
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import DecodeError
-from ...models._internal import decode
+from ...models._internal import decode, dumps
+from ._bodies import decode_body, has_too_many_levels
 from ._kinds import ServedKind
 from ._metadata import json_equal
 from ._status import bad_request, status_error
@@ -19,6 +18,11 @@ from ._storage import JSONObject
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+
+MAX_OPERATIONS = 10_000
+"""The most operations of a JSON patch, as in kube-apiserver."""
+MAX_COPIED = 3 * 1024 * 1024
+"""How many bytes of JSON the copies of one JSON patch may add, as in kube-apiserver: each copy can double an object."""
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: "
 
@@ -54,19 +58,23 @@ def read_patch(served: ServedKind, content_type: str, body: bytes) -> Change:
     """Parse the body of a patch request.
 
     Raises:
-        APIStatusError: 400 when the body is not a patch; 415 when the content type is not supported for the kind.
+        APIStatusError: 400 when the body is not a patch; 413 when it has too many operations; 415 when the content type
+            is not supported for the kind.
     """
     if content_type not in (MERGE, JSON_PATCH, STRATEGIC):
         raise status_error(415, details={})
     if content_type == STRATEGIC and not served.is_builtin:
         raise status_error(415, message=f"{_UNKNOWN_FORMAT}{JSON_PATCH}, {MERGE}")
     try:
-        patch: Any = decode(body)
-    except (DecodeError, RecursionError) as exc:
+        patch: Any = decode_body(body)
+    except ValueError as exc:
         raise bad_request(f"error decoding patch: {exc}") from exc
     if content_type == JSON_PATCH:
         if not (isinstance(patch, list) and all(isinstance(one, dict) for one in patch)):
             raise bad_request("error decoding patch: a JSON patch is a list of operations")
+        if len(patch) > MAX_OPERATIONS:
+            problem = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+            raise status_error(413, message=f"Request entity too large: {problem}")
         return lambda obj: apply_json_patch(obj, patch)
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected a JSON object")
@@ -97,7 +105,7 @@ def merge(obj: object, patch: object) -> Any:
 def _strategic_change(obj: JSONObject, patch: JSONObject) -> JSONObject:
     try:
         changed: JSONObject = strategic_merge(obj, patch)
-    except (AttributeError, TypeError) as exc:
+    except (AttributeError, TypeError) as exc:  # one of them has a list or an object where the other has not
         raise bad_request(f"unable to apply the patch: {exc}") from exc
     return changed
 
@@ -116,7 +124,8 @@ def strategic_merge(obj: object, patch: JSONObject) -> Any:
     for key, value in patch.items():
         if key.startswith("$deleteFromPrimitiveList/"):
             name = key.partition("/")[2]
-            merged[name] = [one for one in merged.get(name, ()) if one not in value]
+            deleted = set(map(dumps, value))
+            merged[name] = [one for one in merged.get(name, ()) if dumps(one) not in deleted]
     for key, value in rest.items():
         if value is None:
             merged.pop(key, None)
@@ -132,7 +141,7 @@ def strategic_merge(obj: object, patch: JSONObject) -> Any:
 def _merge_list(name: str, old: object, patch: list[Any]) -> list[Any]:
     items: list[Any] = list(old) if isinstance(old, list) else []
     if name in _MERGED_SETS:
-        return items + [one for one in patch if one not in items]
+        return list({dumps(one): one for one in (*items, *patch)}.values())
     key = MERGE_KEYS.get(name)
     if name == "ports" and not any(isinstance(one, dict) and "containerPort" in one for one in patch):
         key = _SERVICE_PORT_KEY
@@ -140,15 +149,20 @@ def _merge_list(name: str, old: object, patch: list[Any]) -> list[Any]:
         return patch
     if any(one.get("$patch") == "replace" for one in patch):
         return [one for one in patch if "$patch" not in one]
+    # By the key's JSON, since values of hostile objects may not be hashable, and 1 and 1.0 are not the same.
+    positions = {dumps(item.get(key)): i for i, item in reversed(list(enumerate(items)))}
+    deleted: set[int] = set()
     for one in patch:
-        index = next((i for i, item in enumerate(items) if json_equal(item.get(key), one.get(key))), None)
+        identity = dumps(one.get(key))
         if one.get("$patch") == "delete":
-            items = [item for i, item in enumerate(items) if i != index]
-        elif index is None:
-            items.append(strategic_merge(None, one))
-        else:
+            deleted.add(positions.pop(identity, -1))
+        elif identity in positions:
+            index = positions[identity]
             items[index] = strategic_merge(items[index], one)
-    return items
+        else:
+            positions[identity] = len(items)
+            items.append(strategic_merge(None, one))
+    return [item for i, item in enumerate(items) if i not in deleted]
 
 
 # --- RFC 6902 ---------------------------------------------------------------------------------------------------------
@@ -158,20 +172,34 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
     """Apply the operations of a JSON patch in order.
 
     Raises:
-        APIStatusError: 422 when an operation does not apply or a test fails.
+        APIStatusError: 422 when an operation does not apply, a test fails, or the result would be too large or has too
+            many levels.
     """
     document: Any = obj
+    copied = 0
     try:
         for operation in operations:
-            document = _apply(document, operation)
-    except (LookupError, TypeError, ValueError) as exc:
+            if operation["op"] == "copy":
+                source = dumps(_at(document, _pointer(operation["from"])))
+                copied = _add_copied(copied, len(source))
+                document = _put(document, _pointer(operation["path"]), decode(source), insert=True)
+            else:
+                document = _apply(document, operation)
+    except (LookupError, RecursionError, TypeError, ValueError) as exc:
         raise status_error(422, details={}) from exc
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) or has_too_many_levels(document):
         raise status_error(422, details={})
     return document
 
 
+def _add_copied(copied: int, size: int) -> int:
+    if copied + size > MAX_COPIED:
+        raise ValueError(f"copies of more than {MAX_COPIED} bytes")
+    return copied + size
+
+
 def _apply(document: Any, operation: JSONObject) -> Any:
+    """Apply an operation other than a copy."""
     path = _pointer(operation["path"])
     match operation["op"]:
         case "test":
@@ -189,8 +217,6 @@ def _apply(document: Any, operation: JSONObject) -> Any:
             source = _pointer(operation["from"])
             value = _at(document, source)
             return _put(_remove(document, source), path, value, insert=True)
-        case "copy":
-            return _put(document, path, copy.deepcopy(_at(document, _pointer(operation["from"]))), insert=True)
         case unknown:
             raise ValueError(f"unknown operation {unknown!r}")
 
@@ -202,7 +228,7 @@ def _pointer(text: object) -> list[str]:
 
 
 def _index(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal()):
         raise ValueError(f"{text!r} is not a list index")
     return int(text)
 

@@ -32,6 +32,15 @@ REASONS: Mapping[int, tuple[str, str]] = {
 SUCCESS: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
 
+def excerpt(text: str) -> str:
+    """Return a text, or the beginning of one that is longer than an error should be: requests are quoted in errors."""
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}... ({len(text)} characters)"
+
+
+_LONGEST_TEXT = 4_000
+_MOST_CAUSES = 50
+
+
 class APIStatusError(Exception):
     """A request fails, with a Status as its response; clients raise it as :class:`~trioformer.errors.StatusError`.
 
@@ -62,7 +71,7 @@ def status_of(
 ) -> JSONObject:
     """Build a Status; like kube-apiserver, omits an empty reason, and details that are None."""
     status: JSONObject = {"kind": "Status", "apiVersion": "v1", "metadata": metadata or {}, "status": "Failure"}
-    status["message"] = message
+    status["message"] = excerpt(message)
     if reason:
         status["reason"] = reason
     if details is not None:
@@ -92,7 +101,7 @@ def bad_request(message: str) -> APIStatusError:
 
 
 def _details(info: ResourceInfo, name: str, **more: object) -> JSONObject:
-    details: JSONObject = {"name": name} if name else {}
+    details: JSONObject = {"name": excerpt(name)} if name else {}
     if info.group:
         details["group"] = info.group
     return {**details, "kind": info.plural, **more}
@@ -135,7 +144,7 @@ def forbidden(info: ResourceInfo, name: str, problem: str, causes: list[JSONObje
 
 def cause(reason: str, message: str, field: str) -> JSONObject:
     """Build a ``StatusCause``: one field that is not valid."""
-    return {"reason": reason, "message": message, "field": field}
+    return {"reason": reason, "message": excerpt(message), "field": excerpt(field)}
 
 
 def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> APIStatusError:
@@ -144,10 +153,10 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[JSONObject]) -> A
     texts = [f"{one['field']}: {one['message']}" for one in causes]
     problem = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     full_kind = f"{kind}.{group}" if group else kind
-    details: JSONObject = {"name": name} if name else {}
+    details: JSONObject = {"name": excerpt(name)} if name else {}
     if group:
         details["group"] = group
-    details |= {"kind": kind, "causes": causes}
+    details |= {"kind": excerpt(kind), "causes": causes[:_MOST_CAUSES]}
     return status_error(422, message=f'{full_kind} "{name}" is invalid: {problem}', details=details)
 
 

@@ -1,0 +1,397 @@
+"""What a request can contain: never an error of the server, and never more than its limits allow."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.raw_requests import CONFIG_MAPS, MERGE, PODS, TABLE, WIDGET, config_map, failure_of, http_client, pod
+from trioformer.errors import BadRequestError
+from trioformer.testing import APIServer
+
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+JSON_PATCH = {"content-type": "application/json-patch+json"}
+PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+STRATEGIC = {"content-type": "application/strategic-merge-patch+json"}
+INVALID = (422, "Invalid", "the server rejected our request due to an error in our request")
+
+
+def widget(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
+
+
+def with_widget() -> APIServer:
+    server = APIServer()
+    server.register(WIDGET)
+    server.create(widget(a="x" * 100, items=[1, 2]))
+    return server
+
+
+def nested(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+# --- JSON patches ---
+
+
+@pytest.mark.parametrize("count", [17, 30])
+async def test_copies_that_double_an_object_are_refused(api_server: APIServer, count: int) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(s="y" * 1_000))
+    operations = [{"op": "copy", "from": "/spec", "path": f"/spec/c{i}"} for i in range(count)]
+    async with http_client(api_server) as http:
+        response = await http.patch(f"{WIDGETS}/w", content=json.dumps(operations), headers=JSON_PATCH)
+        assert failure_of(response) == INVALID
+        assert len((await http.get(f"{WIDGETS}/w")).content) < 2_000
+        few = await http.patch(f"{WIDGETS}/w", content=json.dumps(operations[:10]), headers=JSON_PATCH)
+        assert few.status_code == 200
+
+
+async def test_copies_are_independent_of_what_they_copy(api_server: APIServer) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(old={"items": [1]}))
+    operations = [
+        {"op": "copy", "from": "/spec/old", "path": "/spec/new"},
+        {"op": "add", "path": "/spec/new/items/-", "value": 2},
+    ]
+    async with http_client(api_server) as http:
+        response = await http.patch(f"{WIDGETS}/w", content=json.dumps(operations), headers=JSON_PATCH)
+    assert response.json()["spec"] == {"old": {"items": [1]}, "new": {"items": [1, 2]}}
+
+
+async def test_copies_that_nest_an_object_are_refused(api_server: APIServer) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(a={}))
+    operations = []
+    path = "/spec/a"
+    for _ in range(12):  # each doubles the levels
+        operations.append({"op": "copy", "from": "/spec/a", "path": f"{path}/a"})
+        path += path.removeprefix("/spec")
+    value: Any = 1
+    for _ in range(200):
+        value = [value]
+    for _ in range(100):
+        operations.append({"op": "add", "path": "/spec/a", "value": {"b": value}})
+        operations.append({"op": "add", "path": "/spec/a/b" + "/0" * 199, "value": value})
+    async with http_client(api_server) as http:
+        for each in (operations[:12], operations[12:]):
+            response = await http.patch(f"{WIDGETS}/w", content=json.dumps(each), headers=JSON_PATCH)
+            assert failure_of(response) == INVALID
+
+
+async def test_a_json_patch_has_at_most_10000_operations(api_server: APIServer) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(a="x"))
+    operation = {"op": "test", "path": "/spec/a", "value": "x"}
+    async with http_client(api_server) as http:
+        allowed = await http.patch(f"{WIDGETS}/w", content=json.dumps([operation] * 10_000), headers=JSON_PATCH)
+        assert allowed.status_code == 200
+        response = await http.patch(f"{WIDGETS}/w", content=json.dumps([operation] * 10_001), headers=JSON_PATCH)
+    problem = "The allowed maximum operations in a JSON patch is 10000, got 10001"
+    assert failure_of(response) == (413, "RequestEntityTooLarge", f"Request entity too large: {problem}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/a" * 100_000,
+        "/spec/items/" + "9" * 5_000,
+        "/spec/items/\u0661",
+        "/spec/items/\u00b2",
+        "x",
+        5,
+        None,
+        [],
+    ],
+    ids=lambda path: str(path)[:20],
+)
+@pytest.mark.parametrize("op", ["add", "remove", "replace", "move", "copy", "test", [], None, {"a": 1}], ids=str)
+async def test_a_pointer_that_leads_nowhere_is_invalid(api_server: APIServer, op: object, path: object) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(items=[1, 2]))
+    operation = {"op": op, "path": path, "from": path, "value": 1}
+    async with http_client(api_server) as http:
+        response = await http.patch(f"{WIDGETS}/w?dryRun=All", content=json.dumps([operation]), headers=JSON_PATCH)
+    assert failure_of(response) == INVALID
+
+
+# --- levels ---
+
+
+@pytest.mark.parametrize("levels", [251, 900, 3_000, 10_000, 100_000])
+async def test_bodies_of_many_levels_are_refused(api_server: APIServer, levels: int) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(a=1))
+    api_server.create(config_map())
+    deep, deep_list = nested(levels), "[" * levels + "]" * levels
+    head = '{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"deep"},"spec":{"d":'
+    async with http_client(api_server) as http:
+        for value in (deep, deep_list):
+            body = json.dumps({"op": "add", "path": "/spec/d", "value": 0})[:-2] + value + "}"
+            for response in (
+                await http.post(WIDGETS, content=f"{head}{value}}}}}", headers={"content-type": "application/json"}),
+                await http.put(f"{WIDGETS}/w", content=f"{head}{value}}}}}"),
+                await http.patch(f"{WIDGETS}/w", content=f'{{"spec":{{"d":{value}}}}}', headers=MERGE),
+                await http.patch(f"{WIDGETS}/w", content=f"[{body}]", headers=JSON_PATCH),
+                await http.patch(f"{CONFIG_MAPS}/cm", content=f'{{"spec":{{"d":{value}}}}}', headers=STRATEGIC),
+                await http.request("DELETE", f"{WIDGETS}/w", content=value),
+            ):
+                code, reason, message = failure_of(response)
+                assert (code, reason) == (400, "BadRequest")
+                assert "exceeded max depth" in message
+        assert (await http.get(f"{WIDGETS}/w")).json()["spec"] == {"a": 1}
+
+
+async def test_objects_of_many_levels_are_kept(api_server: APIServer) -> None:
+    api_server.register(WIDGET)
+    async with http_client(api_server) as http:
+        deep = json.loads(nested(240))
+        assert (await http.post(WIDGETS, json=widget(d=deep))).status_code == 201
+        changed = await http.patch(
+            f"{WIDGETS}/w", content=json.dumps({"spec": {"d": nested_change(239)}}), headers=MERGE
+        )
+        assert changed.status_code == 200
+        assert changed.json()["metadata"]["generation"] == 2
+        for accept in (TABLE, "application/json"):
+            assert (await http.get(WIDGETS, headers={"accept": accept})).status_code == 200
+
+
+def nested_change(levels: int) -> Any:
+    """Return a patch of the innermost value."""
+    value: Any = 2
+    for _ in range(levels + 1):
+        value = {"a": value}
+    return value
+
+
+def test_the_direct_api_refuses_objects_of_many_levels() -> None:
+    server = with_widget()
+    with pytest.raises(BadRequestError, match="exceeded max depth"):
+        server.create({**widget(d=json.loads(nested(400))), "metadata": {"name": "deep"}})
+
+
+# --- time ---
+
+
+async def test_strategic_merges_of_long_lists_take_linear_time(api_server: APIServer) -> None:
+    count = 20_000
+    api_server.create(pod("a", initContainers=[{"name": f"c{i}"} for i in range(count)]))
+    patch = {
+        "metadata": {"finalizers": [f"e.io/{i}" for i in range(count)]},
+        "spec": {"initContainers": [{"name": f"c{i}", "image": "x"} for i in reversed(range(count))]},
+    }
+    async with http_client(api_server) as http:
+        began = time.perf_counter()
+        response = await http.patch(f"{PODS}/a", content=json.dumps(patch), headers=STRATEGIC)
+        assert time.perf_counter() - began < 10  # a product of the lengths takes minutes
+    assert response.status_code == 200
+    containers = response.json()["spec"]["initContainers"]
+    assert [one["name"] for one in containers] == [f"c{i}" for i in range(count)]
+    assert {one["image"] for one in containers} == {"x"}
+
+
+# --- content types ---
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", "x", ","],
+)
+async def test_a_body_that_a_form_can_send_is_refused(api_server: APIServer, content_type: str) -> None:
+    api_server.create(config_map())
+    headers = {"content-type": content_type}
+    body = json.dumps(config_map())
+    options = '{"kind":"DeleteOptions","apiVersion":"v1"}'
+    async with http_client(api_server) as http:
+        for response in (
+            await http.post(CONFIG_MAPS, content=body, headers=headers),
+            await http.put(f"{CONFIG_MAPS}/cm", content=body, headers=headers),
+            await http.patch(f"{CONFIG_MAPS}/cm", content=body, headers=headers),
+            await http.request("DELETE", f"{CONFIG_MAPS}/cm", content=options, headers=headers),
+            await http.request("DELETE", CONFIG_MAPS, content=options, headers=headers),
+        ):
+            assert failure_of(response)[:2] == (415, "UnsupportedMediaType")
+        assert (await http.get(f"{CONFIG_MAPS}/cm")).status_code == 200
+
+
+async def test_a_body_without_a_type_is_json_as_for_kube_apiserver(api_server: APIServer) -> None:
+    async with http_client(api_server) as http:
+        assert (await http.post(CONFIG_MAPS, content=json.dumps(config_map()))).status_code == 201
+
+
+# --- query parameters ---
+
+
+def token(**more: Any) -> str:
+    content = json.dumps({"v": "meta.k8s.io/v1", "rv": 1, "start": "/a", **more})
+    return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("limit=1" + "0" * 30, 400),
+        ("limit=9223372036854775808", 400),
+        ("limit=9223372036854775807", 200),
+        ("limit=-5", 200),
+        ("limit=", 400),
+        ("limit=1e3", 400),
+        ("limit=%D9%A1", 400),
+        ("timeoutSeconds=" + "1" * 5_000, 400),
+        ("timeoutSeconds=9223372036854775807", 200),
+        ("timeoutSeconds=-1", 200),
+        ("resourceVersion=" + "1" * 5_000, 400),
+        ("resourceVersion=18446744073709551616", 400),
+        ("resourceVersion=18446744073709551615", 504),
+        ("resourceVersion=9223372036854775807", 504),
+        ("resourceVersion=-1", 400),
+        ("continue=abc", 400),
+        ("continue=%ff", 400),
+        ("continue=W10", 400),
+        ("continue=" + base64.b64encode(b"[" * 5_000).decode(), 400),
+        ("continue=" + token(rv=10**25), 400),
+        ("continue=" + token(rv=9223372036854775807), 504),
+        ("continue=" + token(rv=0), 400),
+        ("continue=" + token(rv=True), 400),
+        ("continue=" + token(rv=1.5), 400),
+        ("continue=" + token(start="/../../x"), 400),
+        ("continue=" + token(start=5), 400),
+        ("continue=" + token(v="x"), 400),
+        ("labelSelector=" + "(" * 50_000, 400),
+        ("labelSelector=a%00", 400),
+        ("labelSelector=" + "a" * 300, 400),
+        ("labelSelector=a+in+(" + ",".join(["b"] * 20_000) + ")", 200),
+        ("fieldSelector=" + "x" * 50_000, 400),
+        ("fieldSelector=metadata.name%3D" + "a" * 60_000, 200),
+        ("%ff=%ff&a=%&a;b=c&=&&&", 200),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+async def test_absurd_query_parameters_are_refused_as_by_kube_apiserver(
+    api_server: APIServer, query: str, code: int
+) -> None:
+    async with http_client(api_server) as http:
+        response = await http.get(f"{CONFIG_MAPS}?{query}")
+    assert response.status_code == code
+    assert len(response.content) < 20_000  # what is refused is quoted in part
+    if code != 200:
+        failure_of(response)
+
+
+@pytest.mark.parametrize("seconds", ["-1", "-9223372036854775808"])
+async def test_a_watch_of_negative_length_ends_at_once(api_server: APIServer, seconds: str) -> None:
+    async with http_client(api_server) as http:
+        response = await http.get(f"{CONFIG_MAPS}?watch=1&resourceVersion=1&timeoutSeconds={seconds}")
+    assert (response.status_code, response.content) == (200, b"")
+
+
+@pytest.mark.parametrize("method", ["FROB", "TRACE", "OPTIONS", "CONNECT", "PROPFIND", "get", "HEAD"])
+async def test_unknown_methods_are_not_allowed(api_server: APIServer, method: str) -> None:
+    api_server.create(config_map())
+    async with http_client(api_server) as http:
+        for path in (CONFIG_MAPS, f"{CONFIG_MAPS}/cm"):
+            response = await http.send(httpx.Request(method, http.base_url.join(path)))
+            # httpx writes methods in capitals
+            assert response.status_code == (200 if method == "get" else 405)
+
+
+@pytest.mark.parametrize(
+    "path", ["/%00", "/%ff", "/%2e%2e", "/c%2Fd", "/" + "a" * 10_000, "/a/b/c/d/e/f", "/%F0%9F%92%A9"]
+)
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "POST"])
+async def test_odd_paths_are_a_status_of_their_own(api_server: APIServer, method: str, path: str) -> None:
+    async with http_client(api_server) as http:
+        body = "" if method == "GET" else "{}"
+        response = await http.request(
+            method, CONFIG_MAPS + path, content=body, headers=MERGE if method == "PATCH" else {}
+        )
+    code, _, message = failure_of(response)
+    assert code in (400, 404, 405, 415, 422)
+    assert len(message) < 5_000
+
+
+# --- stored objects ---
+
+
+HOSTILE: list[Any] = [None, 1, -1.5, "x", [], {}, [1], [{}], {"a": {}}, True, 10**18, "9" * 5_000, [[]], {"": None}]
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: str(value)[:20])
+async def test_lists_watches_and_tables_take_objects_of_other_types(api_server: APIServer, value: Any) -> None:
+    """The server does not validate anything below ``metadata``, so every type can be stored."""
+    state = {"containerStatuses": value, "podIP": value, "reason": value, "conditions": value, "phase": value}
+    spec = {"containers": value, "nodeName": value, "readinessGates": value, "replicas": value, "ports": value}
+    statuses = [{"state": value, "restartCount": value, "ready": value, "lastState": {"terminated": value}}] * 2
+    api_server.create({**pod("a"), "spec": spec, "status": state})
+    api_server.create({**pod("b"), "status": {"containerStatuses": statuses}})
+    more = {
+        "deployments": {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "spec": spec,
+            "status": {"readyReplicas": value},
+        },
+        "nodes": {"apiVersion": "v1", "kind": "Node", "spec": {"unschedulable": value}, "status": {"nodeInfo": value}},
+        "services": {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "spec": {"ports": value, "type": value, "clusterIP": value},
+        },
+        "secrets": {"apiVersion": "v1", "kind": "Secret", "type": value, "data": value},
+    }
+    for obj in more.values():
+        api_server.create({**obj, "metadata": {"name": "a"}})
+    async with http_client(api_server) as http:
+        for path in (
+            "/api/v1/pods",
+            "/apis/apps/v1/deployments",
+            "/api/v1/nodes",
+            "/api/v1/services",
+            "/api/v1/secrets",
+        ):
+            for accept in (
+                TABLE,
+                "application/json",
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            ):
+                for query in ("", "?watch=1&timeoutSeconds=-1&resourceVersion=0", "?labelSelector=a"):
+                    accepted = accept.replace("List", "") if "watch" in query else accept
+                    response = await http.get(path + query, headers={"accept": accepted})
+                    assert response.status_code == 200, response.text
+        for query in ("spec.nodeName=x", "status.phase=x", "status.podIP!=x"):
+            assert (await http.get(f"/api/v1/pods?fieldSelector={query}")).status_code == 200
+        assert (await http.get("/apis/apps/v1/namespaces/default/deployments/a/scale")).status_code in (200, 404)
+
+
+@pytest.mark.parametrize("value", [*HOSTILE, "../..", "pods"], ids=lambda value: str(value)[:20])
+async def test_no_definition_of_a_kind_breaks_discovery_or_other_kinds(api_server: APIServer, value: Any) -> None:
+    names = {"plural": "widgets", "kind": "Widget"}
+    version = {"name": "v1", "served": True, "storage": True}
+    spec: dict[str, Any] = {"group": "e.io", "scope": "Namespaced", "names": names, "versions": [version]}
+    variants = [value, *({**spec, key: value} for key in ("group", "scope", "names", "versions"))]
+    variants += [{**spec, "names": {**names, key: value}} for key in ("plural", "kind", "shortNames", "categories")]
+    variants += [
+        {**spec, "versions": [{**version, key: value}]} for key in ("name", "served", "storage", "subresources")
+    ]
+    async with http_client(api_server) as http:
+        for variant in variants:
+            created = await http.post(DEFINITIONS, json={"metadata": {"name": "widgets.e.io"}, "spec": variant})
+            assert created.status_code in (201, 400, 422), created.text
+            for path in ("/", "/api", "/apis", "/apis/e.io/v1", "/openapi/v3", "/api/v1/namespaces"):
+                assert (await http.get(path)).status_code in (200, 404)
+            if created.status_code == 201:
+                assert (await http.delete(f"{DEFINITIONS}/widgets.e.io")).status_code == 200
+            assert (await http.post(f"{CONFIG_MAPS}?dryRun=All", json=config_map())).status_code == 201
+
+
+async def test_a_definition_cannot_replace_a_built_in_kind_without_a_group(api_server: APIServer) -> None:
+    spec = {"group": "", "names": {"plural": "namespaces", "kind": "Namespace"}, "versions": [{"name": "v1"}]}
+    async with http_client(api_server) as http:
+        response = await http.post(DEFINITIONS, json={"metadata": {"name": "x"}, "spec": spec})
+        assert failure_of(response)[0] == 422

@@ -1,0 +1,86 @@
+"""Which requests on a socket reach the embedded server: not those that a web page makes its visitor's browser send.
+
+Every page can send requests to ``http://127.0.0.1:8001`` in the visitor's name.
+A request to a name of the page's own that resolves to 127.0.0.1 (DNS rebinding) has that name as its ``Host``; a
+request to another site has an ``Origin``; and a form cannot send JSON, without which ``_resources.py`` refuses a body.
+kubectl and other clients send no ``Origin``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from typing import Final, final
+
+import attrs
+
+from ..._secret import Secret
+from ..._serving import bearer_token, is_loopback
+from .._storage._status import APIStatusError, status_error
+from ._app import Application, Message, Receive, Send, send_response
+from ._responses import error_response
+
+OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})
+"""Paths that need no token, as in kube-apiserver."""
+_HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::[0-9]{0,5})?")
+
+
+def host_of(header: str) -> str | None:
+    """Return the host in a ``Host`` header, without brackets and port; None when it is not valid."""
+    found = _HOST.fullmatch(header)
+    return None if found is None else (found["address"] or found["name"]).lower()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+@final
+@attrs.define(eq=False)
+class Guard:
+    """An ASGI 3 application that passes on the requests that are allowed, and refuses all others."""
+
+    _app: Application
+    _hosts: frozenset[str]
+    """Allowed hosts beside those of loopback, in lower case."""
+    _allows_addresses: bool
+    """Whether every IP address is allowed, because the server listens on all of them; only names can be rebound."""
+    _token: Secret[str] | None
+    """The bearer token that requests must have."""
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        try:
+            self._check(scope)
+        except APIStatusError as error:
+            await send_response(error_response(error), send)
+            return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Message) -> None:
+        given = next(_values(scope, b"host"), "")
+        host = host_of(given)
+        if host is None or not self._is_allowed(host):
+            problem = "is not one of this server; allow it with hosts=, or --allow-host"
+            raise status_error(403, message=f"the Host {given[:100]!r} {problem}")
+        for origin in _values(scope, b"origin"):
+            if origin.lower() != f"{scope['scheme']}://{given}".lower():
+                raise status_error(403, message="requests of other sites' pages are refused: the request has an Origin")
+        if (
+            self._token is not None
+            and scope["path"] not in OPEN_PATHS
+            and bearer_token(scope["headers"]) != self._token
+        ):
+            raise status_error(401)
+
+    def _is_allowed(self, host: str) -> bool:
+        return is_loopback(host) or host in self._hosts or (self._allows_addresses and _is_address(host))
+
+
+def _values(scope: Message, name: bytes) -> Iterator[str]:
+    return (value.decode("latin-1") for key, value in scope["headers"] if key == name)
