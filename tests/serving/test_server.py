@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+from contextlib import AsyncExitStack
 from functools import partial
 
 import httpx
@@ -104,3 +105,23 @@ async def test_the_number_of_connections_is_at_most_a_quarter_of_the_file_descri
 def test_limits_are_validated(limits: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(limits))):
         ServerLimits(**limits)  # type: ignore[arg-type]  # the wrong values are the point
+
+
+async def test_clients_that_do_not_read_do_not_keep_others_out(nursery: trio.Nursery) -> None:
+    async def huge(scope: Message, receive: Receive, send: Send) -> None:
+        body = b"x" * (50_000_000 if scope["path"] == "/huge" else 2)
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    limits = ServerLimits(connections=3, send_period=1_000)
+    url = await nursery.start(partial(serve_app, huge, await open_listener("127.0.0.1:0"), limits=limits))
+    async with AsyncExitStack() as clients:
+        for _ in range(7):
+            stream = await clients.enter_async_context(connection(url))
+            await stream.send_all(b"GET /huge HTTP/1.1\r\nhost: x\r\n\r\n")
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        async with httpx.AsyncClient(base_url=url) as http:
+            with trio.fail_after(10):
+                assert (await http.get("/")).text == "xx"
+    nursery.cancel_scope.cancel()

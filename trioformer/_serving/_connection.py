@@ -278,7 +278,8 @@ class Connection:
             self._code = event.status_code
         try:
             for start in range(0, len(data), WRITE_SIZE):
-                with trio.move_on_after(self._limits.send_period) as scope:
+                # A peer that does not read costs a place like one that does not write.
+                with self._places.waiting(self._limits.send_period) as scope:
                     await self._stream.send_all(data[start : start + WRITE_SIZE])
                 if scope.cancelled_caught:
                     break

@@ -1,9 +1,8 @@
 """How many connections a server has, and which one has to give way to a new one.
 
-A connection that waits for a request, or for the rest of its head, costs a file descriptor and does no work: when no
-place is free, the one that has waited longest is closed.
-Clients that keep many idle connections, or send heads byte by byte, therefore cannot keep others out.
-Connections whose requests are being served are never closed for a new one.
+A connection that waits for a request, for the rest of its head, or for its client to read the response costs a file
+descriptor and does no work: when no place is free, the one that has waited longest is closed.
+Clients that keep many idle connections, send heads byte by byte, or do not read therefore cannot keep others out.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Places:
     """How many connections there may be."""
     _used: int = attrs.field(default=0, init=False)
     _waiting: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
-    """The connections that wait for a request, the one that began first in front."""
+    """The connections that wait for their clients, the one that began first in front."""
     _released: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, init=False)
 
     async def take(self) -> None:
@@ -45,7 +44,7 @@ class Places:
         self._released.unpark()
 
     def close_one(self) -> None:
-        """Close the connection that has waited longest for a request, if one waits."""
+        """Close the connection that has waited longest for its client, if one waits."""
         for scope in self._waiting:
             del self._waiting[scope]
             scope.cancel()
@@ -53,7 +52,7 @@ class Places:
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[trio.CancelScope]:
-        """Wait for a request in the block; cancels it after the time, or when another connection needs the place."""
+        """Wait for the client in the block; cancels it after the time, or when another connection needs the place."""
         with trio.move_on_after(seconds) as scope:
             self._waiting[scope] = None
             try:

@@ -23,3 +23,5 @@ from ._serde import plain as plain
 from ._serde import scan_head as scan_head
 from ._serde import scan_whole as scan_whole
 from ._serde import scan_without_managed_fields as scan_without_managed_fields
+from ._values import MAX_LEVELS as MAX_LEVELS
+from ._values import TOO_DEEP as TOO_DEEP

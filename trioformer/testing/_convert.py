@@ -10,9 +10,8 @@ from ..errors import StatusError
 from ..models import KubernetesObject, PartialObjectMetadata, ResourceInfo, resource_of
 from ..models._internal import decode, dumps, encode_for_server, make_object, metadata_only
 from ._serving._rendering import object_json
-from ._storage._bodies import has_too_many_levels
 from ._storage._kinds import Kinds, ServedKind
-from ._storage._status import APIStatusError, bad_request, status_error
+from ._storage._status import APIStatusError, status_error
 from ._storage._storage import JSONObject, Stored
 
 K = TypeVar("K", bound=KubernetesObject)
@@ -43,11 +42,10 @@ def read_object(kinds: Kinds, obj: KubernetesObject | Mapping[str, object]) -> t
     """Copy an object or a dict as decoded JSON; returns it with its kind.
 
     Raises:
-        APIStatusError: 400 when it has too many levels; 404 when the kind is not served.
+        APIStatusError: 404 when the kind is not served.
+        DecodeError: It has too many levels.
     """
     given: JSONObject = decode(encode_for_server(obj) if isinstance(obj, KubernetesObject) else dumps(obj))
-    if has_too_many_levels(given):
-        raise bad_request("the object provided is unrecognized: exceeded max depth")
     api_version, kind = str(given.get("apiVersion")), str(given.get("kind"))
     served = kinds.find_kind(api_version, kind)
     if served is None:

@@ -1,19 +1,14 @@
-"""Bodies of requests as decoded JSON, with a limit of levels.
+"""Bodies of requests as decoded JSON.
 
-kube-apiserver accepts 10,000 levels.
-Here the levels of an object are calls of functions, of which Python allows about 1,000, so the limit is lower; it is
-still many times what any kind's schema has.
+kube-apiserver accepts 10,000 levels; here as many are accepted as clients of this library can decode.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ...errors import DecodeError
-from ...models._internal import decode
-
-MAX_LEVELS: Final = 250
-"""How many objects and lists may be nested in each other."""
+from ...models._internal import MAX_LEVELS, TOO_DEEP, decode
 
 
 def decode_body(body: bytes) -> Any:
@@ -23,18 +18,13 @@ def decode_body(body: bytes) -> Any:
         ValueError: It is not JSON, or it has too many levels.
     """
     try:
-        value: Any = decode(body)
-    except (DecodeError, RecursionError) as exc:
-        is_too_deep = RecursionError in (type(exc), type(exc.__cause__))
-        raise ValueError("exceeded max depth" if is_too_deep else str(exc)) from exc
-    # Few bodies have so many brackets, so few are walked.
-    if body.count(b"{") + body.count(b"[") > MAX_LEVELS and has_too_many_levels(value):
-        raise ValueError("exceeded max depth")
-    return value
+        return decode(body)
+    except DecodeError as exc:
+        raise ValueError("exceeded max depth" if TOO_DEEP in str(exc) else str(exc)) from exc
 
 
 def has_too_many_levels(value: object) -> bool:
-    """Return whether a decoded JSON value has more levels than :data:`MAX_LEVELS`."""
+    """Return whether a decoded JSON value has more levels than a body may have."""
     level = [value]
     for _ in range(MAX_LEVELS):
         level = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...errors import DecodeError
 from ...models._internal import decode, dumps
 from ._bodies import decode_body, has_too_many_levels
 from ._kinds import ServedKind
@@ -23,6 +24,8 @@ MAX_OPERATIONS = 10_000
 """The most operations of a JSON patch, as in kube-apiserver."""
 MAX_COPIED = 3 * 1024 * 1024
 """How many bytes of JSON the copies of one JSON patch may add, as in kube-apiserver: each copy can double an object."""
+MAX_COPIED_CONTAINERS = 100_000
+"""How many brackets those may contain: objects and lists need many times the memory of their JSON."""
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: "
 
@@ -176,26 +179,27 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
             many levels.
     """
     document: Any = obj
-    copied = 0
+    copied = brackets = 0
     try:
         for operation in operations:
             if operation["op"] == "copy":
                 source = dumps(_at(document, _pointer(operation["from"])))
-                copied = _add_copied(copied, len(source))
+                copied += len(source)
+                brackets += source.count(b"{") + source.count(b"[")
+                _check_copied(copied, brackets)
                 document = _put(document, _pointer(operation["path"]), decode(source), insert=True)
             else:
                 document = _apply(document, operation)
-    except (LookupError, RecursionError, TypeError, ValueError) as exc:
+    except (DecodeError, LookupError, TypeError, ValueError) as exc:
         raise status_error(422, details={}) from exc
     if not isinstance(document, dict) or has_too_many_levels(document):
         raise status_error(422, details={})
     return document
 
 
-def _add_copied(copied: int, size: int) -> int:
-    if copied + size > MAX_COPIED:
-        raise ValueError(f"copies of more than {MAX_COPIED} bytes")
-    return copied + size
+def _check_copied(copied: int, brackets: int) -> None:
+    if copied > MAX_COPIED or brackets > MAX_COPIED_CONTAINERS:
+        raise ValueError(f"copies of more than {MAX_COPIED} bytes or {MAX_COPIED_CONTAINERS} objects and lists")
 
 
 def _apply(document: Any, operation: JSONObject) -> Any:
