@@ -36,6 +36,8 @@ from harness.workloads import WORKLOADS, Entrant, Workload
 RESULTS = BENCHMARKS / "results"
 PLOT = REPOSITORY / "docs" / "images" / "benchmarks.png"
 IMPORT = "import"
+BOMBS = "bombs"
+KNOWN = [*WORKLOADS, IMPORT, BOMBS]
 
 
 def lines_of(workload: Workload, only: Sequence[str], scale: float) -> list[Line]:
@@ -86,18 +88,25 @@ def run_import() -> bool:
     return done.returncode == 0
 
 
+def run_bombs(results: Path, rounds: int) -> bool:
+    """What hostile input costs; a program of its own."""
+    command = [str(python_of("bombs")), str(BENCHMARKS / "bombs.py"), "--check", "--rounds", str(rounds)]
+    command += ["--results", str(results)]
+    return subprocess.run(command, env={"PYTHONPATH": str(SOURCE)}, check=False).returncode == 0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run the benchmarks.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join((*WORKLOADS, IMPORT))}; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(KNOWN)}; default: all")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="a fraction of the pods and events, to try things out")
     parser.add_argument("--only", default="", help="labels or rivals, separated by commas")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the results go")
     parser.add_argument("--check", action="store_true", help="fail when a target is not reached")
     options = parser.parse_args()
-    names = options.names or [*WORKLOADS, IMPORT]
-    if unknown := [name for name in names if name not in (*WORKLOADS, IMPORT)]:
-        sys.exit(f"error: unknown benchmark {', '.join(unknown)}; known are {', '.join((*WORKLOADS, IMPORT))}")
+    names = options.names or KNOWN
+    if unknown := [name for name in names if name not in KNOWN]:
+        sys.exit(f"error: unknown benchmark {', '.join(unknown)}; known are {', '.join(KNOWN)}")
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / "lock", "w") as lock:
         try:
@@ -115,6 +124,9 @@ def run(names: Sequence[str], options: argparse.Namespace) -> None:
         print(f"\n{name}", flush=True)
         if name == IMPORT:
             reached &= run_import()
+            continue
+        if name == BOMBS:
+            reached &= run_bombs(options.results, options.repeats)
             continue
         workload = WORKLOADS[name]
         lines = lines_of(workload, [each for each in options.only.split(",") if each], options.scale)
