@@ -167,6 +167,10 @@ def _bad_accept(address: Address) -> str:
     values = (
         ";",
         "a/b;q=x",
+        "text/plain; version=x",
+        "application/openmetrics-text; version=1.x",
+        "application/openmetrics-text; version=²",
+        f"text/plain; version={'9' * 10_000}",
         "application/openmetrics-text;version=9;q=1e999",
         "application/openmetrics-text; version=1.0.0; escaping=nonsense",
         ",".join(["text/plain;q=0.1"] * 3_000),

@@ -36,20 +36,24 @@ class Bomb:
     """Prepares it, lets it go off inside the measured block, and returns the answer."""
     most_memory: float
     """MB that it may take above what the process had before."""
+    expected: str
+    """A regular expression for the answer."""
+    may_last: bool
+    """Whether there may be no answer: it costs no more than the bytes that arrive, and is no error."""
 
 
 BOMBS: dict[str, Bomb] = {}
 
 
 def bomb(
-    name: str, group: str, what: str, *, most_memory: float = 32.0
+    name: str, group: str, what: str, *, most_memory: float = 32.0, expected: str = "", may_last: bool = False
 ) -> Callable[[Callable[[Measured], Awaitable[str]]], Callable[[Measured], Awaitable[str]]]:
     """Add a function to the bombs."""
 
     def add(run: Callable[[Measured], Awaitable[str]]) -> Callable[[Measured], Awaitable[str]]:
         if name in BOMBS:
             raise ValueError(f"two bombs are named {name}")
-        BOMBS[name] = Bomb(name, group, what, run, most_memory)
+        BOMBS[name] = Bomb(name, group, what, run, most_memory, expected, may_last)
         return run
 
     return add
@@ -58,14 +62,15 @@ def bomb(
 class Measured:
     """A block of a bomb: the gaps between the wakings of a task that sleeps 1 ms, and the peak of the memory.
 
-    What was prepared before the block is not measured.
+    What was prepared before the block is not measured, and neither is the time for which the thread could have run and
+    other processes had the processors.
     """
 
     def __init__(self) -> None:
         self.stall = 0.0
         """Milliseconds of the longest gap."""
         self.stall_cpu = 0.0
-        """Milliseconds of CPU of this thread in the gap that had most of it; other processes do not add to it."""
+        """Milliseconds of CPU of this thread in the gap that had most of it."""
         self.memory = math.nan
         """MB of the peak above the memory before."""
         self.duration = math.nan
@@ -73,14 +78,15 @@ class Measured:
         self._is_inside = False
         self._before = 0.0
         self._last = self._last_cpu = self._began = 0.0
+        self._schedule = open("/proc/thread-self/schedstat", "rb", buffering=0)  # noqa: SIM115  # as long as the process
 
     def __enter__(self) -> None:
         gc.collect()
         Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins again
         self._before = _status("VmRSS")
         self._is_inside = True
-        self._began = self._last = time.perf_counter()
-        self._last_cpu = time.thread_time()
+        self._began = time.perf_counter()
+        self._last, self._last_cpu = self._times()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -90,9 +96,15 @@ class Measured:
         self.duration = time.perf_counter() - self._began
         self.memory = _status("VmHWM") - self._before
 
+    def _times(self) -> tuple[float, float]:
+        """Return the time without that of waiting for a processor, and the CPU of this thread, in seconds."""
+        self._schedule.seek(0)
+        used, waited, _ = self._schedule.read().split()
+        return time.perf_counter() - int(waited) / 1e9, int(used) / 1e9
+
     def _record(self) -> None:
         if self._is_inside:
-            now, cpu = time.perf_counter(), time.thread_time()
+            now, cpu = self._times()
             self.stall = max(self.stall, (now - self._last - PERIOD) * 1000)
             self.stall_cpu = max(self.stall_cpu, (cpu - self._last_cpu) * 1000)
             self._last, self._last_cpu = now, cpu

@@ -174,6 +174,23 @@ def wide_item() -> Iterable[bytes]:
 
 
 @fixed
+def wide_item_below() -> Iterable[bytes]:
+    """Just below the limit of an item, with as many members as fit."""
+    members = b",".join(b'"k%d":0' % number for number in range(1_300_000))
+    return whole(a_list([item(1, b',"data":{' + members + b"}")]))
+
+
+@fixed
+def deceptive_items_below() -> Iterable[bytes]:
+    return whole(a_list([item(1, b',"data":[' + b'{},{"metadata":{"name":1}},' * 600_000 + b"1]")]))
+
+
+@fixed
+def long_list_of_undecodable() -> Iterable[bytes]:
+    return whole(a_list([b"{}"] * 300_000))
+
+
+@fixed
 def many_items() -> Iterable[bytes]:
     return whole(a_list(map(item, range(1_000_000))))
 
@@ -430,7 +447,7 @@ def long_discovery(target: str) -> Iterable[bytes]:
 @fixed
 def many_resources() -> Iterable[bytes]:
     resource = b'{"name":"widgets%d","singularName":"","namespaced":true,"kind":"Widget%d","verbs":["get"]}'
-    resources = b",".join(resource % (number, number) for number in range(300_000))
+    resources = b",".join(resource % (number, number) for number in range(150_000))
     return whole(b'{"kind":"APIResourceList","groupVersion":"v1","resources":[' + resources + b"]}")
 
 

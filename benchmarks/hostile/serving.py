@@ -35,8 +35,8 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def _health(name: str, what: str) -> None:
-    @bomb(name, "Health and metrics port", what)
+def _health(name: str, what: str, expected: str = "probe gets 200") -> None:
+    @bomb(name, "Health and metrics port", what, expected=expected)
     async def run(measured: Measured) -> str:
         resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
         server = APIServer()
@@ -70,22 +70,22 @@ async def _attack_text(name: str, url: str) -> None:
     _said.append(await _attack(name, url))
 
 
-_health("idle-clients", "200 clients that connect and send nothing")
-_health("many-clients", "1,100 clients that connect and send nothing")
-_health("slowloris", "100 clients that send a header a second")
+_health("idle-clients", "200 clients that connect and send nothing", r"^(1[3-9]\d|200) of .* gets 200 in \d{1,3} ms")
+_health("many-clients", "1,100 clients that connect and send nothing", r"; afterwards a probe gets 200")
+_health("slowloris", "100 clients that send a header a second", r"^100 of 100 .* gets 200")
 _health("slow-readers", "200 clients that send a request a second and read nothing")
-_health("h2c-preface", "the preface of HTTP/2")
-_health("h2c-upgrade", "`Upgrade: h2c`")
-_health("websocket", "`Upgrade: websocket`")
-_health("bad-accept", "`Accept` headers that are not valid")
-_health("long-request-head", "a request with a head of 1 MB")
-_health("long-request-body", "a request with a body of 100 MB")
+_health("h2c-preface", "the preface of HTTP/2", r"^(4\d\d|505|closed); a probe gets 200")
+_health("h2c-upgrade", "`Upgrade: h2c`", r"^(200|4\d\d);")
+_health("websocket", "`Upgrade: websocket`", r"^(200|4\d\d);")
+_health("bad-accept", "`Accept` headers that are not valid", r"^((200|400|406) ?)+;")
+_health("long-request-head", "a request with a head of 1 MB", r"^(431|400|closed)")
+_health("long-request-body", "a request with a body of 100 MB", r"^(4\d\d|closed)")
 _health("pipelined", "10,000 pipelined requests")
 _health("bad-requests", "what is not HTTP")
 
 
-def _embedded(name: str, what: str, **options: float) -> None:
-    @bomb(name, "Embedded server on a socket", what, **options)
+def _embedded(name: str, what: str, expected: str = "", **options: float) -> None:
+    @bomb(name, "Embedded server on a socket", what, expected=expected, **options)
     async def run(measured: Measured) -> str:
         from trioformer._serving import open_listener, serve_app  # noqa: PLC0415  # TODO
 
@@ -100,12 +100,14 @@ def _embedded(name: str, what: str, **options: float) -> None:
         return _said.pop() if _said else answer
 
 
-_embedded("copy-bomb", "a JSON patch of 17 `copy` operations that double")
-_embedded("copy-bomb-list", "a JSON patch of 28 `copy` operations of lists")
+_embedded("copy-bomb", "a JSON patch of 17 `copy` operations that double", r"^4\d\d$")
+_embedded("copy-bomb-list", "a JSON patch of 28 `copy` operations of lists", r"^4\d\d$")
 _embedded("nested-body-3000", "bodies nested 3,000 deep: create, merge patch, JSON patch, strategic patch")
 _embedded("nested-body-100000", "bodies nested 100,000 deep, in the same requests")
-_embedded("big-body", "a body of 100 MB")
+_embedded("big-body", "a body of 100 MB", r"^(413|Broken|Connection|Remote)")
 _embedded("endless-body", "a body without end", most_memory=64)
-_embedded("no-json", "what a web page may send: text/plain, another `Host`")
-_embedded("many-operations", "a JSON patch of 1,000,000 operations")
+_embedded(
+    "no-json", "what a web page may send: text/plain, another `Host`", r"text/plain: 415; another Host: (403|421|400)"
+)
+_embedded("many-operations", "a JSON patch of 1,000,000 operations", r"^4\d\d$")
 _embedded("long-selector", "a selector of 60 KB")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 import trio
@@ -70,21 +71,30 @@ def _changed(levels: int) -> Callable[[], object]:
 
 
 def _equal(levels: int) -> Callable[[], object]:
-    one, other = (from_json(Widget, deep_json(levels, last)) for last in "12")
-    return lambda: json_equal(one, other)
+    one, other = (deep_json(levels, last) for last in "12")
+    return lambda: json_equal(from_json(Widget, one), from_json(Widget, other))
 
 
-def _hash_and_repr(levels: int) -> Callable[[], object]:
+def _compared(levels: int) -> Callable[[], object]:
     data = deep_json(levels)
     return lambda: (repr(from_json(Widget, data)), from_json(Widget, data) == from_json(Widget, data))
 
 
-for _levels in (1_000, 10_000, LEVELS):
-    _add(f"read-{_levels}", f"a field nested {_levels:,} deep is read", lambda levels=_levels: _read(levels))
-_add("to-dict", "`to_dict` of an object nested 100,000 deep", lambda: _to_dict(LEVELS))
-_add("change", "an object nested 100,000 deep is changed and encoded", lambda: _changed(LEVELS))
-_add("json-equal", "`json_equal` of objects nested 100,000 deep", lambda: _equal(LEVELS))
-_add("equal", "`==` and `repr` of objects nested 100,000 deep", lambda: _hash_and_repr(LEVELS))
+def _evolved(levels: int) -> Callable[[], object]:
+    one, other = (deep_json(levels, last).replace(b"e.io/v1", b"v1").replace(b"Widget", b"ConfigMap") for last in "12")
+    return lambda: encode(attrs.evolve(from_json(ConfigMap, one), metadata=from_json(ConfigMap, other).metadata))
+
+
+for _levels in (500, 950, 10_000, LEVELS):
+    for _name, _make, _what in (
+        ("read", _read, "a field is read"),
+        ("to-dict", _to_dict, "`to_dict`"),
+        ("change", _changed, "a field beside it is changed, and all is encoded"),
+        ("evolve", _evolved, "the metadata is changed, and all is encoded"),
+        ("json-equal", _equal, "`json_equal`"),
+        ("equal", _compared, "`==` and `repr`"),
+    ):
+        _add(f"{_name}-{_levels}", f"objects nested {_levels:,} deep: {_what}", partial(_make, _levels))
 _add(
     "from-dict",
     "`from_dict` of a dict nested 100,000 deep",
