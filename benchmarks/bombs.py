@@ -20,10 +20,11 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from harness.report import machine
 from hostile.__main__ import BOMBS
@@ -34,6 +35,7 @@ MOST_STALL = 60.0
 """Milliseconds that a task may wait."""
 HUNG = 45.0
 """Seconds after which a process has hung."""
+Results: TypeAlias = dict[str, dict[str, Any]]
 IMPORTS = os.pathsep.join([str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
@@ -96,29 +98,45 @@ def problems(name: str, found: dict[str, Any]) -> list[str]:
 
 
 def shown(found: dict[str, Any]) -> str:
-    """Milliseconds and MB of a round, for a table."""
+    """Milliseconds and MB of a bomb, for the table of all."""
     if found.get("is_dead"):
-        return " ".join(found["answer"].split()[:5])
+        return " ".join(found["answer"].split()[:3])
     return f"{found['stall']:,.0f} ms, {found['memory']:,.0f} MB"
 
 
-def table(results: dict[str, dict[str, Any]], before: dict[str, dict[str, Any]]) -> str:
-    """Write the results as reStructuredText."""
-    lines = []
+def whole_table(results: Results, before: Results) -> str:
+    """Write a row for each bomb, in Markdown."""
+    lines = ["| bomb | what | before | now | answer |", "|---|---|---|---|---|"]
+    for name, found in results.items():
+        cells = [f"`{name}`", BOMBS[name].what, shown(before[name]) if name in before else "", shown(found)]
+        lines.append(f"| {' | '.join(cells)} | {found['answer'].replace('|', '/')} |")
+    return "\n".join(lines) + "\n"
+
+
+def summary(results: Results, before: Results, date: str) -> str:
+    """Write a row for each group, in reStructuredText, for the documentation."""
     groups: dict[str, list[str]] = {}
     for name in results:
         groups.setdefault(BOMBS[name].group, []).append(name)
+    rows = [["", "inputs", "ms", "MB", "ended or hung", "before: ms", "MB", "ended or hung"]]
     for group, names in groups.items():
-        lines += [f".. list-table:: {group}", "   :header-rows: 1", ""]
-        rows = [["what", *(["before"] if before else []), "stall, memory", "answer"]]
-        for name in names:
-            answer = results[name]["answer"].replace("\\", "\\\\").replace("*", "\\*").replace("|", "\\|")
-            old = [shown(before[name]) if name in before else ""] if before else []
-            rows.append([BOMBS[name].what.replace("`", "``"), *old, shown(results[name]), answer.replace("`", "\\`")])
-        for row in rows:
-            lines += [f"   {'  -' if number else '* -'} {cell}".rstrip() for number, cell in enumerate(row)]
-        lines.append("")
-    return "\n".join(lines)
+        old = [before[name] for name in names if name in before]
+        rows.append([group, str(len(names)), *_worst([results[name] for name in names]), *_worst(old)])
+    title = (
+        f"Hostile input: the longest that other tasks waited, and the most memory ({date}, {machine()['cores']} cores)"
+    )
+    lines = [f".. list-table:: {title}", "   :header-rows: 1", ""]
+    for row in rows:
+        lines += [f"   {'  -' if number else '* -'} {cell}".rstrip() for number, cell in enumerate(row)]
+    return "\n".join(lines) + "\n"
+
+
+def _worst(found: Sequence[dict[str, Any]]) -> list[str]:
+    alive = [each for each in found if not each.get("is_dead")]
+    if not alive:
+        return ["", "", str(len(found)) if found else ""]
+    stall, memory = (max(each[field] for each in alive) for field in ("stall", "memory"))
+    return [f"{stall:,.0f}", f"{memory:,.0f}", str(len(found) - len(alive))]
 
 
 def main() -> None:
@@ -126,14 +144,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names; default: all")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--before", type=Path, default=RESULTS / "bombs-before.json", help="for a column of the table")
+    parser.add_argument("--before", type=Path, default=RESULTS / "bombs-before.json", help="for columns of the tables")
     parser.add_argument("--check", action="store_true", help="fail when a limit is exceeded")
     parser.add_argument("--list", action="store_true", help="only print the names")
     options = parser.parse_args()
     names = [name for name in BOMBS if not options.names or name.startswith(tuple(options.names))]
     if options.list:
         sys.exit("\n".join(f"{name:<26} {BOMBS[name].what}" for name in names))
-    results: dict[str, dict[str, Any]] = {}
+    results: Results = {}
     failed = []
     for name in names:
         results[name] = found = measure(name, options.rounds)
@@ -146,13 +164,14 @@ def main() -> None:
             f"{'FAIL' if bad else 'ok  '} {name:<26} {said}  {found['answer']}{' <- ' + ', '.join(bad) if bad else ''}",
             flush=True,
         )
-    before = json.loads(options.before.read_text())["results"] if options.before.exists() else {}
     if not options.names:
+        before = json.loads(options.before.read_text())["results"] if options.before.exists() else {}
         date = datetime.now(UTC).isoformat(timespec="seconds")
         document = {"date": date, "machine": machine(), "results": results}
         options.results.mkdir(parents=True, exist_ok=True)
         (options.results / "bombs.json").write_text(json.dumps(document, indent=1) + "\n")
-        (options.results / "bombs.rst").write_text(table(results, before))
+        (options.results / "bombs.md").write_text(whole_table(results, before))
+        (options.results / "bombs.rst").write_text(summary(results, before, date[:10]))
     print(f"{len(names) - len(failed)} of {len(names)} within the limits")
     if options.check and failed:
         sys.exit(f"error: {', '.join(failed)}")

@@ -16,7 +16,7 @@ import attrs
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDERS: Final = ("trioformer", "tests", "examples", "docs", "benchmarks")
-FILES: Final = ("README.md", "CONTRIBUTING.md", "noxfile.py", "pyproject.toml")
+FILES: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "noxfile.py", "pyproject.toml")
 SUFFIXES: Final = (".py", ".rst", ".md", ".toml")
 LEFT_OUT: Final = (
     "docs/_build/",
