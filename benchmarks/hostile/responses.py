@@ -172,7 +172,7 @@ _add("nested_15_mb", _GROUP, "an object nested 7,500,000 deep", _watch, with_inf
 _add("long_frames", _GROUP, "5 objects of 15 MB", _watch, with_informer=True, most_memory=128)
 _add("tiny_frames", _GROUP, "300,000 events", _watch, with_informer=True, most_memory=64)
 _add("unknown_frames", _GROUP, "200,000 events of an unknown type", _watch, with_informer=True)
-_add("error_frame", _GROUP, "an ERROR with a message of 10 MB", _watch, with_informer=True, most_memory=64)
+_add("error_frame", _GROUP, "an ERROR with a message of 10 MB", _watch, with_informer=True, most_memory=128)
 _add("long_version_frame", _GROUP, "a resourceVersion of 10,000 digits", _watch, with_informer=True)
 
 _GROUP = "Heads, and bodies that drip"

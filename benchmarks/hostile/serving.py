@@ -77,7 +77,7 @@ _health("slow-readers", "200 clients that send a request a second and read nothi
 _health("h2c-preface", "the preface of HTTP/2", r"^(4\d\d|505|closed); a probe gets 200")
 _health("h2c-upgrade", "`Upgrade: h2c`", r"^(200|4\d\d);")
 _health("websocket", "`Upgrade: websocket`", r"^(200|4\d\d);")
-_health("bad-accept", "`Accept` headers that are not valid", r"^((200|400|406) ?)+;")
+_health("bad-accept", "`Accept` headers that are not valid", r"^((200|400|406|431) ?)+;")
 _health("long-request-head", "a request with a head of 1 MB", r"^(431|400|closed)")
 _health("long-request-body", "a request with a body of 100 MB", r"^(4\d\d|closed)")
 _health("pipelined", "10,000 pipelined requests")
