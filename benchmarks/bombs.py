@@ -84,8 +84,9 @@ def problems(name: str, found: dict[str, Any]) -> list[str]:
     said = []
     if found.get("is_dead"):
         said.append("the process did not survive")
-    if found.get("stall", 0) > MOST_STALL:
-        said.append(f"stall {found['stall']:.0f} ms")
+    stall = found.get("stall" if BOMBS[name].counts_gc else "stall_without_gc", 0)
+    if stall > MOST_STALL:
+        said.append(f"stall {stall:.0f} ms")
     if found.get("memory", 0) > BOMBS[name].most_memory:
         said.append(f"memory {found['memory']:.0f} MB, limit {BOMBS[name].most_memory:.0f}")
     if found["answer"].startswith("no answer") and not BOMBS[name].may_last:
@@ -157,9 +158,8 @@ def main() -> None:
         results[name] = found = measure(name, options.rounds)
         bad = problems(name, found)
         failed += [name] * bool(bad)
-        said = (
-            f"{found.get('stall', 0):9,.1f} ms {found.get('stall_cpu', 0):9,.1f} CPU {found.get('memory', 0):8,.1f} MB"
-        )
+        stall, without_gc, memory = (found.get(each, 0) for each in ("stall", "stall_without_gc", "memory"))
+        said = f"{stall:9,.1f} ms {without_gc:9,.1f} without GC {memory:8,.1f} MB"
         print(
             f"{'FAIL' if bad else 'ok  '} {name:<26} {said}  {found['answer']}{' <- ' + ', '.join(bad) if bad else ''}",
             flush=True,

@@ -38,6 +38,8 @@ class Bomb:
     """MB that it may take above what the process had before."""
     expected: str
     """A regular expression for the answer."""
+    counts_gc: bool
+    """Whether the time of the garbage collector counts; not where the program asked for as many objects."""
     may_last: bool
     """Whether there may be no answer: it costs no more than the bytes that arrive, and is no error."""
 
@@ -46,14 +48,21 @@ BOMBS: dict[str, Bomb] = {}
 
 
 def bomb(
-    name: str, group: str, what: str, *, most_memory: float = 32.0, expected: str = "", may_last: bool = False
+    name: str,
+    group: str,
+    what: str,
+    *,
+    most_memory: float = 32.0,
+    expected: str = "",
+    counts_gc: bool = True,
+    may_last: bool = False,
 ) -> Callable[[Callable[[Measured], Awaitable[str]]], Callable[[Measured], Awaitable[str]]]:
     """Add a function to the bombs."""
 
     def add(run: Callable[[Measured], Awaitable[str]]) -> Callable[[Measured], Awaitable[str]]:
         if name in BOMBS:
             raise ValueError(f"two bombs are named {name}")
-        BOMBS[name] = Bomb(name, group, what, run, most_memory, expected, may_last)
+        BOMBS[name] = Bomb(name, group, what, run, most_memory, expected, counts_gc, may_last)
         return run
 
     return add
@@ -69,6 +78,8 @@ class Measured:
     def __init__(self) -> None:
         self.stall = 0.0
         """Milliseconds of the longest gap."""
+        self.stall_without_gc = 0.0
+        """The same without the time that the garbage collector took, which grows with the objects that live."""
         self.stall_cpu = 0.0
         """Milliseconds of CPU of this thread in the gap that had most of it."""
         self.memory = math.nan
@@ -76,12 +87,14 @@ class Measured:
         self.duration = math.nan
         """Seconds of the block."""
         self._is_inside = False
+        self._collected = self._collection_began = 0.0
         self._before = 0.0
         self._last = self._last_cpu = self._began = 0.0
         self._schedule = open("/proc/thread-self/schedstat", "rb", buffering=0)  # noqa: SIM115  # as long as the process
 
     def __enter__(self) -> None:
         gc.collect()
+        gc.callbacks.append(self._count_collection)
         Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins again
         self._before = _status("VmRSS")
         self._is_inside = True
@@ -93,6 +106,7 @@ class Measured:
     ) -> None:
         self._record()  # work at the end of the block, after which nothing slept
         self._is_inside = False
+        gc.callbacks.remove(self._count_collection)
         self.duration = time.perf_counter() - self._began
         self.memory = _status("VmHWM") - self._before
 
@@ -105,9 +119,18 @@ class Measured:
     def _record(self) -> None:
         if self._is_inside:
             now, cpu = self._times()
-            self.stall = max(self.stall, (now - self._last - PERIOD) * 1000)
+            gap = (now - self._last - PERIOD) * 1000
+            self.stall = max(self.stall, gap)
+            self.stall_without_gc = max(self.stall_without_gc, gap - self._collected)
+            self._collected = 0.0
             self.stall_cpu = max(self.stall_cpu, (cpu - self._last_cpu) * 1000)
             self._last, self._last_cpu = now, cpu
+
+    def _count_collection(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            self._collection_began, _ = self._times()
+        else:
+            self._collected += (self._times()[0] - self._collection_began) * 1000
 
     async def beat(self) -> None:
         """Wake every millisecond, for ever."""
@@ -134,11 +157,16 @@ def _status(name: str) -> float:
     raise LookupError(name)
 
 
+_kept: list[object] = []
+"""What was returned: freeing it takes the program's time, and not that of the call."""
+
+
 async def answer_of(call: Callable[[], Awaitable[object]], *, patience: float = PATIENCE) -> str:
     """Call, and describe what it returned or raised; a call that takes too long is cancelled."""
     with trio.move_on_after(patience) as scope:
         try:
             result = await call()
+            _kept.append(result)
         except Exception as exc:  # noqa: BLE001  # it is what is asked for
             return describe(exc)
     return f"no answer in {patience:g} s" if scope.cancelled_caught else describe_result(result)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import trio
 
@@ -111,7 +112,7 @@ def _add(
     *,
     with_informer: bool = False,
     limits: Mapping[str, float] | None = None,
-    **options: float,
+    **options: Any,
 ) -> None:
     """Add a bomb: a call of a client, and then an informer of the same server.
 
@@ -150,9 +151,11 @@ _add("wide_item", _GROUP, "one item with 6,000,000 members", with_informer=True,
 _add("wide_item_below", _GROUP, "one item of 15 MB, with 1,300,000 members", most_memory=128)
 _add("deceptive_items_below", _GROUP, "15 MB of such text in one item", most_memory=128)
 _add("long_list_of_undecodable", _GROUP, "300,000 items without metadata", with_informer=True, most_memory=128)
-_add("many_items", _GROUP, "1,000,000 tiny items (74 MB)", most_memory=1_000)
+_add("long_names", _GROUP, "20 objects with names and namespaces of 1 MB", with_informer=True, most_memory=512)
+_add("many_labels", _GROUP, "an object with 1,000,000 labels (13 MB)", most_memory=128)
+_add("many_items", _GROUP, "1,000,000 tiny items (74 MB)", most_memory=1_000, counts_gc=False)
 _add("deceptive_items", _GROUP, "25 MB of text like the beginnings of items in one item", most_memory=128)
-_add("endless_list", _GROUP, "a list without end", limits={"list_bytes": 64 * MIB}, most_memory=256)
+_add("endless_list", _GROUP, "a list without end", limits={"list_bytes": 64 * MIB}, most_memory=1_000, counts_gc=False)
 _add("endless_list_chunked", _GROUP, "an item without end, chunked", with_informer=True, most_memory=64)
 _add("endless_tiny_chunks", _GROUP, "chunks of one byte without end", limits={"list_bytes": 2 * MIB})
 _add("endless_chunk_extension", _GROUP, "a chunk extension without end")

@@ -191,6 +191,18 @@ def long_list_of_undecodable() -> Iterable[bytes]:
 
 
 @fixed
+def long_names() -> Iterable[bytes]:
+    names = (b"x" * MB + b"%d" % number for number in range(20))
+    return whole(a_list(b'{"metadata":{"name":"%s","namespace":"%s"},"data":[]}' % (name, name) for name in names))
+
+
+@fixed
+def many_labels() -> Iterable[bytes]:
+    labels = b",".join(b'"k%d":"v"' % number for number in range(1_000_000))
+    return whole(a_list([b'{"metadata":{"name":"c","namespace":"default","labels":{' + labels + b"}}}"]))
+
+
+@fixed
 def many_items() -> Iterable[bytes]:
     return whole(a_list(map(item, range(1_000_000))))
 
