@@ -1,0 +1,31 @@
+"""The fuzzers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .engine import Fuzzer
+from .kubeconfigs import Kubeconfigs
+from .lists import Lists
+from .raw_http import RawHTTP
+from .requests import Requests
+from .selectors import Selectors
+from .statuses import Statuses
+from .watches import Watches
+
+FUZZERS: Mapping[str, type[Fuzzer[Any]]] = {
+    each.name: each for each in (Lists, Watches, Statuses, Kubeconfigs, Selectors, RawHTTP, Requests)
+}
+INPUTS: Mapping[str, int] = {
+    "lists": 16_000,
+    "watches": 14_000,
+    "statuses": 16_000,
+    "kubeconfigs": 12_000,
+    "selectors": 14_000,
+    "raw_http": 16_000,
+    "requests": 12_000,
+}
+"""How many inputs of each a long run has."""
+LONG_SEED = 1
+"""The seed of a long run."""

@@ -1,0 +1,281 @@
+"""Kubeconfig files, and the token, certificate and key files that they name."""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trustme
+
+from trioformer import open_client
+from trioformer.errors import ConfigError
+from trioformer.kubeconfig import ClusterConfig, load_in_cluster, load_kubeconfig
+
+from .engine import Fuzzer
+from .oracle import Oracle
+from .secrets import KEY, KEY_PEM, PASSWORD, TOKEN
+from .yaml_text import ODD_SCALARS, STRUCTURES, Plain, mutate, read_strictly, write
+
+NAMES = ("dev", "prod", "a.b", "x" * 300, "web-\u202e", "1", "kind-kind")
+SERVERS = (
+    "https://k8s.example:6443",
+    "https://k8s.example:6443/clusters/c-1/",
+    "http://127.0.0.1:8080",
+    "https://[::1]:6443",
+    f"https://admin:{PASSWORD}@k8s.example",
+    "https://a..b",
+    f"https://{'a' * 64}.example",
+    "https://xn--a/",
+    "https://k8s.example:99999",
+    "https://k8s.example:6443?x=y#z",
+    "https://k8s\x1b[2J.example",
+    "https://ex\u00e4mple",
+    "ftp://x",
+    "https://",
+    "https://a b",
+    "https://[fe80::1%25eth0]:1",
+    "https://1.2.3",
+    "https://" + "a." * 2_000 + "b",
+)
+
+
+def _made() -> dict[str, bytes]:
+    authority = trustme.CA()
+    client = authority.issue_cert("client")
+    return {
+        "ca": authority.cert_pem.bytes(),
+        "certificate": b"".join(blob.bytes() for blob in client.cert_chain_pems),
+        "key": client.private_key_pem.bytes(),
+    }
+
+
+PEMS = _made()
+ODD_FILES: tuple[bytes, ...] = (
+    b"",
+    b"\n",
+    b"\xff\xfe",
+    TOKEN.encode() + b"\nx",
+    TOKEN.encode() + b"\x00",
+    TOKEN.encode() + "é".encode(),
+    TOKEN.encode("utf-16"),
+    b"-----BEGIN CERTIFICATE-----\n",
+    b"-----BEGIN " * 3_000,
+    b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+    b"-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n",
+    KEY_PEM.encode(),
+    KEY_PEM.replace("PRIVATE", "ENCRYPTED PRIVATE").encode(),
+    KEY_PEM.replace(KEY, f"Proc-Type: 4,ENCRYPTED\n{KEY}").encode(),
+    b"x" * 70_000,
+)
+
+
+@attrs.frozen
+class Files:
+    """A kubeconfig, and the files beside it."""
+
+    config: bytes
+    files: Mapping[str, bytes | None]
+    """The content by name; None is a directory."""
+    is_valid: bool
+    """Whether nothing is wrong with it."""
+    in_cluster: bool = False
+    """Whether the files are those of a pod's service account, and there is no kubeconfig."""
+
+
+class Kubeconfigs(Fuzzer[Files]):
+    """Writes the files, loads them, and opens a client."""
+
+    name = "kubeconfigs"
+
+    @asynccontextmanager
+    async def open(self, oracle: Oracle) -> AsyncGenerator[None, None]:
+        with tempfile.TemporaryDirectory() as folder:
+            self._folder = Path(folder)
+            yield
+
+    def generate(self, rng: random.Random) -> Files:
+        if rng.random() < 0.1:
+            return _service_account(rng)
+        is_valid = rng.random() < 0.15
+        tree, files = _kubeconfig(rng, is_valid=is_valid)
+        if is_valid:
+            return Files(write(rng, tree), files, True)
+        for _ in range(rng.choice((0, 1, 1, 2, 3))):
+            mutate(rng, tree)
+        text = write(rng, tree)
+        if rng.random() < 0.5:
+            text = _mutate_text(rng, text)
+        for name in files:
+            if rng.random() < 0.2:
+                files[name] = rng.choice((*ODD_FILES, None))
+        return Files(text, files, False)
+
+    async def check(self, given: Files, oracle: Oracle) -> None:
+        for name, content in given.files.items():
+            path = self._folder / name
+            if path.is_dir():
+                path.rmdir()
+            if content is None:
+                path.unlink(missing_ok=True)
+                path.mkdir()
+            else:
+                path.write_bytes(content)
+        path = self._folder / "config"
+        path.write_bytes(given.config)
+        path.chmod(0o600)
+        try:
+            await self._check(given, str(path), oracle)
+        finally:
+            for name in given.files:
+                unwanted = self._folder / name
+                unwanted.rmdir() if unwanted.is_dir() else unwanted.unlink()
+
+    async def _check(self, given: Files, path: str, oracle: Oracle) -> None:
+        if given.in_cluster:
+            environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+            loaded = oracle.call_sync(
+                lambda: load_in_cluster(environ=environ, service_account_directory=self._folder), (ConfigError,)
+            )
+        else:
+            loaded = oracle.call_sync(lambda: load_kubeconfig(path), (ConfigError,))
+            if isinstance(loaded, ClusterConfig):
+                wanted = read_strictly(given.config, self._folder)
+                oracle.expect(not isinstance(wanted, str), f"a kubeconfig is accepted: {wanted}", given.config)
+                found = {name: revealed(getattr(loaded, name)) for name in wanted}
+                oracle.expect(found == wanted, "the fields are not those of the file", _differences(found, wanted))
+            else:
+                oracle.expect(not given.is_valid, "a valid kubeconfig is refused", loaded)
+        if isinstance(loaded, ClusterConfig):
+            oracle.secrets(repr(loaded), "repr of a ClusterConfig")
+            oracle.secrets(str(attrs.evolve(loaded)), "str of a ClusterConfig")
+            await oracle.call(lambda: _open(loaded), (ConfigError,))
+
+
+def revealed(value: Any) -> Any:
+    """Return what an object hides in its ``repr``, or the value itself."""
+    return value.reveal() if hasattr(value, "reveal") else value
+
+
+async def _open(config: ClusterConfig) -> None:
+    async with open_client(config) as client:
+        repr(client)
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: (found[name], wanted[name]) for name in wanted if found[name] != wanted[name]}
+
+
+def _kubeconfig(rng: random.Random, *, is_valid: bool) -> tuple[dict[str, Any], dict[str, bytes | None]]:
+    name = "dev" if is_valid else rng.choice(NAMES)
+    files: dict[str, bytes | None] = {}
+
+    def pem(target: dict[str, Any], field: str, content: bytes) -> None:
+        if rng.random() < 0.6:
+            target[f"{field}-data"] = base64.b64encode(content).decode()
+        else:
+            target[field] = field
+            files[field] = content
+
+    cluster: dict[str, Any] = {"server": SERVERS[rng.randrange(2)] if is_valid else rng.choice(SERVERS)}
+    user: dict[str, Any] = {}
+    if rng.random() < 0.85:  # without authorities, those of the system are loaded, which takes 20 ms
+        pem(cluster, "certificate-authority", PEMS["ca"])
+    if rng.random() < 0.2:
+        cluster["tls-server-name"] = "api.internal"
+    if not is_valid and rng.random() < 0.1:
+        cluster["insecure-skip-tls-verify"] = rng.choice((True, False, Plain("yes"), Plain("On"), "true"))
+    if rng.random() < 0.3:
+        pem(user, "client-certificate", PEMS["certificate"])
+        pem(user, "client-key", PEMS["key"] if is_valid or rng.random() < 0.5 else KEY_PEM.encode())
+    match rng.randrange(4):
+        case 0:
+            user["token"] = TOKEN
+        case 1:
+            user["tokenFile"] = "token"
+            files["token"] = TOKEN.encode() + b"\n"
+        case 2:
+            user["username"], user["password"] = "admin", PASSWORD
+        case _:
+            pass
+    context: dict[str, Any] = {"cluster": name, "user": name}
+    if rng.random() < 0.5:
+        context["namespace"] = "web" if is_valid else rng.choice(("web", "a/b", "A", "x" * 64, "\x1b[2J", ""))
+    tree: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [{"name": name, "cluster": cluster}],
+        "contexts": [{"name": name, "context": context}],
+        "users": [{"name": name, "user": user}],
+    }
+    if rng.random() < 0.2:
+        tree["preferences"] = {}
+        cluster["extensions"] = [{"name": "x", "extension": {"a": 1}}]
+    if rng.random() < 0.2:
+        other = {"name": "other", "user": {"token": TOKEN}}
+        tree["users"].insert(rng.randrange(2), other)
+    return tree, files
+
+
+def _mutate_text(rng: random.Random, text: bytes) -> bytes:
+    """Add what a YAML library never writes."""
+    lines = text.split(b"\n")
+    at = rng.randrange(len(lines))
+    match rng.randrange(9):
+        case 0:
+            lines.insert(at, lines[at])  # a key twice
+        case 1:
+            indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+            lines.insert(at, indent + rng.choice(STRUCTURES).encode())
+        case 2:
+            key, colon, _ = lines[at].partition(b":")
+            lines[at] = key + colon + b" " + rng.choice(ODD_SCALARS).encode()
+        case 3:
+            key, colon, value = lines[at].partition(b":")
+            tag = rng.choice(
+                ("!x", "!!int", "!!binary", "!!python/object:os.system", "&a", "*a", "!!set", "!<tag:a>", "!")
+            )
+            lines[at] = key + colon + b" " + tag.encode() + value
+        case 4:
+            del lines[at]
+        case 5:
+            lines[at] = lines[at].replace(b"  ", b"\t", 1)
+        case 6:
+            position = rng.randrange(len(text) + 1)
+            odd = rng.choice(
+                (b"\x00", b"\xff", b"\x1b", b"\xc2\x85", b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"\xed\xa0\x80")
+            )
+            return text[:position] + odd + text[position:]
+        case 7:
+            return rng.choice(
+                (
+                    text.decode("latin-1").encode("utf-16"),
+                    b"---\n" + text + b"---\n" + text,
+                    text + b"...\nx",
+                    b"%YAML 9.9\n---\n" + text,
+                )
+            )
+        case _:
+            return text[: rng.randrange(len(text))]
+    return b"\n".join(lines)
+
+
+def _service_account(rng: random.Random) -> Files:
+    files: dict[str, bytes | None] = {"token": TOKEN.encode(), "ca.crt": PEMS["ca"], "namespace": b"web"}
+    for name in list(files):
+        if rng.random() < 0.4:
+            content = rng.choice((*ODD_FILES, None))
+            # A namespace is no secret: an error may quote what is in its place.
+            is_shown = name == "namespace" and content is not None
+            files[name] = b"x" * 5_000 + bytes(len(content or b"")) if is_shown else content
+    return Files(b"", files, is_valid=False, in_cluster=True)
+
+
+assert os.sep == "/"  # the paths of a kubeconfig are written with it

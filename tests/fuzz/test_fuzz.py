@@ -1,0 +1,86 @@
+"""Random inputs of servers, tenants, files and clients: nothing foreign, nothing that hangs, nothing wrong, no secret.
+
+An ordinary run has a few hundred inputs of each fuzzer, the same ones in every run, and those of ``corpus/``, which have
+found something once.  ``--long`` has 100,000.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from . import oracle
+from .all_fuzzers import FUZZERS, INPUTS, LONG_SEED
+from .engine import generated, run
+from .oracle import Finding, Oracle
+from .secrets import CONTENT, PASSWORD, TOKEN
+
+NAMES = list(FUZZERS)
+SHARE = 50
+"""An ordinary run has one of so many inputs of a long one."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_of_one_seed_do_no_harm(name: str) -> None:
+    fuzzer = FUZZERS[name]()
+    report = run(fuzzer, generated(fuzzer, INPUTS[name] // SHARE))
+    report.raise_findings()
+    assert report.counts["returned"] > 0, "nothing is accepted"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_that_did_harm_once_do_none(name: str) -> None:
+    cases: Mapping[str, Callable[[], Any]] = importlib.import_module(f"tests.fuzz.corpus.{name}").CASES
+    run(FUZZERS[name](), ((label, make()) for label, make in cases.items())).raise_findings()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hundred_thousand_inputs_do_no_harm(name: str) -> None:
+    fuzzer = FUZZERS[name]()
+    report = run(fuzzer, generated(fuzzer, INPUTS[name], seed=LONG_SEED))
+    print(report)
+    assert report.inputs == INPUTS[name]
+    report.raise_findings()
+
+
+def test_the_inputs_of_a_long_run_are_a_hundred_thousand() -> None:
+    assert sum(INPUTS.values()) == 100_000
+    assert set(INPUTS) == set(FUZZERS)
+
+
+# --- the checks themselves can fail ---
+
+
+@pytest.mark.parametrize("secret", [TOKEN, PASSWORD, CONTENT])
+def test_a_secret_in_a_text_is_found_whole_cut_and_in_base64(secret: str) -> None:
+    encoded = [base64.b64encode((before + secret).encode()).decode() for before in ("", "a", "ab", "admin:")]
+    for shown in (secret, secret[:10], secret[-10:], *encoded):
+        with pytest.raises(Finding, match="shows a secret"):
+            Oracle().text(f"cannot read {shown}", "a text")
+
+
+def _leaking(token: str) -> None:
+    raise ValueError("wrong")
+
+
+def test_a_credential_in_a_local_variable_of_the_library_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracle, "TESTS", "/none")
+    with pytest.raises(Finding, match="local variable token of"):
+        Oracle().call_sync(lambda: _leaking(TOKEN), (ValueError,))
+
+
+def test_a_foreign_exception_and_a_long_or_coloured_text_are_found() -> None:
+    def divide() -> float:
+        return 1 / 0
+
+    with pytest.raises(Finding, match="foreign exception ZeroDivisionError"):
+        Oracle().call_sync(divide)
+    with pytest.raises(Finding, match="too long"):
+        Oracle().text("x" * 6_000, "a text")
+    with pytest.raises(Finding, match="control characters"):
+        Oracle().text("a\x1b[2J", "a text")
