@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .all_fuzzers import FUZZERS, INPUTS, LONG_SEED
+from .all_fuzzers import FUZZERS, INPUTS, LONG_SEED, cases_of
 from .engine import generated, run
 
 
@@ -14,6 +14,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1_000, help="inputs of each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--long", action="store_true", help="the inputs of pytest --long")
+    parser.add_argument("--corpus", action="store_true", help="the inputs of the corpus")
     parser.add_argument("--only", type=int, help="the number of one input, which is shown")
     given = parser.parse_args()
     for name in given.names or FUZZERS:
@@ -25,7 +26,7 @@ def main() -> None:
             label, value = next(inputs)
             print(repr(value)[:5_000])
             inputs = iter([(label, value)])
-        report = run(fuzzer, inputs)
+        report = run(fuzzer, cases_of(name) if given.corpus else inputs)
         print(report, flush=True)
         for first, each in report.findings.items():
             print(f"  {first}\n      {len(each)} x, input {each[0]}")

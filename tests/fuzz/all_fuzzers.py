@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .engine import Fuzzer
@@ -29,3 +30,10 @@ INPUTS: Mapping[str, int] = {
 """How many inputs of each a long run has."""
 LONG_SEED = 1
 """The seed of a long run."""
+
+
+def cases_of(name: str) -> Iterator[tuple[str, Any]]:
+    """Make the inputs in the corpus of a fuzzer, each with its name."""
+    cases: Mapping[str, Callable[[], Any]] = importlib.import_module(f"tests.fuzz.corpus.{name}").CASES
+    for label, make in cases.items():
+        yield label, make()

@@ -11,6 +11,7 @@ import attrs
 from trioformer.client import Undecodable
 from trioformer.errors import DecodeError
 from trioformer.models import KubernetesObject, Model, encode, json_equal, to_dict
+from trioformer.models.core_v1 import Secret
 
 from .json_text import JSON, NotJSONError, Twice, mutate, mutate_text, nested, read, write
 from .objects import new_object
@@ -159,6 +160,8 @@ def check_undecodable(reported: list[Undecodable], oracle: Oracle) -> None:
 def exercise(obj: Model, oracle: Oracle) -> None:
     """Read, compare, change and encode an object; only a DecodeError may come of it."""
     documented = (DecodeError,)
+    if isinstance(obj, Secret):
+        oracle.secrets(repr(obj), "repr of a Secret")
     oracle.call_sync(lambda: to_dict(obj), documented)
     oracle.call_sync(lambda: (repr(obj), hash(obj), json_equal(obj, obj)), documented)
     oracle.call_sync(lambda: _walk(obj, 200), documented)

@@ -7,14 +7,11 @@ found something once.  ``--long`` has 100,000.
 from __future__ import annotations
 
 import base64
-import importlib
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
 
 from . import oracle
-from .all_fuzzers import FUZZERS, INPUTS, LONG_SEED
+from .all_fuzzers import FUZZERS, INPUTS, LONG_SEED, cases_of
 from .engine import generated, run
 from .oracle import Finding, Oracle
 from .secrets import CONTENT, PASSWORD, TOKEN
@@ -34,8 +31,7 @@ def test_inputs_of_one_seed_do_no_harm(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_inputs_that_did_harm_once_do_none(name: str) -> None:
-    cases: Mapping[str, Callable[[], Any]] = importlib.import_module(f"tests.fuzz.corpus.{name}").CASES
-    run(FUZZERS[name](), ((label, make()) for label, make in cases.items())).raise_findings()
+    run(FUZZERS[name](), cases_of(name)).raise_findings()
 
 
 @pytest.mark.long

@@ -177,16 +177,18 @@ def read_strictly(text: bytes, folder: Path) -> dict[str, Any] | str:
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-        if problem := _ambiguous(root):
-            return problem
-        top = _members(root)
-        chosen = _text(top, "current-context")
-        context = _entry(top, "contexts", "context", chosen)
-        cluster = _entry(top, "clusters", "cluster", _text(context, "cluster"))
-        user_name = _text(context, "user")
-        user = _entry(top, "users", "user", user_name) if user_name else {}
+        return _ambiguous(root) or _fields(root, folder)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         return f"a strict reader refuses it: {type(exc).__name__} {str(exc)[:100]}"
+
+
+def _fields(root: yaml.Node | None, folder: Path) -> dict[str, Any]:
+    top = _members(root)
+    chosen = _text(top, "current-context")
+    context = _entry(top, "contexts", "context", chosen)
+    cluster = _entry(top, "clusters", "cluster", _text(context, "cluster"))
+    user_name = _text(context, "user")
+    user = _entry(top, "users", "user", user_name) if user_name else {}
     parts = urlsplit(_text(cluster, "server") or "")
     is_https = parts.scheme == "https"
     wanted: dict[str, Any] = {

@@ -9,6 +9,7 @@ from tests.fuzz.selectors import Text
 CASES: Mapping[str, Callable[[], Text]] = {
     "a quantity of 30 digits and a suffix": lambda: Text("quantity", "9" * 30 + "Ei"),
     "a quantity of 5,000 digits": lambda: Text("quantity", "9" * 5_000),
+    "50,000 digits with a wrong end": lambda: Text("quantity", "9" * 50_000 + "µ"),
     "an exponent of 5,000 digits": lambda: Text("quantity", "1e" + "9" * 5_000),
     "an exponent of nine digits": lambda: Text("quantity", "1e999999999", "1"),
     "a negative exponent of nine digits": lambda: Text("quantity", "1e-999999999", "0"),
