@@ -104,7 +104,7 @@ def run(fuzzer: Fuzzer[I], inputs: Iterable[tuple[str, I]]) -> Report:
     report, oracle = Report(fuzzer.name), Oracle()
     clock = trio.testing.MockClock(autojump_threshold=0) if fuzzer.is_virtual else None
     began = time.perf_counter()
-    with _logging_to(oracle), _watchdog(report):
+    with _logging_to(oracle):
         trio.run(_run, fuzzer, inputs, report, oracle, clock=clock)
     report.seconds = time.perf_counter() - began
     report.counts = oracle.counts
@@ -116,7 +116,6 @@ async def _run(fuzzer: Fuzzer[I], inputs: Iterable[tuple[str, I]], report: Repor
         for label, given in inputs:
             stopwatch = _Stopwatch()
             trio.lowlevel.add_instrument(stopwatch)
-            signal.setitimer(signal.ITIMER_REAL, REAL_PATIENCE)
             report.inputs += 1
             try:
                 await trio.lowlevel.checkpoint()  # so that a check without one is a step of its own
@@ -124,7 +123,6 @@ async def _run(fuzzer: Fuzzer[I], inputs: Iterable[tuple[str, I]], report: Repor
             except Finding as finding:
                 report.add(label, finding)
             finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
                 trio.lowlevel.remove_instrument(stopwatch)
                 stopwatch.after_task_step(trio.lowlevel.current_task())
             if stopwatch.longest > report.longest_step:
@@ -134,8 +132,7 @@ async def _run(fuzzer: Fuzzer[I], inputs: Iterable[tuple[str, I]], report: Repor
 
 
 async def _check(fuzzer: Fuzzer[I], given: I, oracle: Oracle) -> None:
-    # Real time has no autojump: a hang is found by the watchdog then.
-    with trio.move_on_after(PATIENCE if fuzzer.is_virtual else REAL_PATIENCE) as scope:
+    with trio.move_on_after(PATIENCE if fuzzer.is_virtual else math.inf) as scope, _watchdog(scope):
         try:
             await fuzzer.check(given, oracle)
         except Finding:
@@ -146,6 +143,28 @@ async def _check(fuzzer: Fuzzer[I], given: I, oracle: Oracle) -> None:
         oracle.raise_problem()
     if scope.cancelled_caught:
         raise Finding("hangs\nuntil the deadline of the test")
+
+
+@contextmanager
+def _watchdog(scope: trio.CancelScope) -> Iterator[None]:
+    """Cancel an input that takes too long in real time; end the run if it never comes to a checkpoint."""
+    token = trio.lowlevel.current_trio_token()
+    is_late = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal is_late
+        if is_late:
+            raise AssertionError(f"an input neither ends nor comes to a checkpoint for {2 * REAL_PATIENCE} s")
+        is_late = True
+        token.run_sync_soon(scope.cancel)
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, REAL_PATIENCE, REAL_PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 class _Stopwatch(trio.abc.Instrument):
@@ -172,18 +191,3 @@ def _logging_to(oracle: Oracle) -> Iterator[None]:
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
-
-
-@contextmanager
-def _watchdog(report: Report) -> Iterator[None]:
-    """End a run whose input takes too long in real time, such as a loop that never waits."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise AssertionError(f"{report.name}: input {report.inputs - 1} has taken {REAL_PATIENCE} s of real time")
-
-    previous = signal.signal(signal.SIGALRM, stop)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)

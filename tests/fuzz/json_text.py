@@ -231,9 +231,9 @@ def read(data: bytes) -> JSON:
         found = json.loads(data.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
         if b"\\ud" in data or b"\\uD" in data:
             json.dumps(found, ensure_ascii=False).encode()  # half a surrogate is no character
-        return found
     except (ValueError, RecursionError) as exc:
         raise NotJSONError(str(exc)) from exc
+    return found
 
 
 def _finite(text: str) -> float:

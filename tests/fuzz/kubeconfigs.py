@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import attrs
 import trustme
@@ -76,13 +76,18 @@ ODD_FILES: tuple[bytes, ...] = (
 )
 
 
+Content: TypeAlias = bytes | Literal["directory", "fifo", "endless", "loop", "missing"]
+"""What a path is: a file with this content; or a directory, a FIFO without a writer, a link to ``/dev/zero``, …"""
+SPECIAL: tuple[Content, ...] = ("directory", "fifo", "endless", "loop", "missing")
+
+
 @attrs.frozen
 class Files:
     """A kubeconfig, and the files beside it."""
 
-    config: bytes
-    files: Mapping[str, bytes | None]
-    """The content by name; None is a directory."""
+    config: Content
+    files: Mapping[str, Content]
+    """The content by name."""
     is_valid: bool
     """Whether nothing is wrong with it."""
     in_cluster: bool = False
@@ -114,28 +119,17 @@ class Kubeconfigs(Fuzzer[Files]):
             text = _mutate_text(rng, text)
         for name in files:
             if rng.random() < 0.2:
-                files[name] = rng.choice((*ODD_FILES, None))
-        return Files(text, files, False)
+                files[name] = rng.choice((*ODD_FILES, *SPECIAL))
+        return Files(rng.choice(SPECIAL) if rng.random() < 0.02 else text, files, False)
 
     async def check(self, given: Files, oracle: Oracle) -> None:
-        for name, content in given.files.items():
-            path = self._folder / name
-            if path.is_dir():
-                path.rmdir()
-            if content is None:
-                path.unlink(missing_ok=True)
-                path.mkdir()
-            else:
-                path.write_bytes(content)
-        path = self._folder / "config"
-        path.write_bytes(given.config)
-        path.chmod(0o600)
+        for name, content in {**given.files, "config": given.config}.items():
+            _place(self._folder / name, content)
         try:
-            await self._check(given, str(path), oracle)
+            await self._check(given, str(self._folder / "config"), oracle)
         finally:
-            for name in given.files:
-                unwanted = self._folder / name
-                unwanted.rmdir() if unwanted.is_dir() else unwanted.unlink()
+            for path in self._folder.iterdir():
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
 
     async def _check(self, given: Files, path: str, oracle: Oracle) -> None:
         if given.in_cluster:
@@ -146,6 +140,7 @@ class Kubeconfigs(Fuzzer[Files]):
         else:
             loaded = oracle.call_sync(lambda: load_kubeconfig(path), (ConfigError,))
             if isinstance(loaded, ClusterConfig):
+                assert isinstance(given.config, bytes)
                 wanted = read_strictly(given.config, self._folder)
                 oracle.expect(not isinstance(wanted, str), f"a kubeconfig is accepted: {wanted}", given.config)
                 found = {name: revealed(getattr(loaded, name)) for name in wanted}
@@ -156,6 +151,23 @@ class Kubeconfigs(Fuzzer[Files]):
             oracle.secrets(repr(loaded), "repr of a ClusterConfig")
             oracle.secrets(str(attrs.evolve(loaded)), "str of a ClusterConfig")
             await oracle.call(lambda: _open(loaded), (ConfigError,))
+
+
+def _place(path: Path, content: Content) -> None:
+    match content:
+        case "directory":
+            path.mkdir()
+        case "fifo":
+            os.mkfifo(path)
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "loop":
+            path.symlink_to(path)
+        case "missing":
+            pass
+        case bytes():
+            path.write_bytes(content)
+            path.chmod(0o600)
 
 
 def revealed(value: Any) -> Any:
@@ -172,9 +184,9 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[st
     return {name: (found[name], wanted[name]) for name in wanted if found[name] != wanted[name]}
 
 
-def _kubeconfig(rng: random.Random, *, is_valid: bool) -> tuple[dict[str, Any], dict[str, bytes | None]]:
+def _kubeconfig(rng: random.Random, *, is_valid: bool) -> tuple[dict[str, Any], dict[str, Content]]:
     name = "dev" if is_valid else rng.choice(NAMES)
-    files: dict[str, bytes | None] = {}
+    files: dict[str, Content] = {}
 
     def pem(target: dict[str, Any], field: str, content: bytes) -> None:
         if rng.random() < 0.6:
@@ -268,14 +280,11 @@ def _mutate_text(rng: random.Random, text: bytes) -> bytes:
 
 
 def _service_account(rng: random.Random) -> Files:
-    files: dict[str, bytes | None] = {"token": TOKEN.encode(), "ca.crt": PEMS["ca"], "namespace": b"web"}
+    files: dict[str, Content] = {"token": TOKEN.encode(), "ca.crt": PEMS["ca"], "namespace": b"web"}
     for name in list(files):
         if rng.random() < 0.4:
-            content = rng.choice((*ODD_FILES, None))
+            content = rng.choice((*ODD_FILES, *SPECIAL))
             # A namespace is no secret: an error may quote what is in its place.
-            is_shown = name == "namespace" and content is not None
-            files[name] = b"x" * 5_000 + bytes(len(content or b"")) if is_shown else content
+            is_shown = name == "namespace" and isinstance(content, bytes)
+            files[name] = b"x" * 5_000 + bytes(len(content)) if is_shown else content
     return Files(b"", files, is_valid=False, in_cluster=True)
-
-
-assert os.sep == "/"  # the paths of a kubeconfig are written with it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,6 +13,8 @@ import httpx
 
 from trioformer import open_client
 from trioformer.client import Client, ObjectList, Undecodable
+from trioformer.errors import LimitExceededError
+from trioformer.transport import Limits
 
 from .engine import Fuzzer
 from .http_memory import MemoryServer, Reply, cut
@@ -40,6 +43,8 @@ class Listing:
     namespace: str | None = NAMESPACE
     reports: bool = True
     """Whether objects that cannot be decoded are reported, and not an error."""
+    is_endless: bool = False
+    """Whether each page has a continue token that no other has."""
 
 
 class Lists(Fuzzer[Listing]):
@@ -52,7 +57,8 @@ class Lists(Fuzzer[Listing]):
 
     @asynccontextmanager
     async def open(self, oracle: Oracle) -> AsyncGenerator[None, None]:
-        async with open_client(CONFIGS[0], http_transport=self._server) as client:
+        limits = Limits(list_pages=20, item_bytes=1_000_000)
+        async with open_client(CONFIGS[0], http_transport=self._server, limits=limits) as client:
             self._client: Client = client
             yield
 
@@ -62,13 +68,16 @@ class Lists(Fuzzer[Listing]):
         chance = rng.choice((0.0, 0.2, 0.5, 1.0))
         is_changed = rng.random() < 0.4
         pages = tuple(_page(rng, kind, number, count, chance, is_changed=is_changed) for number in range(count))
-        return Listing(kind, pages, rng.choice((NAMESPACE, None)), rng.random() < 0.8)
+        return Listing(kind, pages, rng.choice((NAMESPACE, None)), rng.random() < 0.8, rng.random() < 0.005)
 
     async def check(self, given: Listing, oracle: Oracle) -> None:
-        numbers = iter(range(len(given.pages)))
+        numbers = itertools.count()
 
         def respond(request: httpx.Request) -> Reply:
-            return given.pages[next(numbers, -1)].reply
+            number = next(numbers)
+            if given.is_endless:
+                return Reply(pieces=(b'{"metadata":{"resourceVersion":"77","continue":"%d"},"items":[]}' % number,))
+            return given.pages[min(number, len(given.pages) - 1)].reply
 
         self._server.respond = respond
         api = self._client.api(KINDS[given.kind], given.namespace)
@@ -77,6 +86,9 @@ class Lists(Fuzzer[Listing]):
             lambda: api.list(on_undecodable=reported.append) if given.reports else api.list()
         )
         check_undecodable(reported, oracle)
+        if given.is_endless:
+            oracle.expect(isinstance(listed, LimitExceededError), "a list has no end", listed)
+            return
         is_changed = any(page.is_changed for page in given.pages)
         items = [item for page in given.pages for item in page.items]
         if not isinstance(listed, ObjectList):

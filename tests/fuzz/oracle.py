@@ -20,7 +20,8 @@ from typing import TypeVar
 
 import attrs
 
-from trioformer.errors import TrioformerError
+from trioformer.errors import LimitExceededError, TrioformerError
+from trioformer.transport import Limits
 
 from .secrets import CREDENTIALS, EVERYTHING, OBJECT_CONTENT, find
 
@@ -90,6 +91,11 @@ class Oracle(logging.Handler):
         where = f"error from {last_place(error)}"
         self.text(str(error), f"text of {where}")
         self.secrets(repr(error), f"repr of {where}")
+        if isinstance(error, LimitExceededError):
+            names = {field.name for field in attrs.fields(Limits)}
+            self.expect(
+                error.limit in names and f"{error.limit}=" in str(error), "an error does not name its limit", error
+            )
         for name, value in vars(error).items():
             if isinstance(value, str):
                 self.text(value, f"attribute {name} of an error")

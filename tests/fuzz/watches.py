@@ -10,9 +10,10 @@ from typing import Any
 import attrs
 import httpx
 import trio
+from prometheus_client import CollectorRegistry
 
 from trioformer import open_client
-from trioformer.cache import ApiListWatch, ReflectorOptions, SharedInformer
+from trioformer.cache import ReflectorOptions, SharedInformer, SharedInformerFactory
 from trioformer.client import Client, Undecodable, WatchEvent
 from trioformer.errors import ConnectionFailedError, QuarantinedError, StatusError, TrioformerError
 from trioformer.metrics import Metrics
@@ -29,6 +30,7 @@ from .items import (
     new_item,
 )
 from .json_text import NotJSONError, Raw, Twice, mutate, mutate_text, read, write
+from .loops import check_metrics
 from .objects import CONFIGS, KINDS, NAMESPACE, new_status
 from .oracle import Oracle
 
@@ -66,14 +68,15 @@ class Watches(Fuzzer[Watching]):
 
     def __init__(self) -> None:
         self._server = MemoryServer()
-        self._metrics = Metrics()
 
     @asynccontextmanager
     async def open(self, oracle: Oracle) -> AsyncGenerator[None, None]:
-        observer = self._metrics.request_observer()
+        metrics = Metrics()
+        observer = metrics.request_observer()
         async with open_client(CONFIGS[0], http_transport=self._server, observer=observer) as client:
             self._client: Client = client
             yield
+        check_metrics(metrics, oracle)
 
     def generate(self, rng: random.Random) -> Watching:
         kind = rng.choice(list(KINDS))
@@ -149,14 +152,17 @@ class Watches(Fuzzer[Watching]):
         options = ReflectorOptions(
             watch_list=False, undecodable_handler=reported.append, watch_error_handler=errors.append, retry_forever=True
         )
-        informer = SharedInformer(ApiListWatch(self._client.api(KINDS[given.kind], NAMESPACE)), options=options)
-        self._metrics.register_informer("fuzzed", informer) if hasattr(self._metrics, "register_informer") else None
+        factory = SharedInformerFactory(self._client, options=options)
+        informer = factory.informer(KINDS[given.kind], namespace=NAMESPACE)
+        metrics = Metrics(registry=CollectorRegistry())
+        metrics.register_factory(factory)
 
         async def run() -> None:
             with trio.move_on_after(SETTLED):
-                await informer.run()
+                await factory.run()
 
         await oracle.call(run)
+        check_metrics(metrics, oracle)
         check_undecodable(reported, oracle)
         for error in errors:
             oracle.error(error)

@@ -76,6 +76,8 @@ ODD_SCALARS = (
     "{a: " * 200,
     "[" * 200 + "]" * 200,
     "- " * 300 + "x",
+    "[" * 20_000,
+    "{a: " * 20_000,
 )
 """Texts in place of a value; some of them with a secret that an error might quote."""
 STRUCTURES = (
@@ -249,9 +251,22 @@ def _text(members: dict[str, Any], name: str) -> str | None:
     node = members.get(name)
     if node is None or node.tag == "tag:yaml.org,2002:null":
         return None
-    if node.tag != "tag:yaml.org,2002:str":
+    if node.tag != "tag:yaml.org,2002:str" and not _is_string_in_go(node):
         raise TypeError(f"{name} is not a string")
     return node.value or None
+
+
+def _is_string_in_go(node: yaml.ScalarNode) -> bool:
+    """Whether Go's YAML, which kubectl uses, reads a string: 12:30:45, or a date that does not exist."""
+    if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+        return ":" in node.value
+    if node.tag != "tag:yaml.org,2002:timestamp":
+        return False
+    try:
+        yaml.SafeLoader("").construct_yaml_timestamp(node)
+    except ValueError:
+        return True
+    return False
 
 
 def _entry(top: dict[str, Any], section: str, field: str, name: str | None) -> dict[str, Any]:

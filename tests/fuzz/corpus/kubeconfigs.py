@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tests.fuzz.kubeconfigs import PEMS, Files
+from tests.fuzz.kubeconfigs import PEMS, Content, Files
 from tests.fuzz.secrets import KEY_PEM, PASSWORD, TOKEN
 
 TEMPLATE = """\
@@ -19,7 +19,7 @@ users:
 """
 
 
-def user(*lines: str, **files: bytes | None) -> Files:
+def user(*lines: str, **files: Content) -> Files:
     """A kubeconfig whose user has these lines."""
     text = TEMPLATE + "".join(f"    {line}\n" for line in lines)
     return Files(text.encode("utf-8", "surrogatepass"), {"ca": PEMS["ca"], **files}, False)
@@ -30,7 +30,7 @@ def beside(text: str) -> Files:
     return Files((text + TEMPLATE + f"    token: {TOKEN}\n").encode(), {"ca": PEMS["ca"]}, False)
 
 
-def account(**files: bytes | None) -> Files:
+def account(**files: Content) -> Files:
     return Files(b"", {"token": TOKEN.encode(), "ca.crt": PEMS["ca"], **files}, False, in_cluster=True)
 
 
@@ -70,7 +70,15 @@ CASES: Mapping[str, Callable[[], Files]] = {
         "client-certificate: crt", "client-key: key", crt=PEMS["certificate"], key=KEY_PEM.replace("PRIVATE", "ENCRYPTED PRIVATE").encode()
     ),
     "128 KB of beginnings of a certificate": lambda: user("client-certificate: crt", "client-key: key", crt=b"-----BEGIN A-----\n" * 7_300, key=PEMS["key"]),
-    "a token file that is a directory": lambda: user("tokenFile: token", token=None),
+    "a token file that is a directory": lambda: user("tokenFile: token", token="directory"),
+    "a token file that is a FIFO": lambda: user("tokenFile: token", token="fifo"),
+    "a token file that never ends": lambda: user("tokenFile: token", token="endless"),
+    "an authority that is a FIFO": lambda: user("token: x", ca="fifo"),
+    "a key that never ends": lambda: user("client-certificate: crt", "client-key: key", crt=PEMS["certificate"], key="endless"),
+    "a kubeconfig that is a FIFO": lambda: Files("fifo", {}, False),
+    "a kubeconfig that never ends": lambda: Files("endless", {}, False),
+    "a kubeconfig that is a link to itself": lambda: Files("loop", {}, False),
+    "a service account whose namespace is a FIFO": lambda: account(namespace="fifo"),
     "a token file in UTF-16": lambda: user("tokenFile: token", token=TOKEN.encode("utf-16")),
     "a token file of 2 MB": lambda: user("tokenFile: token", token=TOKEN.encode() + b" " * 2_000_000),
     "a service account whose namespace is 5,000 characters": lambda: account(namespace=b"x" * 5_000),

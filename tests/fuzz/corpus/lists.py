@@ -64,6 +64,8 @@ CASES: Mapping[str, Callable[[], Listing]] = {
     "a continue token that is a number": lambda: around(b'"resourceVersion":"77","continue":7'),
     "a continue token twice": lambda: around(b'"resourceVersion":"77","continue":"same"', pages=2),
     "a version that is a list": lambda: around(b'"resourceVersion":["77"]'),
+    "pages without end": lambda: Listing("Pod", (), is_endless=True),
+    "an object of 20 MB": lambda: beside(b'{"metadata":{"name":"bad","namespace":"default"},"x":"%s"}' % (b"x" * 20_000_000)),
     "items twice": lambda: around(b'"resourceVersion":"77"', b',"items":[]'),
     "text after the list": lambda: around(b'"resourceVersion":"77"', b"}{"),
 }  # fmt: skip
