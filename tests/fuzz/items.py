@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -129,25 +129,36 @@ def check_delivered(
         namespace: The namespace that was asked for; None for all.
         stops_at_bad: Whether the rest may be missing after a bad one.
     """
-    rest = list(delivered)
-    for item in given:
-        try:
-            wanted = identity(item.data, namespace=namespace)
-            is_known = True
-        except NotJSONError:
-            wanted, is_known = None, False
-        if item.is_good:
-            if stops_at_bad and not rest:
-                return
-            oracle.expect(
-                rest and rest[0] == wanted, "a good object beside bad ones is not delivered", (wanted, rest[:1])
-            )
-            del rest[0]
-        elif rest and wanted is not None and rest[0] == wanted:
-            del rest[0]
-        elif rest and not is_known and rest[0].name.encode("utf-8", "replace") in item.data:
-            del rest[0]  # such as one with bytes in its spec that are not UTF-8: they are decoded when they are read
-    oracle.expect(not rest, "an object is delivered that must not be, or that plain json reads otherwise", rest[:1])
+    wanted = [_expected(item, namespace=namespace) for item in given]
+    missing = [one for item, one in zip(given, wanted, strict=True) if item.is_good and one not in delivered]
+    oracle.expect(stops_at_bad or not missing, "a good object beside bad ones is not delivered", (missing, delivered))
+    fits = _fits(delivered, list(zip(given, wanted, strict=True)), stops_at_bad=stops_at_bad)
+    oracle.expect(fits, "what is delivered is not what plain json reads", (delivered, wanted))
+
+
+def _expected(item: Item, *, namespace: str | None) -> Identity | Literal["unknown"] | None:
+    try:
+        return identity(item.data, namespace=namespace)
+    except NotJSONError:
+        # Such as one with bytes in its spec that are not UTF-8: they are decoded when they are read.
+        return "unknown"
+
+
+def _fits(delivered: list[Identity], rest: list[tuple[Item, Any]], *, stops_at_bad: bool) -> bool:
+    """Whether the good objects, and any of the others, are what was delivered, in this order."""
+    if not rest:
+        return not delivered
+    (item, wanted), *others = rest
+    if not delivered and stops_at_bad:
+        return True
+    is_next = bool(delivered) and (delivered[0] == wanted or (wanted == "unknown" and _names(item, delivered[0])))
+    if is_next and _fits(delivered[1:], others, stops_at_bad=stops_at_bad):
+        return True
+    return not item.is_good and _fits(delivered, others, stops_at_bad=stops_at_bad)
+
+
+def _names(item: Item, found: Identity) -> bool:
+    return found.name.encode("utf-8", "replace") in item.data
 
 
 def check_undecodable(reported: list[Undecodable], oracle: Oracle) -> None:

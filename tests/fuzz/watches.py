@@ -231,8 +231,10 @@ def _event_item(line: bytes, is_good: bool) -> Item | None:
     try:
         found = read(line)
         return Item(write(found["object"]), False) if found["type"] in TYPES else None
-    except (NotJSONError, KeyError, TypeError, RecursionError):
+    except (NotJSONError, KeyError, TypeError):
         return Item(line, False)
+    except RecursionError:  # of ``write``
+        return Item(b"too deep: " + line, False)
 
 
 def _final_state(given: Watching) -> dict[str, bytes]:

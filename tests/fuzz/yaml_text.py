@@ -257,16 +257,16 @@ def _text(members: dict[str, Any], name: str) -> str | None:
 
 
 def _is_string_in_go(node: yaml.ScalarNode) -> bool:
-    """Whether Go's YAML, which kubectl uses, reads a string: 12:30:45, or a date that does not exist."""
+    """Whether Go's YAML, which kubectl uses, reads a string: every date, 12:30:45, and ``0x_``."""
     if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-        return ":" in node.value
-    if node.tag != "tag:yaml.org,2002:timestamp":
-        return False
-    try:
-        yaml.SafeLoader("").construct_yaml_timestamp(node)
-    except ValueError:
-        return True
-    return False
+        return not _GO_NUMBER.fullmatch(node.value.replace("_", ""))
+    return bool(node.tag == "tag:yaml.org,2002:timestamp")
+
+
+_GO_NUMBER = re.compile(
+    r"[-+]?(0x[0-9a-fA-F]+|0o?[0-7]+|0b[01]+|[0-9]+|(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|\.inf)|\.nan",
+    re.IGNORECASE,
+)
 
 
 def _entry(top: dict[str, Any], section: str, field: str, name: str | None) -> dict[str, Any]:
