@@ -62,4 +62,5 @@ def test_a_long_text_is_cut_and_says_how_long_it_was(char: str, size: int) -> No
 def test_only_a_text_that_is_too_long_is_cut() -> None:
     assert one_line("x" * LONGEST) == "x" * LONGEST
     assert one_line("x" * (LONGEST + 1)).endswith(f"x… ({LONGEST + 1} characters)")
+    assert one_line("a" + " " * 20_000 + "b") == "a… (20002 characters)"
     assert one_line("x" * 50, longest=40) == "x" * 23 + "… (50 characters)"
