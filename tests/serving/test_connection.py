@@ -72,9 +72,18 @@ async def test_requests_follow_each_other_on_a_connection(autojump_clock: trio.t
         for _ in range(3):
             await stream.send_all(GET)
             assert status_of(await receive_response(stream, b"GET")) == 200
-        await stream.send_all(GET + POST + b"content-length: 3\r\n\r\nabc" + GET)  # three at once
-        await receive_response(stream, b"GET")
     assert trio.current_time() == 0
+
+
+async def test_requests_that_do_not_wait_for_responses_end_the_connection(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(POST + b"content-length: 3\r\n\r\nabc" + GET * 100)
+        response = await read_to_end(stream)
+    assert response.count(b"HTTP/1.1 200") == 1
+    assert b"connection: close" in response
+    assert response.endswith(b"\r\n\r\nabc")
 
 
 async def test_a_body_that_is_expected_first_is_asked_for(autojump_clock: trio.testing.MockClock) -> None:

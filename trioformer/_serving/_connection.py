@@ -262,7 +262,9 @@ class Connection:
         elif message["type"] == "http.response.start":
             headers = [(bytes(name), bytes(value)) for name, value in message["headers"]]
             headers.append((b"date", formatdate(usegmt=True).encode("ascii")))
-            if self._h11.their_state in (h11.SEND_BODY, h11.ERROR):  # the rest of the body is not read
+            # What has been received beyond the request is either the rest of its body, which is not read, or requests
+            # that are sent before this response.  No common client does that, and it could keep the server busy.
+            if self._h11.their_state in (h11.SEND_BODY, h11.ERROR) or self._h11.trailing_data[0]:
                 headers.append((b"connection", b"close"))
             await self._send_event(h11.Response(status_code=message["status"], headers=headers))
         else:
