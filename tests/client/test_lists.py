@@ -376,3 +376,21 @@ async def test_a_compressed_error_has_its_code_and_says_so() -> None:
     async with client_of(refused) as (client, _):
         with pytest.raises(ServiceUnavailableError, match=r"the body is compressed \(gzip\), which was not requested"):
             await client.api(Pod, "shop").list()
+
+
+async def test_the_undecodable_objects_of_a_list_have_a_limit() -> None:
+    pages = [page(token="more"), list_of(*[b"{}"] * 6)]
+    one = list_of(*[b"{}"] * 11)
+    reported: list[Undecodable] = []
+    transport = InMemory(
+        [*pages, one, response(200, b'{"metadata":{"continue":"c"},"items":[{},{},{},{},{},{}]}'), *pages]
+    )
+    async with open_client(CONFIG, http_transport=transport, limits=Limits(undecodable_items=10)) as client:
+        pods = client.api(Pod, "shop")
+        await pods.list(on_undecodable=reported.append)
+        assert len(reported) == 6
+        with pytest.raises(
+            LimitExceededError, match=r"too many objects of the list cannot be decoded, more than Limits\."
+        ):
+            await pods.list(on_undecodable=reported.append)
+    assert len(reported) == 6

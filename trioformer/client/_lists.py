@@ -71,6 +71,15 @@ async def read_list(
     slices = Slices()
     objects: list[T] = []
     first: bytes | None = None
+    undecodable = 0
+
+    def report(found: Undecodable) -> None:
+        nonlocal undecodable
+        undecodable += 1
+        if undecodable > limits.undecodable_items:
+            raise limit_exceeded(where, limits, "undecodable_items", "too many objects of the list cannot be decoded")
+        assert on_undecodable is not None
+        on_undecodable(found)
 
     async def make(items: list[bytes]) -> None:
         nonlocal first
@@ -88,20 +97,20 @@ async def read_list(
                     what = found.key or "without a key that can be found"
                     hint = "correct it, or pass on_undecodable to receive the others"
                     raise UnexpectedResponseError(f"{where}: an object, {what}: {exc}; {hint}", code=body.code) from exc
-                on_undecodable(found)
+                report(found)
             if slices.is_over():
                 await slices.checkpoint()
         while splitter.large:
-            await report(splitter.large.pop(0))
+            await report_large(splitter.large.pop(0))
 
-    async def report(large: LargeItem) -> None:
+    async def report_large(large: LargeItem) -> None:
         what = f"an object of the list is too large ({large.size} bytes)"
         exceeded = limit_exceeded(where, limits, "item_bytes", what)
         if on_undecodable is None:
             raise exceeded
         error = DecodeError(str(exceeded))
         error.__cause__ = exceeded
-        on_undecodable(await undecodable_item(wire_format.name, large.beginning, error, slices))
+        report(await undecodable_item(wire_format.name, large.beginning, error, slices))
 
     async def make_rest() -> None:
         while splitter.is_behind:
@@ -150,7 +159,7 @@ async def all_pages(
 
     Raises:
         UnexpectedResponseError: The continue token of two pages is equal.
-        LimitExceededError: There are too many pages.
+        LimitExceededError: There are too many pages, or undecodable objects.
     """
     on_undecodable = None if undecodable is None else undecodable.append
     page = first = await list_page(options, on_undecodable=on_undecodable)
@@ -161,6 +170,8 @@ async def all_pages(
         # The token implies the version; the server rejects a request with both.
         following = attrs.evolve(options, continue_token=token, resource_version=None, resource_version_match=None)
         pages += 1
+        if undecodable is not None and len(undecodable) > limits.undecodable_items:
+            raise limit_exceeded(where, limits, "undecodable_items", "too many objects of the list cannot be decoded")
         if pages > limits.list_pages:
             raise limit_exceeded(where, limits, "list_pages", "the list has too many pages")
         try:

@@ -91,6 +91,8 @@ class ByteStream(metaclass=NoPublicConstructor):
         self._response = response
         self._server = server
         self._health = health
+        if limit is not None and self.code >= 400:
+            limit = "list_bytes"  # what it is must be known; only the beginning is read
         self._meter = None if limit is None else BodyMeter(limits, limit)
         # A transport in the same process may have made the response of a complete body.
         chunks = _once(response.content) if response.is_stream_consumed else response.aiter_raw()
@@ -184,7 +186,8 @@ class ByteStream(metaclass=NoPublicConstructor):
             raise
         finally:
             await self._aclose()
-        return b"".join(pieces)
+        body = b"".join(pieces)
+        return body[:MAX_ERROR] if self.code >= 400 else body
 
     async def _aclose(self) -> None:
         self._is_closed = True

@@ -50,7 +50,7 @@ class Limits:
         ValueError: A value is not positive, or not of its type.
     """
 
-    response_bytes: int = _count(16 * MIB)
+    response_bytes: int = _count(8 * MIB)
     """Bytes of a complete response, such as one object.
 
     etcd refuses requests of more than 1.5 MB unless it is configured otherwise.
@@ -63,16 +63,18 @@ class Limits:
 
     150,000 pods, the most that Kubernetes supports, are 1.5 GB.
     """
-    item_bytes: int = _count(16 * MIB)
+    item_bytes: int = _count(8 * MIB)
     """Bytes of one object in a list.
 
     An informer puts a larger object in quarantine, by its key, and takes the others.
-    A scan of this many bytes holds up other tasks for some ten milliseconds.
+    A scan of this many bytes holds up other tasks for 40 ms at worst.
     """
+    undecodable_items: int = _count(100_000)
+    """Objects of a list that are reported because they cannot be decoded; each takes memory, and may have two bytes."""
     list_pages: int = _count(100_000)
     """Pages of one list: 50 million objects in pages of the usual size."""
-    frame_bytes: int = _count(16 * MIB)
-    """Bytes of one event of a watch; the limit of client-go (``streaming.ErrObjectTooLarge``).
+    frame_bytes: int = _count(8 * MIB)
+    """Bytes of one event of a watch; client-go reads 16 MB (``streaming.ErrObjectTooLarge``), and no more either.
 
     An informer puts the object of a larger event in quarantine, by its key, and takes the other events.
     """

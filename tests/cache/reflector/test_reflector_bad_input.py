@@ -261,7 +261,11 @@ WITHOUT_KEY = [
     (b'{"type":"ADDED"}\n', "ADDED", "a watch event has no object"),
     (b'{"type":"MODIFIED","object":null}\n', "MODIFIED", "a watch event has no object"),
     (b'{"type":"MODIFIED","object":[]}\n', "MODIFIED", "a watch event has no object"),
-    (b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n', "ADDED", "can't decode byte 0xff"),
+    (
+        b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n',
+        "ADDED",
+        "a text in it is not valid utf-8",
+    ),
 ]
 
 
@@ -318,17 +322,17 @@ async def test_half_a_frame_at_the_end_of_a_watch_is_a_broken_connection(
         ], "without a list"
 
 
-async def test_a_frame_of_seventeen_mebibytes_is_rejected_and_followed_by_a_list(
+async def test_a_frame_of_seventeen_mebibytes_without_a_key_is_followed_by_a_list(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    pieces = [b'{"type":"ADDED","object":{"metadata":{"name":"', *[b"x" * 1024 * 1024] * 17, None]
+    pieces = [b'{"type":"ADDED","object":{"metadata":{"name":"', *[b"x" * 1024 * 1024] * 17, b'"}}}\n', None]
     server = BadServer([a_list(a_pod("a", "1")), a_list(a_pod("a", "1"), version="20")], [pieces])
     async with following(server) as seen:
         assert seen.cache == {"a": "1"}
-        (error,) = seen.errors
-        assert isinstance(error, DecodeError)
-        assert str(error) == "watch pods: a watch event is longer than 16777216 bytes"
-        assert seen.undecodable == []
+        (found,) = seen.undecodable
+        assert str(found.error).startswith(
+            "watch pods: an event is too large (17825842 bytes), more than Limits.frame_bytes"
+        )
         assert server.asked == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
 
 
@@ -509,11 +513,24 @@ async def test_a_version_need_not_be_a_number(version: str, autojump_clock: trio
             await seen.informer.wait_until_at_least("5")
 
 
-@pytest.mark.parametrize("version", ["", None, 10, {}])
+@pytest.mark.parametrize("version", [10, {}, ["10"]])
+async def test_a_list_whose_version_is_not_a_string_is_refused_as_by_client_go(
+    version: object, autojump_clock: trio.testing.MockClock
+) -> None:
+    server = BadServer([a_list(a_pod("a", "1"), version=version), a_list(a_pod("a", "1"))], [[None]])
+    async with following(server) as seen:
+        (error,) = seen.errors
+        assert isinstance(error, UnexpectedResponseError)
+        assert "metadata.resourceVersion is not a string" in str(error)
+        assert server.asked == [("list", "0"), ("list", "0"), ("watch", "10")]
+        assert seen.cache == {"a": "1"}
+
+
+@pytest.mark.parametrize("version", ["", None])
 async def test_without_versions_each_event_is_an_update(
     version: object, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A resourceVersion that is not a string is ignored, so changes between the list and the watch may be missed."""
+    """Changes between the list and the watch may be missed."""
     server = BadServer(
         [a_list(a_pod("a", ""), version=version)],
         [[event("MODIFIED", a_pod("a", "")), event("MODIFIED", a_pod("a", "")), 40.0], [None]],
