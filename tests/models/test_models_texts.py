@@ -37,7 +37,7 @@ from trioformer.models._meta import encode_for_server
 from trioformer.models._serde import decode, dumps, loads, map_items
 
 SECRET = "hunter2"
-INFO = ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True)
+INFO = ResourceInfo(group="texts.example.com", version="v1", kind="Widget", plural="widgets", namespaced=True)
 Loose = unstructured_kind(INFO)
 
 

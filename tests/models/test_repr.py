@@ -9,7 +9,7 @@ from trioformer.models._lazy import make
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition, JSONSchemaProps
 from trioformer.models.core_v1 import Pod, PodSpec
 
-Widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
+Widget = unstructured_kind("repr.example.com/v1", "Widget", plural="widgets", namespaced=True)
 
 
 def test_a_field_that_does_not_decode_shows_its_problem() -> None:

@@ -28,7 +28,7 @@ from trioformer.watchtools import has_condition
 
 CONFIG = ClusterConfig(server="https://api.test")
 QUIET = ReflectorOptions(watch_list=False, watch_error_handler=lambda _: None, undecodable_handler=lambda _: None)
-Widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
+Widget = unstructured_kind("tenants.example.com/v1", "Widget", plural="widgets", namespaced=True)
 
 
 def deep(levels: int) -> str:
@@ -45,11 +45,11 @@ SPECS: Mapping[str, str] = {
 
 def widget(name: str, version: int, spec: str = '{"size":"1"}') -> str:
     metadata = f'{{"name":"{name}","namespace":"b","uid":"u-{name}","resourceVersion":"{version}"}}'
-    return f'{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{metadata},"spec":{spec}}}'
+    return f'{{"apiVersion":"tenants.example.com/v1","kind":"Widget","metadata":{metadata},"spec":{spec}}}'
 
 
 def as_list(*items: str) -> bytes:
-    head = '{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":['
+    head = '{"kind":"WidgetList","apiVersion":"tenants.example.com/v1","metadata":{"resourceVersion":"5"},"items":['
     return (head + ",".join(items) + "]}").encode(errors="surrogateescape")
 
 
@@ -129,7 +129,7 @@ async def test_an_absurd_amount_is_undecodable_for_a_listener(
 
     seen: list[Any] = []
     pods = [widget(name, 1, f'{{"overhead":{{"cpu":"{text}"}}}}') for name, text in (("a", "1e999999999"), ("b", "2"))]
-    body = as_list(*pods).replace(b"example.com/v1", b"v1").replace(b"Widget", b"Pod")
+    body = as_list(*pods).replace(b"tenants.example.com/v1", b"v1").replace(b"Widget", b"Pod")
     async with open_client(CONFIG, http_transport=BadServer([body])) as client, trio.open_nursery() as nursery:
         informer = SharedInformer(ApiListWatch(client.api(Pod)), options=QUIET)
         informer.add_event_handler(Adder())
