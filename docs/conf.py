@@ -49,6 +49,8 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib_trio"]
 exclude_patterns = ["_build", "newsfragments"]
 default_role = "py:obj"
 nitpicky = True
+# Users pass a str, which is hidden in one.
+nitpick_ignore = [("py:class", "trioformer._secret.Secret")]
 
 html_theme = "furo"
 html_title = f"trioformer {release}"

@@ -86,7 +86,6 @@ async def run_controllers(
         ValueError: A controller name is unknown or not valid; ``http`` is not ``host:port``; a number is negative; the
             election is not valid; ``metrics`` has another factory or election of the same name.
         OSError: The address cannot be listened on.
-        ModuleNotFoundError: hypercorn is not installed, and ``http`` is given.
         ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: the controllers were cancelled
             immediately, and have ended; of what an initializer, a controller or an informer raised, with a note that
             names it; of ``ValueError``, when two controllers have the same name; of ``RuntimeError``, when the factory

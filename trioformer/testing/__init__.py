@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 # Imported on first access: pytest imports this package with the plugin in every environment that has trioformer
-# installed, and ControlPlane and serve_http need optional dependencies: trustme and hypercorn.
+# installed, and ControlPlane needs an optional dependency: trustme.
 _MODULES = {
     "APIServer": "_server",
     "APIServerStatistics": "_server",
