@@ -145,7 +145,7 @@ _GROUP = "Lists"
 for _levels in (1_000, 10_000, 100_000):
     _add(f"nested_{_levels}", _GROUP, f"items nested {_levels:,} deep", with_informer=True)
 _add("nested_items", _GROUP, "100 items nested 100,000 deep", with_informer=True, most_memory=64)
-_add("unclosed_brackets", _GROUP, "30 MB of `[`", with_informer=True, most_memory=64)
+_add("unclosed_brackets", _GROUP, "30 MB of `[`", with_informer=True, most_memory=64, may_last=True)
 _add("long_item", _GROUP, "one item of 100 MB", with_informer=True, most_memory=64)
 _add("wide_item", _GROUP, "one item with 6,000,000 members", with_informer=True, most_memory=64)
 _add("wide_item_below", _GROUP, "one item of 15 MB, with 1,300,000 members", most_memory=128)
@@ -156,7 +156,14 @@ _add("many_labels", _GROUP, "an object with 1,000,000 labels (13 MB)", most_memo
 _add("many_items", _GROUP, "1,000,000 tiny items (74 MB)", most_memory=1_000, counts_gc=False)
 _add("deceptive_items", _GROUP, "25 MB of text like the beginnings of items in one item", most_memory=128)
 _add("endless_list", _GROUP, "a list without end", limits={"list_bytes": 64 * MIB}, most_memory=1_000, counts_gc=False)
-_add("endless_list_chunked", _GROUP, "an item without end, chunked", with_informer=True, most_memory=64)
+_add(
+    "endless_list_chunked",
+    _GROUP,
+    "an item without end, chunked",
+    with_informer=True,
+    limits={"list_bytes": 64 * MIB},
+    most_memory=64,
+)
 _add("endless_tiny_chunks", _GROUP, "chunks of one byte without end", limits={"list_bytes": 2 * MIB})
 _add("endless_chunk_extension", _GROUP, "a chunk extension without end")
 _add("endless_page_prefix", _GROUP, "a list whose `kind` has no end")

@@ -14,7 +14,7 @@ import trio
 
 from trioformer.manager import run_controllers
 from trioformer.metrics import Metrics
-from trioformer.testing import APIServer
+from trioformer.testing import APIServer, serve_http
 
 from .measuring import Measured, answer_of, bomb
 
@@ -71,7 +71,7 @@ async def _attack_text(name: str, url: str) -> None:
 
 
 _health("idle-clients", "200 clients that connect and send nothing", r"^(1[3-9]\d|200) of .* gets 200 in \d{1,3} ms")
-_health("many-clients", "1,100 clients that connect and send nothing", r"; afterwards a probe gets 200")
+_health("many-clients", "1,000 clients that connect and send nothing", r"; afterwards a probe gets 200")
 _health("slowloris", "100 clients that send a header a second", r"^100 of 100 .* gets 200")
 _health("slow-readers", "200 clients that send a request a second and read nothing")
 _health("h2c-preface", "the preface of HTTP/2", r"^(4\d\d|505|closed); a probe gets 200")
@@ -87,13 +87,10 @@ _health("bad-requests", "what is not HTTP")
 def _embedded(name: str, what: str, expected: str = "", **options: float) -> None:
     @bomb(name, "Embedded server on a socket", what, expected=expected, **options)
     async def run(measured: Measured) -> str:
-        from trioformer._serving import open_listener, serve_app  # noqa: PLC0415  # TODO
-
         server = APIServer()
         server.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "x" * 10}})
         async with trio.open_nursery() as nursery:
-            listener = await open_listener("127.0.0.1:0")
-            url = await nursery.start(serve_app, server.asgi_app, listener)
+            url = await nursery.start(serve_http, server)
             with measured:
                 answer = await answer_of(partial(_attack_text, name, url), patience=40)
             nursery.cancel_scope.cancel()

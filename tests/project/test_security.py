@@ -7,12 +7,22 @@ from pathlib import Path
 
 import attrs
 
+from trioformer import _files, _status, _text
+from trioformer._retry import _outcomes
+from trioformer._serving import _server
+from trioformer.cache.store import _resource_versions
+from trioformer.kubeconfig import _yaml
+from trioformer.models import _quantity, _values
+from trioformer.testing import _serve_http
+from trioformer.testing._serving._app import BODY_LIMIT
+from trioformer.testing._storage._patching import MAX_COPIED, MAX_OPERATIONS
 from trioformer.transport import Limits
 
 ROOT = Path(__file__).resolve().parents[2]
 SECURITY = (ROOT / "SECURITY.md").read_text()
 PAGE = (ROOT / "docs" / "security.rst").read_text()
-UNITS = (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024))
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+UNITS = (("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
 
 
 def table(title: str) -> list[list[str]]:
@@ -34,6 +44,27 @@ def written(value: float, name: str) -> str:
 def test_the_table_of_limits_has_every_limit_with_its_default() -> None:
     expected = {field.name: written(field.default, field.name) for field in attrs.fields(Limits)}
     assert {name.strip("`"): default for name, default, *_ in table("Limits")} == expected
+
+
+def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
+    manager, embedded = _server.DEFAULT_LIMITS, _serve_http.LIMITS
+    assert [limit for _, limit, _ in table("Fixed limits")] == [
+        f"{_files.MAX_SIZE // MIB} MiB, a regular file",
+        f"{_yaml.MAX_LEVELS}",
+        f"{_yaml.MAX_NODES:,}",
+        f"{_values.MAX_LEVELS}",
+        f"{_text.LONGEST:,} characters",
+        f"{_status.MAX_CAUSES:,}",
+        f"{_outcomes.MAX_RETRY_AFTER:g} s",
+        f"{_resource_versions.MAX_DIGITS} digits",
+        f"{_quantity._MAX_TEXT} characters",
+        f"{_quantity._MAX_EXPONENT}",
+        f"{manager.connections}",
+        f"{manager.head_size // KIB} KiB, {manager.head_period:g} s",
+        f"{BODY_LIMIT // MIB} MiB; {MAX_OPERATIONS:,}; {MAX_COPIED // MIB} MiB",
+        f"{embedded.connections}",
+        f"{embedded.head_size // KIB} KiB, {embedded.head_period:g} s",
+    ]
 
 
 def test_the_targets_of_the_security_policys_links_exist() -> None:
