@@ -119,10 +119,13 @@ def summary(results: Results, before: Results, date: str) -> str:
     groups: dict[str, list[str]] = {}
     for name in results:
         groups.setdefault(BOMBS[name].group, []).append(name)
-    rows = [["", "inputs", "ms", "MB", "ended or hung", "before: ms", "MB", "ended or hung"]]
+    worst = ["ms", "MB", "ended or hung"]
+    rows = [["", "inputs", "ms without GC", *worst, *(f"before: {each}" for each in worst)]]
     for group, names in groups.items():
         old = [before[name] for name in names if name in before]
-        rows.append([group, str(len(names)), *_worst([results[name] for name in names]), *_worst(old)])
+        now = [results[name] for name in names]
+        without_gc = max((each["stall_without_gc"] for each in now if not each.get("is_dead")), default=0.0)
+        rows.append([group, str(len(names)), f"{without_gc:,.0f}", *_worst(now), *_worst(old)])
     title = (
         f"Hostile input: the longest that other tasks waited, and the most memory ({date}, {machine()['cores']} cores)"
     )

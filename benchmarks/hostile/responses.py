@@ -151,6 +151,7 @@ _add("wide_item", _GROUP, "one item with 6,000,000 members", with_informer=True,
 _add("wide_item_below", _GROUP, "one item of 15 MB, with 1,300,000 members", most_memory=128)
 _add("deceptive_items_below", _GROUP, "15 MB of such text in one item", most_memory=128)
 _add("long_list_of_undecodable", _GROUP, "300,000 items without metadata", with_informer=True, most_memory=128)
+_add("flood_of_undecodable", _GROUP, "60 MB of `{},`", with_informer=True, most_memory=256)
 _add("long_names", _GROUP, "20 objects with names and namespaces of 1 MB", with_informer=True, most_memory=512)
 _add("many_labels", _GROUP, "an object with 1,000,000 labels (13 MB)", most_memory=128)
 _add("many_items", _GROUP, "1,000,000 tiny items (74 MB)", most_memory=1_000, counts_gc=False)

@@ -191,6 +191,11 @@ def long_list_of_undecodable() -> Iterable[bytes]:
 
 
 @fixed
+def flood_of_undecodable() -> Iterable[bytes]:
+    return whole(b"".join(tiny_items(60 * MB)))
+
+
+@fixed
 def long_names() -> Iterable[bytes]:
     names = (b"x" * MB + b"%d" % number for number in range(20))
     return whole(a_list(b'{"metadata":{"name":"%s","namespace":"%s"},"data":[]}' % (name, name) for name in names))
