@@ -26,7 +26,7 @@ PINNED: Mapping[str, tuple[str, ...]] = {
     "kr8s": ("kr8s==0.20.15",),
     "kubex": ("kubex[aiohttp,k8s-1-36]==0.1.0b3", "kubex-core==0.1.0b3", "kubex-k8s-1-36==0.1.0b3"),
     "kubesdk": ("kubesdk==0.3.4",),
-    "bombs": (*OURS, "hypercorn==0.18.0", "prometheus-client==0.26.0"),
+    "bombs": (*OURS, "prometheus-client==0.26.0"),
     "servers": (*OURS, "trustme==1.2.1"),
     "plot": ("matplotlib==3.10.7",),
 }
