@@ -12,6 +12,10 @@ _FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([^\x00\r\n]*?)[ \t]
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(;[^\r\n]*)?\Z")
 
 
+MAX_INTERIM = 1_000
+"""Responses before the final one that no client should wait for."""
+
+
 @attrs.frozen
 class Parsed:
     """A response as the bytes say."""
@@ -39,7 +43,7 @@ def parse(data: bytes, *, is_ended: bool) -> Parsed:
         FramingError: It is not a response, is not complete, or its length is not certain.
     """
     is_strict = True
-    while True:
+    for _ in range(MAX_INTERIM):
         head, data = _head(data)
         lines = head.split(b"\n")
         is_strict = is_strict and all(line.endswith(b"\r") for line in lines[:-1]) and len(lines) < 90
@@ -58,6 +62,8 @@ def parse(data: bytes, *, is_ended: bool) -> Parsed:
         if code >= 200:
             break
         is_strict = False  # how many of them a client accepts is its choice
+    else:
+        raise FramingError("interim responses")
     names = dict(headers)
     body, rest, is_certain = _body(code, headers, data, is_ended=is_ended, is_old=status[1] < b"1.1")
     is_strict = is_strict and is_certain and b"content-encoding" not in names

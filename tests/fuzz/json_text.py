@@ -253,3 +253,15 @@ def is_grammatical(data: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def depth(value: JSON) -> int:
+    """How many levels a value has."""
+    levels, level = 0, [value]
+    while level:
+        levels += 1
+        inner = [
+            list(each.values()) if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)
+        ]
+        level = [each for container in inner for each in container]
+    return levels

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TypeVar
 
 import attrs
+import trio
 
 from trioformer.errors import LimitExceededError, TrioformerError
 from trioformer.transport import Limits
@@ -53,12 +54,17 @@ class Oracle(logging.Handler):
         self, function: Callable[[], Awaitable[T]], documented: tuple[type[Exception], ...] = (TrioformerError,)
     ) -> T | Exception:
         """Await a call of the library; return its result, or its error after checking it."""
+        result: T | Exception
         try:
             result = await function()
+            failed = False
         except Finding:
             raise
         except Exception as error:  # noqa: BLE001  # which ones are allowed is the question
-            return self.error(error, documented)
+            result, failed = error, True
+        await trio.lowlevel.checkpoint()  # so that the checks do not count as the library's last step
+        if failed and isinstance(result, Exception):
+            return self.error(result, documented)
         self.counts["returned"] += 1
         return result
 
