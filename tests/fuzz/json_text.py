@@ -247,7 +247,7 @@ def is_grammatical(data: bytes) -> bool:
     Objects of a list cannot be told apart where it has not.
     """
     try:
-        json.loads(data.decode("utf-8", "surrogateescape"), parse_constant=_refuse)
+        json.loads(data.decode("utf-8", "surrogateescape"), parse_constant=_refuse, parse_int=float)
     except RecursionError:
         return True  # only a valid text is made so deep, but for one that never ends
     except ValueError:
