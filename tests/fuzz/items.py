@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import random
 from typing import Any, Literal
@@ -73,7 +74,7 @@ def new_item(rng: random.Random, kind: str, number: int, *, chance: float, typed
     choice = rng.random()
     if choice < 0.3:
         field, value = rng.choice(IDENTITIES)
-        made["metadata"][field] = value
+        made["metadata"][field] = copy.deepcopy(value)
     elif choice < 0.35:
         made["metadata"] = Twice("name", "other", made["metadata"]["name"], made["metadata"])
     elif choice < 0.4:

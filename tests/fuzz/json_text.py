@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import random
@@ -119,6 +120,11 @@ ODD_VALUES: tuple[JSON, ...] = (
 )
 
 
+def odd_value(rng: random.Random) -> JSON:
+    """Choose an odd value; a copy, because a later change may be inside it."""
+    return copy.deepcopy(rng.choice(ODD_VALUES))
+
+
 def places(value: JSON) -> list[tuple[Any, Any]]:
     """List the container and the key of everything below a value."""
     found: list[tuple[Any, Any]] = []
@@ -148,7 +154,7 @@ def mutate(rng: random.Random, value: JSON) -> None:
 
 
 def _replace(rng: random.Random, container: Any, key: Any) -> None:
-    container[key] = rng.choice(ODD_VALUES)
+    container[key] = odd_value(rng)
 
 
 def _deepen(rng: random.Random, container: Any, key: Any) -> None:
@@ -166,9 +172,9 @@ def _wrap(rng: random.Random, container: Any, key: Any) -> None:
 def _add(rng: random.Random, container: Any, key: Any) -> None:
     if isinstance(container, dict):
         odd: Any = rng.choice(["", "x", "metadata", "é", Raw(b'"\xff"'), Raw(b'"\\ud800"'), Raw(b"x"), Raw(b"1")])
-        container[odd] = rng.choice(ODD_VALUES)
+        container[odd] = odd_value(rng)
     else:
-        container.insert(key, rng.choice(ODD_VALUES))
+        container.insert(key, odd_value(rng))
 
 
 def _twice(rng: random.Random, container: Any, key: Any) -> None:
@@ -176,7 +182,7 @@ def _twice(rng: random.Random, container: Any, key: Any) -> None:
         rest = dict(container[key])
         chosen = rng.choice([each for each in rest if isinstance(each, str)] or [""])
         first = rest.pop(chosen, None)
-        pair = [first, rng.choice(ODD_VALUES)]
+        pair = [first, odd_value(rng)]
         rng.shuffle(pair)
         container[key] = Twice(chosen, *pair, rest)
 

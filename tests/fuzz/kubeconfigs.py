@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import os
 import random
 import tempfile
@@ -46,17 +47,29 @@ SERVERS = (
 )
 
 
-def _made() -> dict[str, bytes]:
+PEMS = {"ca": b"(PEM of ca)", "certificate": b"(PEM of certificate)", "key": b"(PEM of key)"}
+"""What stands for a certificate or key in an input, which is the same in every run; a key is not."""
+
+
+@functools.cache
+def _pems() -> Mapping[bytes, bytes]:
     authority = trustme.CA()
     client = authority.issue_cert("client")
-    return {
-        "ca": authority.cert_pem.bytes(),
-        "certificate": b"".join(blob.bytes() for blob in client.cert_chain_pems),
-        "key": client.private_key_pem.bytes(),
+    made = {
+        PEMS["ca"]: authority.cert_pem.bytes(),
+        PEMS["certificate"]: b"".join(blob.bytes() for blob in client.cert_chain_pems),
+        PEMS["key"]: client.private_key_pem.bytes(),
     }
+    return made | {base64.b64encode(name): base64.b64encode(pem) for name, pem in made.items()}
 
 
-PEMS = _made()
+def filled(content: bytes) -> bytes:
+    """Put the certificates and keys into a file."""
+    for name, pem in _pems().items():
+        content = content.replace(name, pem)
+    return content
+
+
 ODD_FILES: tuple[bytes, ...] = (
     b"",
     b"\n",
@@ -123,8 +136,10 @@ class Kubeconfigs(Fuzzer[Files]):
         return Files(rng.choice(SPECIAL) if rng.random() < 0.02 else text, files, False)
 
     async def check(self, given: Files, oracle: Oracle) -> None:
+        if isinstance(given.config, bytes):
+            given = attrs.evolve(given, config=filled(given.config))
         for name, content in {**given.files, "config": given.config}.items():
-            _place(self._folder / name, content)
+            _place(self._folder / name, filled(content) if isinstance(content, bytes) else content)
         try:
             await self._check(given, str(self._folder / "config"), oracle)
         finally:
