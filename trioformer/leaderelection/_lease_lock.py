@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, final
 
 import attrs
@@ -40,7 +40,7 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Lease) -> LeaseRecord:
-        """Read a Lease; absent and negative values become the defaults, and so do times that cannot be written.
+        """Read a Lease; absent and negative values become the defaults.
 
         Raises:
             DecodeError: A field has the wrong type.
@@ -49,8 +49,8 @@ class LeaseRecord:
         return cls(
             holder_identity=spec.holder_identity or "",
             lease_duration_seconds=_int32(spec.lease_duration_seconds),
-            acquire_time=_utc(spec.acquire_time),
-            renew_time=_utc(spec.renew_time),
+            acquire_time=spec.acquire_time,
+            renew_time=spec.renew_time,
             lease_transitions=_int32(spec.lease_transitions),
         )
 
@@ -69,16 +69,6 @@ class LeaseRecord:
 def _int32(value: int | None) -> int:
     """Return a number that kube-apiserver accepts; one of 400 digits cannot even become a float."""
     return min(max(value or 0, 0), MAX_INT32)
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    """Return a time in UTC; None if it has no zone, or is in no year of UTC that Python has."""
-    if time is None or time.tzinfo is None:
-        return None
-    try:
-        return time.astimezone(UTC)
-    except OverflowError:
-        return None
 
 
 @final
