@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ import pytest
 from tests.support.raw_requests import CONFIG_MAPS, MERGE, PODS, TABLE, WIDGET, config_map, failure_of, http_client, pod
 from trioformer.errors import DecodeError
 from trioformer.testing import APIServer
+from trioformer.testing._serving._tables import Column, cell_of
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -40,7 +42,7 @@ def nested(levels: int) -> str:
 # --- JSON patches ---
 
 
-@pytest.mark.parametrize("count", [17, 30])
+@pytest.mark.parametrize("count", [12, 17, 30])
 async def test_copies_that_double_an_object_are_refused(api_server: APIServer, count: int) -> None:
     api_server.register(WIDGET)
     api_server.create(widget(s="y" * 1_000))
@@ -247,6 +249,7 @@ def token(**more: Any) -> str:
         ("timeoutSeconds=9223372036854775807", 200),
         ("timeoutSeconds=-1", 200),
         ("resourceVersion=" + "1" * 5_000, 400),
+        ("resourceVersion=" + "1" * 60_000, 400),
         ("resourceVersion=18446744073709551616", 400),
         ("resourceVersion=18446744073709551615", 504),
         ("resourceVersion=9223372036854775807", 504),
@@ -407,3 +410,13 @@ async def test_copies_of_many_small_lists_are_refused(api_server: APIServer) -> 
         assert failure_of(response) == INVALID
         fewer = await http.patch(f"{WIDGETS}/w", content=json.dumps(operations[:9]), headers=JSON_PATCH)
         assert fewer.status_code == 200
+
+
+def test_a_cell_that_cannot_be_made_is_unknown_and_a_long_one_is_cut() -> None:
+    def fails(obj: object, now: object) -> str:
+        raise ValueError(obj)
+
+    now = datetime.now(UTC)
+    assert cell_of(Column("A", fails), {}, now) == "<unknown>"
+    assert cell_of(Column("A", lambda obj, now: 2**64), {}, now) == "<unknown>"
+    assert cell_of(Column("A", lambda obj, now: "x" * 10_000), {}, now) == "x" * 4_096 + "..."
