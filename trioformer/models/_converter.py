@@ -146,7 +146,8 @@ def make_converter(
             except Exception as error:  # noqa: BLE001  # as in structure()
                 note = cattrs.IterableValidationNote("an item", index, item)
                 error.__notes__ = [*getattr(error, "__notes__", ()), note]
-                raise cattrs.IterableValidationError("an item is not valid", [error], type_) from None
+                problem = "an item is not valid"
+                raise cattrs.IterableValidationError(problem, [error], type_) from None  # pyright: ignore[reportCallIssue]
         return tuple(found)
 
     converter.register_structure_hook_func(lambda type_: get_origin(type_) in _MAPPINGS, structure_map)

@@ -49,7 +49,7 @@ class FrameSplitter:
     Of a frame that is larger than the limit only the beginning is kept, and the frames after it are not affected.
     """
 
-    _max_frame: int = attrs.field(default=DEFAULT_LIMITS.frame_bytes, kw_only=True)  # in bytes
+    _max_frame: int = attrs.field(default=DEFAULT_LIMITS.frame_bytes, kw_only=True, alias="max_frame")  # in bytes
     _buffer: bytearray = attrs.field(factory=bytearray, init=False, repr=False)
     _dropped: int = attrs.field(default=0, init=False)
 

@@ -117,7 +117,7 @@ class ListSplitter:
     """
 
     _block: int = attrs.field(default=BLOCK, kw_only=True)  # bytes to buffer before a cut
-    _max_item: int = attrs.field(default=DEFAULT_LIMITS.item_bytes, kw_only=True)  # in bytes
+    _max_item: int = attrs.field(default=DEFAULT_LIMITS.item_bytes, kw_only=True, alias="max_item")  # in bytes
     _slice: int = attrs.field(default=SLICE, kw_only=True)  # bytes of which the brackets are counted at a time
     # The length of the buffer at which the next cut is tried.
     _cut_at: int = attrs.field(default=attrs.Factory(lambda it: it._block, takes_self=True), init=False)
