@@ -99,7 +99,7 @@ class Lists(Fuzzer[Listing]):
         delivered = [identity_of(obj) for obj in listed]
         if is_changed:
             _check_envelope(delivered, given, listed, oracle)
-        else:
+        elif all(is_grammatical(item.data) for item in items):  # otherwise nothing says where an object ends
             check_delivered(delivered, items, oracle, namespace=given.namespace)
             oracle.expect(len(delivered) + len(reported) == len(items), "an object is neither delivered nor reported")
             oracle.expect(listed.resource_version == "77", "the version of the list is another", listed)
@@ -165,6 +165,8 @@ def _check_envelope(delivered: list[Any], given: Listing, listed: ObjectList[Any
         oracle.expect(is_grammatical(body), "a list is accepted that is not JSON", body)
         return
     oracle.expect(isinstance(found, dict), "a list is accepted that is not an object", found)
+    if given.pages[0].reply.body.count(b'"items":') > 1:
+        return  # a list of large or deep objects is read before its second array arrives
     items = found.get("items") or []
     wanted = []
     for item in items if isinstance(items, list) else []:
