@@ -64,5 +64,6 @@ CASES: Mapping[str, Callable[[], Call]] = {
     "an upgrade to HTTP/2": lambda: raw(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"),
     "a WebSocket": lambda: raw(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"),
     "a negative length": lambda: raw(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n"),
+    "a HEAD of another version": lambda: raw(b"HEAD / HTTP/3.0\r\nHost: 127.0.0.1\r\n\r\n"),
     "another host": lambda: raw(b"GET /version HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
 }  # fmt: skip
