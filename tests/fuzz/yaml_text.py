@@ -260,7 +260,8 @@ def _is_string_in_go(node: yaml.ScalarNode) -> bool:
     """Whether Go's YAML, which kubectl uses, reads a string: every date, 12:30:45, and ``0x_``."""
     if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
         return not _GO_NUMBER.fullmatch(node.value.replace("_", ""))
-    return node.tag in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")  # the second is "="
+    # The others are "=", "<<" and a text behind a single "!".
+    return node.tag in (*(f"tag:yaml.org,2002:{name}" for name in ("timestamp", "value", "merge")), "!")
 
 
 _GO_NUMBER = re.compile(
