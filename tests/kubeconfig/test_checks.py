@@ -44,12 +44,14 @@ def filled(piece: bytes) -> bytes:
     ],
     ids=lambda pem: pem[:60].decode(),
 )
+@pytest.mark.long
 def test_a_mebibyte_of_pem_is_checked_in_linear_time(pem: bytes) -> None:
     for check in (check_certificates, check_private_key):
         assert problem(check, pem) is not None
         assert least_seconds(lambda check=check: problem(check, pem), rounds=3) < 0.06
 
 
+@pytest.mark.long
 def test_a_mebibyte_of_certificates_is_checked_quickly() -> None:
     pem = filled(CERTIFICATE)
     check_certificates(pem)

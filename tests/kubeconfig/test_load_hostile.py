@@ -326,6 +326,7 @@ def test_no_traceback_shows_the_arguments_of_a_misspelt_configuration() -> None:
     assert SECRET not in shown_by(caught.value)
 
 
+@pytest.mark.long
 def test_a_mebibyte_of_certificates_or_base64_is_loaded_quickly(tmp_path: Path) -> None:
     path = tmp_path / "config"
     for data in ("-----BEGIN" * 78_000, PEM.format("CERTIFICATE") * 13_000, "A" * 780_000):

@@ -362,6 +362,7 @@ LARGE = {
 
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="the loader in Python is twenty times slower")
 @pytest.mark.parametrize("name", LARGE)
+@pytest.mark.long
 def test_a_mebibyte_takes_no_time_that_a_task_notices(name: str) -> None:
     content = Secret(LARGE[name].encode())
     assert len(content.reveal()) <= MEBIBYTE
@@ -374,6 +375,7 @@ def test_a_mebibyte_takes_no_time_that_a_task_notices(name: str) -> None:
 
 
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="the loader in Python is twenty times slower")
+@pytest.mark.long
 @pytest.mark.parametrize("item", ["- a\n", "- -1_2_3.5e-5x\n", "- 'a'\n", "- {}\n", "- \n"])
 def test_the_most_values_take_no_time_that_a_task_notices(item: str) -> None:
     content = Secret((item * (_yaml.MAX_NODES - 1)).encode())

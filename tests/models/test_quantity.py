@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import time
 from decimal import Decimal
 
 import pytest
@@ -62,7 +61,6 @@ def test_large_and_small_amounts_are_those_of_the_server(text: str, value: Decim
     ids=lambda text: text[:12],
 )
 def test_an_absurd_text_is_a_decode_error_that_does_not_show_it(text: str) -> None:
-    begin = time.perf_counter()
     quantity = Quantity(text)
     for use in (lambda: quantity.value, lambda: hash(quantity), lambda: quantity < Quantity("1")):
         with pytest.raises(DecodeError) as caught:
@@ -72,4 +70,3 @@ def test_an_absurd_text_is_a_decode_error_that_does_not_show_it(text: str) -> No
     with pytest.raises(DecodeError):
         assert quantity == Quantity("1")
     assert str(quantity) == text  # as it was sent, and would be sent back
-    assert time.perf_counter() - begin < 0.5
