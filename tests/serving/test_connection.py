@@ -102,6 +102,31 @@ async def test_a_head_request_gets_the_head_only(autojump_clock: trio.testing.Mo
         assert response.endswith(b"\r\n\r\n")
 
 
+@pytest.mark.parametrize("request_line", [b"HEAD / HTTP/3.0", b"CONNECT / HTTP/2.0", b"GET / HTTP/9.9"])
+async def test_another_version_is_refused(
+    request_line: bytes, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(request_line + b"\r\nhost: x\r\n\r\n")
+        response = await read_to_end(stream)
+    assert status_of(response) == 505
+    assert response.endswith(b"\r\n\r\n") == request_line.startswith(b"HEAD")  # to which no body is sent
+    assert caplog.messages == []
+
+
+async def test_a_bad_request_after_a_head_request_is_refused_with_a_body(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(echo) as stream:
+        await stream.send_all(b"HEAD / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await receive_response(stream, b"")
+        await stream.send_all(b"GET\r\n\r\n")
+        response = await read_to_end(stream)
+    assert status_of(response) == 400
+    assert response.endswith(b"\r\n\r\n400 bad request\n")
+    assert caplog.messages == []
+
+
 async def test_a_body_that_is_not_read_ends_the_connection(autojump_clock: trio.testing.MockClock) -> None:
     async def refuse(scope: Message, receive: Receive, send: Send) -> None:
         await respond(send, b"too large", 413)

@@ -104,7 +104,6 @@ class Connection:
                 request = await self._read_head(scope)
             if request is None:
                 return
-            self._request = request
             await self._respond(request)
             if self._is_broken or self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
                 break
@@ -118,10 +117,12 @@ class Connection:
     async def _read_head(self, scope: trio.CancelScope) -> h11.Request | None:
         """Read the head of a request; returns None at the end of the connection, and for a request that is refused."""
         has_begun = False
+        self._request = None
         try:
             while True:
                 event = self._h11.next_event()
                 if isinstance(event, h11.Request):
+                    self._request = event  # also when it is refused: to a HEAD request h11 sends no body
                     break
                 if event is not h11.NEED_DATA:  # the end of the connection
                     return None

@@ -7,7 +7,8 @@ import logging
 import resource
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from typing import Final
 
@@ -117,23 +118,49 @@ async def serve_stream(
     tls: ssl.SSLContext | None = None,
     access_log: logging.Logger | None = None,
 ) -> None:
-    """Serve an ASGI application on one connection, and close it."""
-    addresses = _address(stream, "getpeername"), _address(stream, "getsockname")
-    if tls is not None:
-        stream = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
-    connection = Connection(app, stream, limits, places, "https" if tls else "http", addresses, access_log)
+    """Serve an ASGI application on one connection, and close it.
+
+    An error in it is logged, and ends only this connection.
+    """
+    with _errors_logged():
+        addresses = _address(stream, "getpeername"), _address(stream, "getsockname")
+        transport = stream
+        try:
+            if tls is not None:
+                stream = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
+            connection = Connection(app, stream, limits, places, "https" if tls else "http", addresses, access_log)
+            if isinstance(stream, trio.SSLStream):
+                with places.waiting(limits.head_period) as scope:
+                    await stream.do_handshake()
+                if scope.cancelled_caught:
+                    return
+            await connection.serve()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # in the handshake: the peer speaks no TLS, does not trust the certificate, or has disconnected
+        finally:
+            await _close(stream, transport)
+
+
+@contextmanager
+def _errors_logged() -> Iterator[None]:
+    """Log the exceptions of one connection, so that whatever raised them does not end the server.
+
+    A cancellation, and whatever else is no :class:`Exception`, is raised.
+    """
     try:
-        if isinstance(stream, trio.SSLStream):
-            with places.waiting(limits.head_period) as scope:
-                await stream.do_handshake()
-            if scope.cancelled_caught:
-                return
-        await connection.serve()
-    except (trio.BrokenResourceError, trio.ClosedResourceError):
-        pass  # in the handshake: the peer speaks no TLS, does not trust the certificate, or has disconnected
-    finally:
+        yield
+    except* Exception:
+        with suppress(Exception):  # a filter or a handler of the program may fail too; then it cannot be logged
+            logger.exception("error in a connection, which is closed")
+
+
+async def _close(stream: trio.abc.Stream, transport: trio.abc.Stream) -> None:
+    try:
         with trio.move_on_after(LINGER):  # TLS says that it closes, which a peer that does not read could delay
             await stream.aclose()
+    except BaseException:
+        await trio.aclose_forcefully(transport)
+        raise
 
 
 def _address(stream: trio.abc.Stream, which: str) -> tuple[str, int] | None:
