@@ -149,7 +149,7 @@ def _errors_logged() -> Iterator[None]:
     """
     try:
         yield
-    except* Exception:
+    except* Exception:  # noqa: BLE001  # the boundary between the connections
         with suppress(Exception):  # a filter or a handler of the program may fail too; then it cannot be logged
             logger.exception("error in a connection, which is closed")
 
