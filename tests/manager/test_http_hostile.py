@@ -147,13 +147,16 @@ async def test_a_request_that_is_not_valid_is_refused_and_not_quoted(
     ],
     ids=lambda accept: accept[:40],
 )
-async def test_a_bad_accept_header_is_answered_with_plain_text(
+async def test_a_bad_accept_header_is_answered_with_a_known_format(
     client: Client, accept: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    known = {"text/plain; version=0.0.4; charset=utf-8"}
+    if accept.startswith("application/openmetrics-text"):  # prometheus-client 0.21 does not read the version
+        known.add("application/openmetrics-text; version=1.0.0; charset=utf-8")
     async with manager(client) as url, httpx.AsyncClient(base_url=url) as http:
         response = await http.get("/metrics", headers={"accept": accept})
     assert response.status_code == 200
-    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert response.headers["content-type"] in known
     assert errors_of(caplog) == []
 
 
