@@ -14,7 +14,7 @@ from trioformer.cache.store import _resource_versions
 from trioformer.kubeconfig import _yaml
 from trioformer.models import _quantity, _values
 from trioformer.testing import _serve_http
-from trioformer.testing._serving._app import BODY_LIMIT
+from trioformer.testing._storage._bodies import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
 from trioformer.testing._storage._patching import MAX_COPIED, MAX_OPERATIONS
 from trioformer.transport import Limits
 
@@ -61,7 +61,8 @@ def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
         f"{_quantity._MAX_EXPONENT}",
         f"{manager.connections}",
         f"{manager.head_size // KIB} KiB, {manager.head_period:g} s",
-        f"{BODY_LIMIT // MIB} MiB; {MAX_OPERATIONS:,}; {MAX_COPIED // MIB} MiB",
+        f"{MAX_BYTES // MIB} MiB; {MAX_OPERATIONS:,}; {MAX_COPIED // MIB} MiB",
+        f"{MAX_VALUES:,}; {MAX_CONTAINERS:,}",
         f"{embedded.connections}",
         f"{embedded.head_size // KIB} KiB, {embedded.head_period:g} s",
     ]

@@ -14,6 +14,7 @@ from tests.support.raw_requests import CONFIG_MAPS, MERGE, PODS, TABLE, WIDGET, 
 from trioformer.errors import DecodeError
 from trioformer.testing import APIServer
 from trioformer.testing._serving._tables import Column, cell_of
+from trioformer.testing._storage._bodies import MAX_CONTAINERS
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -144,8 +145,11 @@ async def test_bodies_of_many_levels_are_refused(api_server: APIServer, levels: 
                 await http.request("DELETE", f"{WIDGETS}/w", content=value),
             ):
                 code, reason, message = failure_of(response)
-                assert (code, reason) == (400, "BadRequest")
-                assert "exceeded max depth" in message
+                if levels < MAX_CONTAINERS:
+                    assert (code, reason) == (400, "BadRequest")
+                    assert "exceeded max depth" in message
+                else:  # its size is looked at first
+                    assert (code, reason) == (413, "RequestEntityTooLarge")
         assert (await http.get(f"{WIDGETS}/w")).json()["spec"] == {"a": 1}
 
 
@@ -400,12 +404,12 @@ async def test_a_definition_cannot_replace_a_built_in_kind_without_a_group(api_s
 async def test_copies_of_many_small_lists_are_refused(api_server: APIServer) -> None:
     """Their JSON is small, and each of them needs 56 bytes."""
     api_server.register(WIDGET)
-    api_server.create(widget(a=[[]] * 10_000))
+    api_server.create(widget(a=[[]] * 2_500))
     operations = [{"op": "copy", "from": "/spec/a", "path": f"/spec/c{i}"} for i in range(10)]
     async with http_client(api_server) as http:
         response = await http.patch(f"{WIDGETS}/w", content=json.dumps(operations), headers=JSON_PATCH)
         assert failure_of(response) == INVALID
-        fewer = await http.patch(f"{WIDGETS}/w", content=json.dumps(operations[:9]), headers=JSON_PATCH)
+        fewer = await http.patch(f"{WIDGETS}/w", content=json.dumps(operations[:8]), headers=JSON_PATCH)
         assert fewer.status_code == 200
 
 
@@ -417,3 +421,54 @@ def test_a_cell_that_cannot_be_made_is_unknown_and_a_long_one_is_cut() -> None:
     assert cell_of(Column("A", fails), {}, now) == "<unknown>"
     assert cell_of(Column("A", lambda obj, now: 2**64), {}, now) == "<unknown>"
     assert cell_of(Column("A", lambda obj, now: "x" * 10_000), {}, now) == "x" * 4_096 + "..."
+
+
+# --- many values ---
+
+
+@pytest.mark.parametrize(
+    "unit", [b"1", b"[]", b"{}", b'{"a":1}', b"[" * 50 + b"]" * 50], ids=lambda unit: unit.decode()[:10]
+)
+async def test_a_body_of_3_mb_of_small_values_is_413(api_server: APIServer, unit: bytes) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(a=1))
+    spec = b'{"a":[' + b",".join([unit] * (3_000_000 // (len(unit) + 1))) + b"]}"
+    new = b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"new"},"spec":%s}' % spec
+    operation = b'[{"op":"add","path":"/spec","value":%s}]' % spec
+    async with http_client(api_server) as http:
+        for response in (
+            await http.post(WIDGETS, content=new, headers={"content-type": "application/json"}),
+            await http.patch(f"{WIDGETS}/w", content=b'{"spec":%s}' % spec, headers=MERGE),
+            await http.patch(f"{WIDGETS}/w", content=operation, headers=JSON_PATCH),
+            await http.request("DELETE", f"{WIDGETS}/w", content=new, headers={"content-type": "application/json"}),
+        ):
+            assert failure_of(response)[:2] == (413, "RequestEntityTooLarge")
+    assert [one["spec"] for one in api_server.list(WIDGET)] == [{"a": 1}]
+
+
+async def test_patches_cannot_make_an_object_larger_than_a_body(api_server: APIServer) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget())
+    async with http_client(api_server) as http:
+        codes = [
+            (await http.patch(f"{WIDGETS}/w", content=json.dumps({"spec": {name: value}}), headers=MERGE)).status_code
+            for name, value in (
+                ("a", [1] * 60_000),
+                ("b", [1] * 60_000),
+                ("c", "x" * 2_000_000),
+                ("d", "x" * 2_000_000),
+            )
+        ]
+    assert codes == [200, 413, 200, 413]
+
+
+async def test_copies_of_many_numbers_are_refused(api_server: APIServer) -> None:
+    api_server.register(WIDGET)
+    api_server.create(widget(a=[1] * 60_000))
+    copies = [{"op": "copy", "from": "/spec/a", "path": f"/spec/{name}"} for name in "bc"]
+    remove = {"op": "remove", "path": "/spec/b"}
+    async with http_client(api_server) as http:
+        response = await http.patch(
+            f"{WIDGETS}/w", content=json.dumps([copies[0], remove, copies[1]]), headers=JSON_PATCH
+        )
+    assert failure_of(response) == INVALID

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, final
 import attrs
 import trio
 
+from .._storage._bodies import MAX_BYTES
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._status import APIStatusError, status_error
 from . import _discovery
@@ -31,8 +32,6 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
-BODY_LIMIT = 3 * 1024 * 1024
-"""The maximum size of a request's body in bytes, as in kube-apiserver."""
 _COMMON_HEADERS = ((b"cache-control", b"no-cache, private"),)
 
 
@@ -127,7 +126,7 @@ async def _read_body(receive: Receive) -> bytes | None:
             return None
         part = message.get("body", b"")
         size += len(part)
-        if size > BODY_LIMIT:
+        if size > MAX_BYTES:
             raise status_error(413)
         parts.append(part)
         if not message.get("more_body", False):

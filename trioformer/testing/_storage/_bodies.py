@@ -1,14 +1,26 @@
 """Bodies of requests as decoded JSON.
 
 kube-apiserver accepts 10,000 levels; here as many are accepted as clients of this library can decode.
+
+Nothing else runs while a request is handled, which takes the longer the more values its body has, not the more bytes.
+The limits leave room for each object that etcd stores, which has at most 1.5 MiB: manifests have some 30 bytes for each
+value, and some 150 for each list and object.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ...errors import DecodeError
 from ...models._internal import MAX_LEVELS, TOO_DEEP, decode
+from ._status import status_error
+
+MAX_BYTES: Final = 3 * 1024 * 1024
+"""The maximum size of a body in bytes, as in kube-apiserver."""
+MAX_VALUES: Final = 100_000
+"""How many values a body may have."""
+MAX_CONTAINERS: Final = 25_000
+"""How many of them may be lists and objects, each of which takes ten times the time of a number."""
 
 
 def decode_body(body: bytes) -> Any:
@@ -16,11 +28,50 @@ def decode_body(body: bytes) -> Any:
 
     Raises:
         ValueError: It is not JSON, or it has too many levels.
+        APIStatusError: 413 when it has too many values.
     """
+    check_size(body)
     try:
         return decode(body)
     except DecodeError as exc:
         raise ValueError("exceeded max depth" if TOO_DEEP in str(exc) else str(exc)) from exc
+
+
+def check_size(body: bytes) -> None:
+    """Check that a body, or an object that results from one, is not too large.
+
+    Raises:
+        APIStatusError: 413.
+    """
+    if len(body) > MAX_BYTES:
+        raise status_error(413)
+    if has_too_many_values(*count_values(body)):
+        problem = f"up to {MAX_VALUES} values are accepted, of which {MAX_CONTAINERS} may be lists and objects"
+        raise status_error(413, message=f"Request entity too large: {problem}")
+
+
+def count_values(body: bytes) -> tuple[int, int]:
+    """Return how many values JSON has at most, and how many lists and objects, without decoding it.
+
+    The counts of a large body are exact but for empty lists and objects, which count twice; those of others may include
+    what is in texts, and are small.
+    """
+    containers = body.count(b"{") + body.count(b"[")
+    values = containers + body.count(b",") + 1
+    if not has_too_many_values(values, containers):
+        return values, containers
+    # What is between an odd quotation mark and the next one is a text, once none of them is escaped.
+    marks = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if marks.count(b'"') > 4 * MAX_VALUES:  # each value may have a name, and be a text
+        return MAX_VALUES + 1, 0
+    outside = b"".join(marks.split(b'"')[::2])
+    containers = outside.count(b"{") + outside.count(b"[")
+    return containers + outside.count(b",") + 1, containers
+
+
+def has_too_many_values(values: int, containers: int) -> bool:
+    """Return whether these are more values than a body may have, or more lists and objects."""
+    return values > MAX_VALUES or containers > MAX_CONTAINERS
 
 
 def has_too_many_levels(value: object) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
-from ._bodies import decode_body, has_too_many_levels
+from ._bodies import check_size, count_values, decode_body, has_too_many_levels, has_too_many_values
 from ._kinds import ServedKind
 from ._metadata import json_equal
 from ._status import bad_request, status_error
@@ -23,9 +23,10 @@ STRATEGIC = "application/strategic-merge-patch+json"
 MAX_OPERATIONS = 10_000
 """The most operations of a JSON patch, as in kube-apiserver."""
 MAX_COPIED = 3 * 1024 * 1024
-"""How many bytes of JSON the copies of one JSON patch may add, as in kube-apiserver: each copy can double an object."""
-MAX_COPIED_CONTAINERS = 100_000
-"""How many brackets those may contain: objects and lists need many times the memory of their JSON."""
+"""How many bytes of JSON the copies of one JSON patch may add, as in kube-apiserver: each copy can double an object.
+
+They may add as many values as a body may have.
+"""
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: "
 
@@ -60,10 +61,23 @@ Change = Callable[[JSONObject], JSONObject]
 def read_patch(served: ServedKind, content_type: str, body: bytes) -> Change:
     """Parse the body of a patch request.
 
+    The change raises 413 when the object becomes larger than a body may be: patches cannot make it grow for ever.
+
     Raises:
-        APIStatusError: 400 when the body is not a patch; 413 when it has too many operations; 415 when the content type
-            is not supported for the kind.
+        APIStatusError: 400 when the body is not a patch; 413 when it has too many operations or values; 415 when the
+            content type is not supported for the kind.
     """
+    change = _read_change(served, content_type, body)
+
+    def bounded(obj: JSONObject) -> JSONObject:
+        changed = change(obj)
+        check_size(dumps(changed))
+        return changed
+
+    return bounded
+
+
+def _read_change(served: ServedKind, content_type: str, body: bytes) -> Change:
     if content_type not in (MERGE, JSON_PATCH, STRATEGIC):
         raise status_error(415, details={})
     if content_type == STRATEGIC and not served.is_builtin:
@@ -179,14 +193,16 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
             many levels.
     """
     document: Any = obj
-    copied = brackets = 0
+    copied = values = containers = 0
     try:
         for operation in operations:
             if operation["op"] == "copy":
                 source = dumps(_at(document, _pointer(operation["from"])))
                 copied += len(source)
-                brackets += source.count(b"{") + source.count(b"[")
-                _check_copied(copied, brackets)
+                counts = count_values(source)
+                values += counts[0]
+                containers += counts[1]
+                _check_copied(copied, values, containers)
                 document = _put(document, _pointer(operation["path"]), decode(source), insert=True)
             else:
                 document = _apply(document, operation)
@@ -197,9 +213,9 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
     return document
 
 
-def _check_copied(copied: int, brackets: int) -> None:
-    if copied > MAX_COPIED or brackets > MAX_COPIED_CONTAINERS:
-        raise ValueError(f"copies of more than {MAX_COPIED} bytes or {MAX_COPIED_CONTAINERS} objects and lists")
+def _check_copied(copied: int, values: int, containers: int) -> None:
+    if copied > MAX_COPIED or has_too_many_values(values, containers):
+        raise ValueError(f"copies of more than {MAX_COPIED} bytes, or of too many values")
 
 
 def _apply(document: Any, operation: JSONObject) -> Any:
@@ -228,7 +244,8 @@ def _apply(document: Any, operation: JSONObject) -> Any:
 def _pointer(text: object) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise ValueError(f"{text!r} is not a JSON pointer")
-    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+    parts = text.split("/")[1:]
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts] if "~" in text else parts
 
 
 def _index(text: str) -> int:
