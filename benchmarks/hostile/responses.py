@@ -145,7 +145,7 @@ _GROUP = "Lists"
 for _levels in (1_000, 10_000, 100_000):
     _add(f"nested_{_levels}", _GROUP, f"items nested {_levels:,} deep", with_informer=True)
 _add("nested_items", _GROUP, "100 items nested 100,000 deep", with_informer=True, most_memory=64)
-_add("unclosed_brackets", _GROUP, "30 MB of `[`", with_informer=True, most_memory=64, may_last=True)
+_add("unclosed_brackets", _GROUP, "30 MB of `[`", with_informer=True, most_memory=64)
 _add("long_item", _GROUP, "one item of 100 MB", with_informer=True, most_memory=64)
 _add("wide_item", _GROUP, "one item with 6,000,000 members", with_informer=True, most_memory=64)
 _add("wide_item_below", _GROUP, "one item of 15 MB, with 1,300,000 members", most_memory=128)

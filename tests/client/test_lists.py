@@ -353,6 +353,21 @@ async def test_an_object_that_is_too_large_is_reported_by_its_key(sizes: tuple[i
     assert "more than Limits.item_bytes (1000); if the server is right, raise it" in str(large.error)
 
 
+@pytest.mark.parametrize(
+    "bad", [b'{"metadata":{"name":"a}}', b'{"metadata":{"name":"a"}]}', b'{"a":nil}', b"{'a':1}", b'{"a":"\n"}', b"nil"]
+)
+@pytest.mark.parametrize("with_handler", [True, False])
+async def test_a_list_with_an_object_that_is_not_json_is_refused(bad: bytes, with_handler: bool) -> None:
+    good = b'{"metadata":{"name":"good","namespace":"shop"}}'
+    reported: list[Undecodable] = []
+    transport = InMemory([list_of(good, bad, good, bad, good)])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        pods = client.api(Pod, "shop")
+        with pytest.raises(UnexpectedResponseError, match=r"^list pods in namespace shop: .* not JSON"):
+            await pods.list(on_undecodable=reported.append if with_handler else None)
+    assert reported == []
+
+
 async def test_other_tasks_run_while_the_brackets_of_an_object_are_counted() -> None:
     transport = InMemory([list_of(b'{"metadata":{"name":"a","namespace":"shop"},"a":%s}' % (b"[]," * 300_000))])
     ran = 0

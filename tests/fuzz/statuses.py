@@ -13,7 +13,7 @@ import attrs
 
 from trioformer import open_client
 from trioformer.client import Client
-from trioformer.errors import LimitExceededError, StatusError, TrioformerError
+from trioformer.errors import StatusError, TrioformerError
 from trioformer.models import KubernetesObject, encode, from_dict
 
 from .engine import Fuzzer
@@ -149,8 +149,7 @@ class Statuses(Fuzzer[Exchange]):
         if isinstance(result, StatusError):
             _check_status(result, given.reply, document, oracle)
         elif isinstance(result, TrioformerError):
-            is_long = isinstance(result, LimitExceededError)
-            oracle.expect(given.reply.code < 400 or is_long, "an error of the server is not a StatusError", result)
+            oracle.expect(given.reply.code < 400, "an error of the server is not a StatusError", result)
         else:
             oracle.expect(given.reply.code < 300, f"code {given.reply.code // 100}xx is taken for a success", given)
             _check_result(result, given, document, oracle)

@@ -168,7 +168,7 @@ def test_a_list_may_be_empty(body: bytes, block: int) -> None:
 def test_an_item_of_too_many_levels_is_an_item_like_any_other(deep: bytes, block: int) -> None:
     items = [b'{"metadata":{"name":"%d"},"spec":{"a":[{},{}]}}' % number for number in range(100)]
     items[50] = deep
-    for tail in (b"]}", b'],"metadata":{"resourceVersion":"7"}}'):
+    for tail in (b"]}", b'],"more":{"metadata":{"resourceVersion":"8"}}}'):
         body = b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[' + b",".join(items) + tail
         found, head = split(body, range(0, len(body), 3_000), block=block)
         assert found == items
@@ -237,6 +237,45 @@ def test_a_list_whose_version_or_token_is_not_a_string_is_refused(name: str, val
     assert split(body.replace(value, b"null"), [20], block=block)[0] == [b"{}"]
 
 
+@pytest.mark.parametrize("block", [1, 1_000, 1_000_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"items":[%s],"items":[]}',
+        b'{"items":[%s],"items":[%s]}',
+        b'{"items":[%s],"it\\u0065ms":[]}',
+        b'{"items":[%s],"items":null}',
+        b'{"items":null,"items":[%s]}',
+        b'{"items":null,"items":null,"more":[%s]}',
+        b'{"items":7,"kind":"PodList","items":[%s]}',
+        b'{"metadata":{"resourceVersion":"7"},"items":[%s],"metadata":{}}',
+        b'{"metadata":{"resourceVersion":"7"},"metadata":{"resourceVersion":"8"},"items":[%s]}',
+        b'{"items":[%s],"metadata":{"resourceVersion":"7"},"metadata":null}',
+    ],
+)
+@pytest.mark.parametrize(
+    "inner", [b"{}", b",".join(pod(i) for i in range(100)), b'{"a":%s}' % (b"[" * 20_000 + b"]" * 20_000)]
+)
+def test_a_list_with_two_items_or_metadata_is_refused(body: bytes, inner: bytes, block: int) -> None:
+    body = body.replace(b"%s", inner)
+    with pytest.raises(DecodeError, match=r"one with two items or metadata|an incomplete list"):
+        split(body, range(0, len(body), 700), block=block)
+
+
+def test_other_members_may_be_named_like_those_of_the_list() -> None:
+    body = (
+        b'{"more":{"items":[1],"metadata":{}},"metadata":{"metadata":[]},"items":[{}],"x":[{"items":[],"metadata":7}]}'
+    )
+    assert split(body, [30], block=1)[0] == [b"{}"]
+
+
+def test_an_object_of_more_levels_than_any_server_stores_ends_the_list() -> None:
+    splitter = ListSplitter()
+    with pytest.raises(DecodeError, match="an object of more than 200000 levels"):
+        fed(splitter, HEAD + b"[" * 10_000_000, step=100_000)
+    assert splitter._position < 400_000
+
+
 # --- large items ---
 
 
@@ -263,7 +302,7 @@ LARGE = {
 
 @pytest.mark.parametrize("item", LARGE.values(), ids=LARGE)
 @pytest.mark.parametrize("step", [1, 777, 32 * 1024, 1_000_000])
-@pytest.mark.parametrize("tail", [b"]}", b'],"metadata":{"resourceVersion":"7"}}'])
+@pytest.mark.parametrize("tail", [b"]}", b'],"more":{"metadata":{"resourceVersion":"8"}}}'])
 @pytest.mark.parametrize("place", [0, 50, 99])
 def test_of_an_item_that_is_too_large_only_the_beginning_is_kept(
     item: bytes, step: int, tail: bytes, place: int
@@ -280,6 +319,15 @@ def test_of_an_item_that_is_too_large_only_the_beginning_is_kept(
     assert large.size == len(item)
 
 
+@pytest.mark.parametrize("step", [777, 1_000_000])
+@pytest.mark.parametrize("bad", [b'{"a":"%s}', b'{"a":"%s"]}', b'{"a":nil,"b":"%s"}'])
+def test_an_item_that_is_too_large_and_not_json_ends_the_list(bad: bytes, step: int) -> None:
+    items = [pod(1), bad.replace(b"%s", b"x" * 300_000), pod(2), b'{"a":"}', pod(3)]
+    splitter = ListSplitter(max_item=100_000, block=10_000)
+    with pytest.raises(DecodeError, match="not JSON"):
+        fed(splitter, HEAD + b",".join(items) + b"]}", step=step)
+
+
 def test_an_item_of_the_limit_is_not_too_large() -> None:
     splitter = ListSplitter(max_item=len(LARGE["string"]), block=10_000)
     assert fed(splitter, HEAD + LARGE["string"] + b"]}", step=1_000) == [LARGE["string"]]
@@ -288,16 +336,18 @@ def test_an_item_of_the_limit_is_not_too_large() -> None:
 
 def test_the_memory_for_a_large_item_is_bounded() -> None:
     splitter = ListSplitter(max_item=100_000, block=10_000)
-    splitter.feed(HEAD)
+    splitter.feed(HEAD + b"[")
     for _ in range(100):
-        splitter.feed(b"[" * 10_000)
-        assert len(splitter._buffer) < 200_000
+        splitter.feed(b"[]," * 3_000)
+        while splitter.is_behind:
+            splitter.feed(b"")
+        assert len(splitter._buffer) + sum(map(len, splitter._unchecked)) < 200_000
 
 
 def test_brackets_are_counted_in_slices() -> None:
     splitter = ListSplitter()
     splitter.feed(HEAD)
-    splitter.feed(b"[" * 300_000)
+    splitter.feed(b"[" * 150_000 + b"]" * 149_999 + b"1")
     counted = 0
     while splitter.is_behind:
         before = splitter._position

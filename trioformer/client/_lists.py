@@ -15,7 +15,7 @@ from ..transport import Limits
 from ..transport._internal import BLOCK, ByteStream, LargeItem, ListSplitter, limit_exceeded
 from ._options import ListOptions
 from ._responses import HINT, raise_failure
-from ._undecodable import Undecodable, UndecodableHandler, undecodable_item
+from ._undecodable import Undecodable, UndecodableHandler, is_grammatical, undecodable_item
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -90,8 +90,10 @@ async def read_list(
                 objects.append(wire_format.make_item(item))
                 first = first or item
             except DecodeError as exc:
-                error = DecodeError(f"{where}: {exc}")
-                error.__cause__ = exc
+                error = DecodeError(f"{where}: {exc}")  # without a cause: thousands of them may be kept
+                if not await is_grammatical(item, slices):
+                    # Where it ends is not known, nor whether others are in it; a cache would delete those.
+                    raise DecodeError("an object of the list is not JSON") from exc
                 found = await undecodable_item(wire_format.name, item, error, slices)
                 if on_undecodable is None:
                     what = found.key or "without a key that can be found"

@@ -2,7 +2,8 @@
 
 Their key must be found all the same: a cache marks the object by its key, and handles all other objects.
 So the bytes are scanned once more, without recursion and without a check of what is not needed: the key is found in
-objects of any depth, with members of wrong types, and up to the place where the JSON is broken or ends.
+objects of any depth, with members of wrong types, and up to the place where what was kept of a large one ends.
+What has not the grammar of JSON has no key: nothing says where it ends, and the event of another object may be in it.
 Metadata behind a million brackets are found after half a second, so the scan is done in slices.
 """
 
@@ -19,6 +20,7 @@ from .._text import quoted
 from .._util import Slices, remove_frames
 from ..errors import DecodeError
 from ..models._internal import Raw, decode, is_path_segment, level_decoder
+from ..transport._internal import GRAMMAR_SLICE, Grammar, LargeFrame
 
 
 @final
@@ -63,6 +65,17 @@ _MAX_DEPTH: Final = 3
 """How many levels the wanted members have at most: those of ``object.metadata.name`` in a frame."""
 
 
+async def is_grammatical(data: bytes, slices: Slices) -> bool:
+    """Whether bytes are JSON but for what they mean; a checkpoint when a slice is over."""
+    grammar = Grammar()
+    for begin in range(0, len(data), GRAMMAR_SLICE):
+        if not grammar.feed(data[begin : begin + GRAMMAR_SLICE]):
+            return False
+        if begin or slices.is_over():
+            await slices.checkpoint()
+    return grammar.end()
+
+
 async def undecodable_item(kind: str, item: bytes, error: DecodeError, slices: Slices) -> Undecodable:
     """Describe an item of a list; a checkpoint when a slice is over."""
     key, version = _identity(await find_members(item, slices))
@@ -81,8 +94,12 @@ async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Unde
     except ValueError:
         raw_object = b""
     found = await find_members(frame, slices)
+    # In a line that is not JSON, the event of another object may follow; of one that is too large, the end is missing.
+    is_known = isinstance(frame, LargeFrame) or await is_grammatical(frame, slices)
     key, version = _identity({path[1:]: raw for path, raw in found.items() if path[0] == "object"})
     data = raw_object if raw_object.startswith(b"{") else frame
+    if not is_known:
+        key = version = ""
     return Undecodable(kind, key, data, _text(found.get(("type",), b"")), error, version)
 
 

@@ -13,10 +13,12 @@ from ._frames import FrameSplitter as FrameSplitter
 from ._frames import LargeFrame as LargeFrame
 from ._frames import Scan as Scan
 from ._frames import decode_watch_frame as decode_watch_frame
+from ._grammar import GRAMMAR_SLICE as GRAMMAR_SLICE
+from ._grammar import Grammar as Grammar
 from ._limits import LimitPassedError as LimitPassedError
 from ._limits import limit_exceeded as limit_exceeded
+from ._list_head import ListHead as ListHead
 from ._list_splitter import BLOCK as BLOCK
 from ._list_splitter import LargeItem as LargeItem
-from ._list_splitter import ListHead as ListHead
 from ._list_splitter import ListSplitter as ListSplitter
 from ._response import Response as Response

@@ -69,8 +69,11 @@ class Limits:
     An informer puts a larger object in quarantine, by its key, and takes the others.
     A scan of this many bytes holds up other tasks for 40 ms at worst.
     """
-    undecodable_items: int = _count(100_000)
-    """Objects of a list that are reported because they cannot be decoded; each takes memory, and may have two bytes."""
+    undecodable_items: int = _count(10_000)
+    """Objects of a list that are reported because they cannot be decoded; each takes memory, and may have two bytes.
+
+    A list in which more are bad, such as all those of a kind whose conversion is broken, fails with an error.
+    """
     list_pages: int = _count(100_000)
     """Pages of one list: 50 million objects in pages of the usual size."""
     frame_bytes: int = _count(8 * MIB)

@@ -26,6 +26,8 @@ from __future__ import annotations
 
 import math
 import re
+import secrets
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeAlias, final
@@ -33,10 +35,12 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from ..errors import DecodeError
-from ..models._internal import Raw, decode, kind_problem, level_decoder, list_items
+from ..models._internal import Raw, kind_problem, level_decoder, list_items
 from ._describe import excerpt
 from ._frames import KEPT
+from ._grammar import GRAMMAR_SLICE, MAX_LEVELS, Grammar
 from ._limits import DEFAULT_LIMITS
+from ._list_head import EXPECTED, MAX_CANDIDATES, TWICE, ListHead, check_names, make_head
 
 BLOCK: Final = 128 * 1024
 """Bytes to buffer before a cut: a dozen pods, some 0.3 ms of work."""
@@ -45,24 +49,26 @@ SLICE: Final = 32 * 1024
 """Bytes of which the brackets are counted at a time: some 10 ms of work if all of them are brackets."""
 
 _MAX_GUESSES: Final = 8
-_MAX_CANDIDATES: Final = 16
 _MAX_MEMBERS: Final = 4 * 1024 * 1024
 """Bytes of everything beside the items."""
 _MAX_NAME: Final = 64
 _MAX_PREFIX: Final = 1024
-_EXPECTED: Final = "expected a list, but the server sent"
-_INVALID: Final = f"{_EXPECTED} something that is not JSON, or an incomplete list"
+_INVALID: Final = f"{EXPECTED} something that is not JSON, or an incomplete list"
+
 
 _COMMA, _OPEN, _CLOSE = b",[]"
 
 _OBJECT: Final = re.compile(rb"[ \t\r\n]*\{")
 # The quote before the name must not be escaped: {"say \"items":[…]} has a member of another name.
 _ITEMS: Final = re.compile(rb'(?<!\\)"items"[ \t\r\n]*:[ \t\r\n]*\[')
+_OTHER_NAME: Final = secrets.token_hex(8)
+"""A name that no server uses; for the items, where another member may have theirs."""
+_PLACE: Final = b'"%s"' % _OTHER_NAME.encode()
+"""Stands for the items among the other members."""
 # The beginning of an item: up to the metadata if only the kind precedes it, otherwise up to the first name.
 _PREFIX: Final = re.compile(
     rb'\s*\{\s*(?:(?:"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*\{|"[^"\\]*"\s*:)?'
 )
-_COUNT: Final = re.compile(rb"[0-9]{1,18}")
 # Up to the next bracket outside a string; else up to the quote of an incomplete string, or up to the end.
 _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+(["\[\]{}]|\Z)', re.DOTALL)
 # The same, with the commas between the items.
@@ -77,24 +83,7 @@ _STRING_STATES: Final = {b'"': 0, b"": 1, b"\\": _ESCAPED}
 _LevelDecoder: TypeAlias = Callable[[bytes | Raw], tuple[Raw, ...]]
 _items_of: Final[_LevelDecoder] = level_decoder(("items",))
 _members_of: Final[_LevelDecoder] = level_decoder(("items", "metadata", "kind", "apiVersion"))
-_metadata_of: Final[_LevelDecoder] = level_decoder(("resourceVersion", "continue", "remainingItemCount"))
-
-
-@final
-@attrs.frozen(kw_only=True)
-class ListHead:
-    """The members of a list beside its items."""
-
-    kind: str = ""
-    """Kind, such as ``PodList``."""
-    api_version: str = ""
-    """``group/version``."""
-    resource_version: str = ""
-    """The version of the collection."""
-    continue_token: str = ""
-    """The token for the next page; empty on the last page."""
-    remaining_item_count: int | None = None
-    """The number of items on further pages, if the server reports it."""
+_first_of: Final[_LevelDecoder] = level_decoder((_OTHER_NAME,))
 
 
 @final
@@ -140,6 +129,9 @@ class ListSplitter:
     # Of an item that is too large: its beginning, and how many bytes of it have been dropped.
     _beginning: bytes = attrs.field(default=b"", init=False, repr=False)
     _dropped: int = attrs.field(default=0, init=False)
+    # What has been dropped and was not checked yet; the end of an item is an empty piece.
+    _unchecked: deque[bytes] = attrs.field(factory=deque, init=False, repr=False)
+    _grammar: Grammar = attrs.field(factory=Grammar, init=False, repr=False)
     large: list[LargeItem] = attrs.field(factory=list, init=False)
     """The items so far that are larger than the limit; the caller removes them."""
     _rest: tuple[list[bytes], ListHead] | None = attrs.field(default=None, init=False, repr=False)
@@ -147,7 +139,7 @@ class ListSplitter:
     @property
     def is_behind(self) -> bool:
         """Whether ``feed(b"")`` has more to do."""
-        return self._is_counting and self._position < len(self._buffer)
+        return bool(self._unchecked) or (self._is_counting and self._position < len(self._buffer))
 
     def feed(self, chunk: bytes | memoryview) -> list[bytes]:
         """Add the next bytes of the body, and return the complete items that could be cut off, each as a copy.
@@ -157,13 +149,17 @@ class ListSplitter:
         """
         buffer = self._buffer
         buffer += chunk
+        if self._unchecked:
+            self._check_dropped()
+            if not chunk:
+                return []
         if self._is_counting:
             return self._count()
         if len(buffer) < self._cut_at:
             return []
         if self._is_done or (not self._head and not self._find_items()):
             if len(buffer) > _MAX_MEMBERS:
-                raise DecodeError(f"{_EXPECTED} more than {_MAX_MEMBERS} bytes beside its items: {self._excerpt()}")
+                raise DecodeError(f"{EXPECTED} more than {_MAX_MEMBERS} bytes beside its items: {self._excerpt()}")
             self._cut_at = len(buffer) + self._block
             return []
         items = self._cut()
@@ -224,15 +220,35 @@ class ListSplitter:
             raise DecodeError(f"{_INVALID}: {self._excerpt()}") from exc
 
     def _decode_rest(self) -> tuple[list[bytes], ListHead]:
+        if not self._head:
+            whole = bytes(self._buffer)
+            items, *others = _members_of(whole)
+            if bytes(items):
+                self._find_items()
+            if not self._head:
+                check_names(whole)
+                head = make_head(*map(bytes, others))
+                if not bytes(items):
+                    found = "JSON object" if kind_problem(head.kind) else head.kind
+                    raise DecodeError(f"{EXPECTED} a {found} without items: {self._excerpt()}")
+                return self._within_limit(list_items(items), len(whole)), head
         rest = bytes(self._buffer)
-        late = _members_of(b'{"items":' + rest if self._head else rest)
-        early = _members_of(self._head + b"null}") if self._head else late
-        items, *others = (value if bytes(value) else other for value, other in zip(late, early, strict=True))
-        head = _make_head(*map(bytes, others))
-        if not bytes(items):
-            found = "JSON object" if kind_problem(head.kind) else head.kind
-            raise DecodeError(f"{_EXPECTED} a {found} without items: {self._excerpt()}")
-        return self._within_limit(list_items(items), len(rest)), head
+        # Under another name, they are not replaced by other items behind them.
+        (items,) = _first_of(b'{"%s":' % _OTHER_NAME.encode() + rest)
+        others = self._members_beside(rest[len(bytes(items)) :])
+        return self._within_limit(list_items(items), len(rest)), make_head(*map(bytes, others))
+
+    def _members_beside(self, tail: bytes) -> list[Raw]:
+        """Decode the members beside the items, whose text behind them is given.
+
+        Of two arrays, the first would be delivered where another parser reads the second; so neither is read.
+        """
+        text = self._head + _PLACE + tail
+        items, *others = _members_of(text)
+        if bytes(items) != _PLACE:
+            raise DecodeError(TWICE)
+        check_names(text)
+        return others
 
     def _within_limit(self, found: list[Raw], size: int) -> list[bytes]:
         """Copy the items, without those that are too large; ``size`` is that of all."""
@@ -249,7 +265,7 @@ class ListSplitter:
         """Find the array ``items`` of the top level, and remove what precedes its bracket from the buffer."""
         body = bytes(self._buffer)  # a match of the bytearray itself would lock its size
         if not _OBJECT.match(body):
-            raise DecodeError(f"{_EXPECTED} something that is not a JSON object: {self._excerpt()}")
+            raise DecodeError(f"{EXPECTED} something that is not a JSON object: {self._excerpt()}")
         for found in _ITEMS.finditer(body, self._searched):
             head = body[: found.end() - 1]
             if _ends_at_top_level(head):
@@ -260,7 +276,7 @@ class ListSplitter:
             self._candidates += 1
         self._searched = max(self._searched, len(body) - _MAX_NAME)
         # Not a list, or an unusual one: decode all of it at the end.
-        self._is_done = self._candidates > _MAX_CANDIDATES or len(body) > _MAX_MEMBERS
+        self._is_done = self._candidates > MAX_CANDIDATES or len(body) > _MAX_MEMBERS
         return False
 
     def _locate_items(self) -> bool:
@@ -269,7 +285,7 @@ class ListSplitter:
         items = bytes(_items_of(body)[0])
         begin = body.find(items) if items.startswith(b"[") else -1
         # The same text may be the value of another member.
-        for _ in range(_MAX_CANDIDATES):
+        for _ in range(MAX_CANDIDATES):
             if begin < 0:
                 break
             if _ends_at_top_level(body[:begin]):
@@ -327,6 +343,7 @@ class ListSplitter:
                 item = bytes(view[comma + 1 : begin + end])
                 comma = begin + end
                 if self._dropped:
+                    self._unchecked += [item, b""] if item else [b""]
                     self.large.append(LargeItem(self._beginning, self._dropped + len(item)))
                     self._beginning, self._dropped = b"", 0
                 elif item := item.strip():
@@ -341,14 +358,29 @@ class ListSplitter:
             buffer[0] = _OPEN
             self._position -= comma
             self._left -= comma
+        if self._depth > MAX_LEVELS:
+            raise DecodeError(f"{EXPECTED} one with an object of more than {MAX_LEVELS} levels")
         if self._position - 1 + self._dropped > self._max_item:
             self._beginning = self._beginning or bytes(buffer[1:KEPT])
+            self._unchecked.append(bytes(buffer[1 : self._position]))
             self._dropped += self._position - 1
             del buffer[1 : self._position]
             self._position = 1
         elif self._left <= 0 and self._position <= self._block:
             self._is_counting, self._cut_at = False, self._block
         return items
+
+    def _check_dropped(self) -> None:
+        """Check the grammar of a slice of an item that is too large: where it has none, its end is not known."""
+        piece = self._unchecked.popleft()
+        if piece:
+            is_json = self._grammar.feed(piece[:GRAMMAR_SLICE])
+            if len(piece) > GRAMMAR_SLICE:
+                self._unchecked.appendleft(piece[GRAMMAR_SLICE:])
+        else:
+            is_json, self._grammar = self._grammar.end(), Grammar()
+        if not is_json:
+            raise DecodeError(_INVALID)
 
     def _ends(self, data: bytes) -> Iterator[tuple[int, bool]]:
         """Yield the ends of items in a slice, and whether the list ends there; moves the position."""
@@ -395,30 +427,3 @@ def _ends_at_top_level(head: bytes) -> bool:
         return bytes(_items_of(head + b"null}")[0]) == b"null"
     except (ValueError, RecursionError):
         return False
-
-
-def _make_head(raw_metadata: bytes, raw_kind: bytes, raw_api_version: bytes) -> ListHead:
-    if raw_metadata in (b"", b"null"):
-        raw_metadata = b"{}"
-    if not raw_metadata.startswith(b"{"):
-        raise DecodeError(f"{_EXPECTED} metadata that is not an object")
-    version, token, remaining = map(bytes, _metadata_of(raw_metadata))
-    return ListHead(
-        kind=_text(raw_kind),
-        api_version=_text(raw_api_version),
-        resource_version=_text(version, "resourceVersion"),
-        continue_token=_text(token, "continue"),
-        remaining_item_count=int(remaining) if _COUNT.fullmatch(remaining) else None,
-    )
-
-
-def _text(raw: bytes, name: str = "") -> str:
-    """Return a string; empty for another type.
-
-    Raises:
-        DecodeError: It is of another type and has a name: a list would seem to be complete, or to have no version.
-    """
-    value: object = decode(raw) if raw.startswith(b'"') else ""
-    if name and not raw.startswith(b'"') and raw not in (b"", b"null"):
-        raise DecodeError(f"{_EXPECTED} one whose metadata.{name} is not a string")
-    return value if isinstance(value, str) else ""
