@@ -236,9 +236,9 @@ DEEP = NAMED_A + b',"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     [
         b'{"type":"MODIFIED","object":' + DEEP + b"}\n",
         b'{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"default","resourceVersion":"12","uid":[]}}}\n',
-        b'{"type":"MODIFIED","object":' + NAMED_A + b',"spec":\n',
+        b'{"type":"MODIFIED","object":' + NAMED_A + b',"\\ud800":1}}\n',
     ],
-    ids=["100,000 levels", "wrong types", "cut off"],
+    ids=["100,000 levels", "wrong types", "half a surrogate"],
 )
 async def test_a_frame_with_a_key_marks_it_in_the_order_of_the_events(
     frame: bytes, autojump_clock: trio.testing.MockClock

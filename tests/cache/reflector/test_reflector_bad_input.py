@@ -255,6 +255,7 @@ async def test_an_undecodable_deletion_deletes_its_key_or_is_followed_by_a_list(
 
 POD = json.dumps(a_pod("a", "11")).encode()
 WITHOUT_KEY = [
+    (b'{"type":"ADDED","object":%s,"spec":\n' % POD[:-1], "ADDED", "not an event"),  # the line is cut off
     (b'{"type":"ADDED","object":%s}{"type":"ADDED","object":{}}\n' % POD, "ADDED", "not an event"),
     (b'{"type":"ADDED","object":%s"x}\n' % POD[:-1], "ADDED", "not an event"),
     (b"nonsense\n", "", "a frame of a watch is not an event"),
