@@ -950,6 +950,8 @@ MANAGED = '[{"manager":"kubelet","operation":"Update","fieldsV1":{"f:status":{"f
         '{"metadata":{"name":"a","managedFields":%s}}',
         '{"metadata":{"managedFields":%s}}',
         '{ "metadata": { "name": "a", "managedFields": %s } }',
+        '{"metadata":{"name":"a",\r "managedFields":%s}}',
+        '{"metadata":{"managedFields":%s ,"name":"a"}}',
         '{"spec":{"template":{"metadata":{"managedFields":%s}}},"metadata":{"name":"a"}}',
         '{"spec":{"x":{"managedFields":[]}},"metadata":{"name":"a","managedFields":%s}}',
         '{"spec":{"x":{"managedFields":[{"manager":"kubelet"}]}},"metadata":{"name":"a","managedFields":%s}}',

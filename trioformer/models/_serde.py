@@ -221,9 +221,16 @@ def scan_without_managed_fields(data: bytes) -> tuple[bytes, Head]:
         elif data[end] == _COMMA:
             end += 1
         rest = data[:begin] + data[end:]
-        if not memoryview(_find_managed_fields(rest).metadata.managedFields):
+        if _has_no_managed_fields(rest):
             return scan_whole(rest)
     return scan_whole(_without_managed_fields(data))
+
+
+def _has_no_managed_fields(rest: bytes) -> bool:
+    try:
+        return not memoryview(_find_managed_fields(rest).metadata.managedFields)
+    except _INVALID_JSON:  # white space before the key: the comma before it is left
+        return False
 
 
 _COMMA = ord(",")

@@ -35,6 +35,7 @@ def nested(levels: int) -> bytes:
 
 
 CASES: Mapping[str, Callable[[], Watching]] = {
+    "white space before the managed fields": lambda: between(event(b'{"metadata":{"name":"bad","namespace":"default",\r "managedFields":[{}]}}'), reader="informer"),
     "a line end inside an object": lambda: between(event(b'{"metadata":{"name":"bad"},"data":{"a\n":"%s"}}' % CONTENT.encode())),
     "the same to an informer": lambda: between(event(b'{"metadata":{"name":"bad"},"data":{"a\n":"%s"}}' % CONTENT.encode()), reader="informer"),
     "a name with a NUL to an informer": lambda: between(event(b'{"metadata":{"name":"bad\\u0000","namespace":"default"}}', b"\\u0007"), reader="informer"),
