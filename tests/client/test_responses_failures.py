@@ -167,3 +167,37 @@ async def test_a_version_of_many_digits_is_no_version(digits: int) -> None:
         assert await client.api(Pod).server_version() is None
         with pytest.raises(errors.UnexpectedResponseError):
             raise errors.UnexpectedResponseError(str(await client.version()), code=200)
+
+
+SPEC = b'"data":' + b'{"k":' * 100_000 + b"1" + b"}" * 100_000
+DEEP = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"x"},' + SPEC + b"}"
+SINGLE = [name for name in CALLS if name.split()[0] in ("get", "create", "replace", "patch")]
+
+
+@pytest.mark.parametrize("call", SINGLE)
+async def test_an_object_with_too_many_levels_is_named_and_not_the_address(call: str) -> None:
+    async with client_of(response(200, DEEP), response(200, DEEP)) as client:
+        with pytest.raises(errors.DecodeError) as caught:
+            await CALLS[call](client)
+    text = str(caught.value)
+    assert text.startswith(call.split()[0]), text
+    assert "it has too many levels of arrays and objects; up to 128 are supported" in text
+    assert "address" not in text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ('{"name":7}', "Expected `str | null`, got `int` - at `$.metadata.name`"),
+        ("[]", "Expected `object`, got `array` - at `$.metadata`"),
+        ("null", "Expected `object`, got `null` - at `$.metadata`"),
+    ],
+)
+async def test_an_object_of_a_wrong_type_is_named_and_not_the_address(metadata: str, problem: str) -> None:
+    body = f'{{"kind":"ConfigMap","apiVersion":"v1","metadata":{metadata}}}'
+    for call in ("get", "create", "replace", "get metadata", "get scale"):
+        async with client_of(response(200, body), response(200, body)) as client:
+            with pytest.raises(errors.DecodeError) as caught:
+                await CALLS[call](client)
+            assert str(caught.value).startswith(call.split()[0])
+            assert str(caught.value).endswith(f"cannot decode an object's metadata: {problem}")

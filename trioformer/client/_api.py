@@ -50,6 +50,7 @@ class Api(ApiRequests[T]):
 
     - :class:`~trioformer.errors.StatusError`: the server rejected the request; the subclass is the reason
     - :class:`~trioformer.errors.UnexpectedResponseError`: no API server sends such a response
+    - :class:`~trioformer.errors.DecodeError`: the object in the response cannot be decoded, or has too many levels
     - :class:`~trioformer.errors.ConnectionFailedError`: no complete response arrived
     - :class:`~trioformer.errors.LimitExceededError`: the response exceeds a limit of the client
     - ``trio.ClosedResourceError``: the client is closed

@@ -21,7 +21,7 @@ from ..errors import (
     UnexpectedResponseError,
 )
 from ..models import KubernetesObject
-from ..models._internal import Head, decode, is_path_segment, make_object
+from ..models._internal import TOO_DEEP, Head, decode, is_path_segment, make_object
 from ..transport._internal import ByteStream, Response, encoding_of, excerpt, html_title
 from ._bodies import describe, failure_in, kind_in, shown_kind, shown_location
 from ._wire_format import WireFormat
@@ -116,20 +116,41 @@ def object_in(
     Raises:
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not an object of this kind, or is another one than ``asked``.
+        DecodeError: It is one of this kind that cannot be decoded, or has too many levels.
     """
     check(response, method=method, where=where)
+    found = None
     try:
         found = kind_in(response.body)
         if found == "Status":
             raise_failure(response.code, response.headers, response.body, where=where)
         data, head = wire_format.scan_single(response.body)
     except (ValueError, RecursionError) as exc:
-        raise unexpected_response(response, where, f"not a {wire_format.name}") from exc
+        raise undecodable(exc, response, where, wire_format.name, is_ours=found in wire_format.names) from exc
     if found not in ("", *wire_format.names):
         raise unexpected_response(response, where, f"{shown_kind(found)}, not a {wire_format.name}")
     if asked is not None:
         asked.check(head, response, where)
     return make_object(wire_format.kind, data, head)
+
+
+def undecodable(
+    error: ValueError | RecursionError, response: Response, where: str, expected: str, *, is_ours: bool
+) -> DecodeError | UnexpectedResponseError:
+    """Make the error of an object that cannot be decoded; the address is in doubt only if it is no such object.
+
+    Args:
+        error: That of a scan or of decoding.
+        response: The response.
+        where: The operation.
+        expected: The kind that was expected.
+        is_ours: Whether it says that it is of this kind.
+    """
+    if isinstance(error, RecursionError) and response.body[:_SEARCHED].lstrip()[:1] == b"{":
+        return DecodeError(f"{where}: cannot decode a {expected}: {TOO_DEEP}")  # of which not even the kind is known
+    if is_ours and isinstance(error, DecodeError):
+        return DecodeError(f"{where}: {error}")
+    return unexpected_response(response, where, f"not a {expected}")
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:

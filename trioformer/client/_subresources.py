@@ -24,7 +24,7 @@ from ..models import (
 from ..models._internal import decode, make_object, scan_head
 from ..transport._internal import Response
 from ._bodies import kind_in, shown_kind
-from ._responses import Asked, check, object_in, raise_failure, unexpected_response
+from ._responses import Asked, check, object_in, raise_failure, undecodable, unexpected_response
 from ._wire_format import WireFormat
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def subresource_in(
     Raises:
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is not an object, or not a Scale for ``scale``.
+        DecodeError: It is an object that cannot be decoded.
     """
     found = _kind_of(response)
     if found in ("", *wire_format.names):
@@ -83,6 +84,8 @@ def subresource_in(
         kind = unstructured_kind(api_version, found, plural=plural, namespaced=resource.namespaced)
         return make_object(kind, response.body, head)
     except ValueError as exc:
+        if found == "Scale":
+            raise undecodable(exc, response, where, found, is_ours=True) from exc
         raise unexpected_response(response, where, "not an object of a valid kind") from exc
 
 
@@ -109,6 +112,7 @@ def body_in(response: Response, sent: M, *, where: str) -> M:
     Raises:
         StatusError: The server rejected the request.
         UnexpectedResponseError: The response is neither of the class of the sent object nor a Status.
+        DecodeError: It is of this class, and cannot be decoded.
     """
     check(response, method="POST", where=where)
     if is_success(response, where):
@@ -119,9 +123,10 @@ def body_in(response: Response, sent: M, *, where: str) -> M:
     if found not in ("", expected):
         raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}")
     try:
+        kind_in(response.body)  # raises what too many levels raise on this version of Python
         return from_json(cls, response.body)
-    except ValueError as exc:
-        raise unexpected_response(response, where, f"not a {expected}") from exc
+    except (ValueError, RecursionError) as exc:
+        raise undecodable(exc, response, where, expected, is_ours=found == expected) from exc
 
 
 def with_name(body: M, name: str) -> M:
