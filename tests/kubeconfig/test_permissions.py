@@ -107,6 +107,43 @@ def test_the_permissions_that_count_are_those_of_the_file_behind_a_link(
     assert caplog.messages == []
 
 
+def mounted_secret(directory: Path, text: str, mode: int) -> str:
+    """Write a kubeconfig as kubelet mounts a key of a Secret, and return its path."""
+    (directory / "..2026_11_22_12_00_00.1").mkdir()
+    write(directory / "..2026_11_22_12_00_00.1" / "config", text, mode)
+    (directory / "..data").symlink_to("..2026_11_22_12_00_00.1")
+    (directory / "config").symlink_to("..data/config")
+    return str(directory / "config")
+
+
+@pytest.mark.parametrize("mode", [0o400, 0o440, 0o640, 0o644])
+def test_a_mounted_secret_that_others_may_read_is_not_warned_about(
+    mode: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    load_kubeconfig(mounted_secret(tmp_path, TOKEN, mode))
+    assert caplog.messages == []
+
+
+def test_a_mounted_secret_that_others_may_change_names_its_default_mode(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = mounted_secret(tmp_path, TOKEN, 0o666)
+    load_kubeconfig(path)
+    assert caplog.messages == [f"{path}: every user {CHANGE} (mode 0666): set defaultMode: 0400 in its volume"]
+
+
+@pytest.mark.parametrize("mode", [0o440, 0o644, 0o666])
+def test_a_file_on_a_read_only_file_system_is_not_warned_about(
+    mode: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "config", TOKEN, mode)
+    found = os.statvfs(path)
+    for flags, is_warned in ((os.ST_RDONLY | os.ST_NOSUID, False), (os.ST_NOSUID, True)):
+        monkeypatch.setattr(os, "statvfs", lambda _, flags=flags: os.statvfs_result((*found[:8], flags, found[9])))
+        load_kubeconfig(path)
+        assert bool(caplog.messages) == is_warned
+
+
 def test_files_of_a_service_account_are_not_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path / "token", "s3cret", 0o666)
     write(tmp_path / "ca.crt", "-----BEGIN CERTIFICATE-----\nQUFB\n-----END CERTIFICATE-----\n", 0o666)
