@@ -7,12 +7,14 @@ import re
 import traceback
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 import trio
 
 from tests.support.scripted_http import CHUNKED, Body, InMemory, Step, chunk, response, serving
+from trioformer.client import open_client
 from trioformer.errors import ConnectionFailedError, LimitExceededError, TrioformerError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Response, Transport, open_transport
@@ -36,6 +38,18 @@ def test_counts_must_be_integers() -> None:
     with pytest.raises(ValueError, match=r"^Limits\.list_pages must be a positive int, not 1\.5$"):
         Limits(list_pages=1.5)  # type: ignore[arg-type]  # that is the mistake
     assert Limits(body_period=math.inf).body_period == math.inf
+
+
+@pytest.mark.parametrize("limits", [{"list_bytes": 5}, 5, Limits])
+async def test_limits_of_another_type_are_refused_before_anything_opens(limits: object) -> None:
+    text = rf"^limits must be Limits\(\.\.\.\) of trioformer\.transport, not an object of {type(limits).__name__}$"
+    given: Any = limits
+    with pytest.raises(TypeError, match=text):
+        async with open_client(MEMORY, limits=given):
+            pass
+    with pytest.raises(TypeError, match=text):
+        async with open_transport(MEMORY, limits=given):
+            pass
 
 
 def test_an_error_names_the_limit_and_how_to_raise_it() -> None:

@@ -172,6 +172,7 @@ async def open_client(
         ConfigError: There is no valid configuration; names file and key.
         ValueError: ``config`` is given together with ``kubeconfig`` or ``context``; or ``qps`` or ``burst`` is too
             small.
+        TypeError: ``limits`` is of another type.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.

@@ -23,7 +23,7 @@ from ._byte_stream import ByteStream
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._health import PROBE_PATIENCE, SILENCE, VERSION_PATH, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
-from ._limits import DEFAULT_LIMITS, Limits
+from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
 from ._response import Response
 from ._throttle import BURST, Throttle
@@ -351,6 +351,7 @@ async def open_transport(
     Raises:
         ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
         ValueError: The user agent contains characters that it must not, or ``qps`` or ``burst`` is too small.
+        TypeError: ``limits`` is of another type.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
@@ -359,6 +360,7 @@ async def open_transport(
     user_agent = default_user_agent() if user_agent is None else user_agent
     if not (user_agent.isascii() and user_agent.isprintable()):
         raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
+    check_limits(limits)
     throttle = None if qps is None else Throttle(qps, burst)
     check_host_names(config)
     tls: TLS | None = None

@@ -104,6 +104,17 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
+def check_limits(limits: object) -> None:
+    """Check the type of the limits that a program has given.
+
+    Raises:
+        TypeError: They are a dictionary, for example.
+    """
+    if not isinstance(limits, Limits):
+        name = type(limits).__name__
+        raise TypeError(f"limits must be Limits(...) of trioformer.transport, not an object of {name}")
+
+
 class LimitPassedError(Exception):
     """A limit is exceeded below httpx, where the name of the server is not known; becomes a LimitExceededError.
 
