@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.support.scripted_http import InMemory, response
+from tests.support.scripted_http import InMemory, response, serving
 from trioformer.client import Client, VersionInfo, open_client
 from trioformer.errors import (
     AlreadyExistsError,
@@ -22,6 +22,7 @@ from trioformer.errors import (
     ConflictError,
     ConnectionFailedError,
     ForbiddenError,
+    LimitExceededError,
     NotFoundError,
     UnexpectedResponseError,
 )
@@ -29,6 +30,8 @@ from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Namespace, Node, Pod
+from trioformer.models.policy_v1 import Eviction
+from trioformer.transport import Limits
 
 CONFIG = ClusterConfig(server="https://api.test", token="s3cret")
 POD = '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"shop","uid":"u","resourceVersion":"7"}}'
@@ -260,6 +263,48 @@ async def test_a_success_without_the_object_is_an_unexpected_response(body: str,
         if body != SUCCESS:
             with pytest.raises(UnexpectedResponseError, match=text):
                 await pods.delete("web-0")
+
+
+@pytest.mark.parametrize(
+    ("call", "where"),
+    [
+        (lambda client: client.api(Pod, "shop").get("web"), "get pods/web in namespace shop"),
+        (lambda client: client.api(Pod, "shop").get("web", subresource="x"), "get pods/web/x in namespace shop"),
+        (lambda client: client.api(Pod, "shop").create(Pod(metadata=ObjectMeta())), "create pods in namespace shop"),
+        (lambda client: client.api(Pod, "shop").delete("web"), "delete pods/web in namespace shop"),
+        (
+            lambda client: client.api(Pod, "shop").create_subresource("web", "eviction", Eviction()),
+            "create pods/web/eviction in namespace shop",
+        ),
+        (lambda client: client.discover("v1", "Pod"), "discover Pod of v1"),
+        (lambda client: client.version(), "GET /version"),
+        (lambda client: client.api(Pod, "shop").server_version(), "GET /version"),
+        (lambda client: client.api(Pod, "shop").list(), "list pods in namespace shop"),
+        (lambda client: client.api(Pod, "shop").check_resource_version("7"), "list pods in namespace shop"),
+    ],
+)
+async def test_an_exceeded_limit_names_the_operation(call: Callable[[Client], Awaitable[object]], where: str) -> None:
+    limits = Limits(response_bytes=1_000, discovery_bytes=1_000, list_bytes=1_000)
+    limit = {"discover": "discovery_bytes", "list": "list_bytes"}.get(where.split()[0], "response_bytes")
+    transport = InMemory([response(200, " " * 2_000)], scripts_version=True)
+    async with open_client(CONFIG, http_transport=transport, limits=limits) as client:
+        with pytest.raises(LimitExceededError) as caught:
+            await call(client)
+    text = f"{where}: the body is too long, more than Limits.{limit} (1000); if the server is right, raise it: "
+    assert str(caught.value).startswith(text)
+    assert caught.value.limit == limit
+
+
+async def test_a_limit_of_the_headers_names_the_operation() -> None:
+    async with (
+        serving(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 2_000 + b"\r\n") as server,
+        open_client(ClusterConfig(server=server.url)) as client,
+    ):
+        with pytest.raises(LimitExceededError, match=r"^get pods/web in namespace shop: the head .* Limits\.headers"):
+            await client.api(Pod, "shop").get("web")
+        with pytest.raises(LimitExceededError, match=r"^watch pods in namespace shop: the head .* Limits\.headers"):
+            async with client.api(Pod, "shop").watch():
+                pass
 
 
 async def test_an_object_without_a_kind_is_accepted() -> None:

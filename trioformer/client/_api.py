@@ -191,12 +191,11 @@ class Api(ApiRequests[T]):
     async def _open_list(self, options: ListOptions) -> AsyncGenerator[ByteStream, None]:
         """Request one page, and yield the body of a success."""
         params, accept = list_params(options), self._wire_format.accept_list
-        async with self._transport.stream(
-            self._paths.collection(), params=params, accept=accept, for_watch=False
-        ) as body:
+        path, where = self._paths.collection(), self._paths.operation("list")
+        async with self._transport.stream(path, params=params, accept=accept, for_watch=False, where=where) as body:
             if body.code != 200:
                 with self._wire_format.translate_errors():
-                    raise await streamed_status_error(body, method="GET", where=self._paths.operation("list"))
+                    raise await streamed_status_error(body, method="GET", where=where)
             yield body
 
     @asynccontextmanager
@@ -253,10 +252,10 @@ class Api(ApiRequests[T]):
             patience = math.inf if timeout_seconds is None else timeout_seconds + RESPONSE_GRACE
             try:
                 with trio.fail_after(patience):
-                    accept = self._wire_format.accept
+                    path, accept = self._paths.collection(), self._wire_format.accept
                     body = await stack.enter_async_context(
                         self._transport.stream(
-                            self._paths.collection(), params=params, accept=accept, for_watch=True, resumable=resumable
+                            path, params=params, accept=accept, for_watch=True, resumable=resumable, where=where
                         )
                     )
             except trio.TooSlowError as exc:
@@ -282,7 +281,8 @@ class Api(ApiRequests[T]):
         """
         namespace = self._namespace_for(obj)
         where = self._paths.operation("create", name=obj.name, namespace=namespace)
-        response = await self._send("POST", self._paths.collection(namespace=namespace), encode_for_server(obj))
+        path = self._paths.collection(namespace=namespace)
+        response = await self._send("POST", path, where, encode_for_server(obj))
         return created_in(response, self._wire_format, obj, namespace, where=where)
 
     async def create_subresource(self, name: str, subresource: str, body: M) -> M:
@@ -308,7 +308,7 @@ class Api(ApiRequests[T]):
         where = self._paths.operation("create", name=name, subresource=subresource)
         path = self._paths.object(name, subresource=subresource)
         body = with_name(body, name)
-        return body_in(await self._send("POST", path, encode(body), accept=JSON), body, where=where)
+        return body_in(await self._send("POST", path, where, encode(body), accept=JSON), body, where=where)
 
     async def replace(self, obj: T) -> T:
         """Replace the object of the same name, and return it as the server has stored it.
@@ -466,7 +466,7 @@ class Api(ApiRequests[T]):
         }
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        response = await self._send("DELETE", self._paths.object(name), content, JSON)
+        response = await self._send("DELETE", self._paths.object(name), where, content, JSON)
         with self._wire_format.translate_errors():
             check(response, method="DELETE", where=where)
         if is_success(response, where):

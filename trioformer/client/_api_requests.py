@@ -47,7 +47,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         params: Mapping[str, str] | None = None,
     ) -> T:
         """Send a request, and return the object of this kind in its response."""
-        response = await self._send(method, path, content, content_type, params)
+        response = await self._send(method, path, where, content, content_type, params)
         with self._wire_format.translate_errors():
             return object_in(response, self._wire_format, method=method, where=where, asked=asked)
 
@@ -68,7 +68,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
             return await self._request(
                 method, path, where, asked=asked, content=content, content_type=content_type, params=params
             )
-        response = await self._send(method, path, content, content_type, params, accept=JSON)
+        response = await self._send(method, path, where, content, content_type, params, accept=JSON)
         return subresource_in(
             response, self._wire_format, self.resource, subresource, asked, method=method, where=where
         )
@@ -77,6 +77,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         self,
         method: str,
         path: str,
+        where: str,
         content: bytes | None,
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
@@ -86,7 +87,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         given = None if content is None else content_type
         accept = self._wire_format.accept if accept is None else accept
         return await self._transport.request(
-            method, path, params=params, content=content, content_type=given, accept=accept
+            method, path, params=params, content=content, content_type=given, accept=accept, where=where
         )
 
     def _namespace_for(self, obj: T) -> str | None:

@@ -111,10 +111,11 @@ class Client(metaclass=NoPublicConstructor):
         Raises:
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not a version.
+            LimitExceededError: It exceeds a limit of the client.
             ConnectionFailedError: No complete response arrived.
         """
         where, problem = "GET /version", "not a version object"
-        response = await self._transport.request("GET", "/version")
+        response = await self._transport.request("GET", "/version", where=where)
         check(response, method="GET", where=where)
         raise_failure(response.code, response.headers, response.body, where=where)
         try:

@@ -55,7 +55,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
         raise ValueError(f"a kind has an apiVersion such as apps/v1 and a name, not {api_version!r} and {kind!r}")
     where = f"discover {kind} of {api_version}"
     path = f"/apis/{api_version}" if group else f"/api/{version}"
-    response = await transport.request("GET", path, limit="discovery_bytes")
+    response = await transport.request("GET", path, limit="discovery_bytes", where=where)
     if response.code == 404:
         raise _not_found(f"the server does not serve {api_version}", where)
     check(response, method="GET", where=where)

@@ -79,17 +79,26 @@ class ByteStream(metaclass=NoPublicConstructor):
         "_meter",
         "_response",
         "_server",
+        "_where",
         "code",
         "headers",
     )
 
     def __init__(
-        self, response: httpx.Response, server: str, health: ServerHealth, limits: Limits, *, limit: str | None
+        self,
+        response: httpx.Response,
+        server: str,
+        health: ServerHealth,
+        limits: Limits,
+        *,
+        limit: str | None,
+        where: str = "",
     ) -> None:
         self.code: int = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
         self._response = response
         self._server = server
+        self._where = where
         self._health = health
         if limit is not None and self.code >= 400:
             limit = "list_bytes"  # what it is must be known; only the beginning is read
@@ -158,7 +167,7 @@ class ByteStream(metaclass=NoPublicConstructor):
                 raise trio.ClosedResourceError("this stream was closed while it was being read") from exc
             if shows_failing_server(exc):
                 self._health.record_failure()
-            self._error = connection_failed(exc, self._server)
+            self._error = connection_failed(exc, self._server, self._where)
             raise self._error from exc
         except BaseException:
             self._is_over = self._is_closed = True
@@ -168,7 +177,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         try:
             meter.check(data)
         except LimitPassedError as exc:
-            self._error = connection_failed(exc, self._server)
+            self._error = connection_failed(exc, self._server, self._where)
             raise self._error from exc
         return data
 

@@ -134,6 +134,7 @@ class Transport(metaclass=NoPublicConstructor):
         content_type: str | None = None,
         accept: str = "application/json",
         limit: str = "response_bytes",
+        where: str = "",
     ) -> Response:
         """Send a request once, and wait for the complete response, whatever its status code.
 
@@ -145,6 +146,7 @@ class Transport(metaclass=NoPublicConstructor):
             content_type: The media type of the body.
             accept: The media types that the response may have.
             limit: The field of :class:`Limits` that limits the body.
+            where: The operation, with which the error of an exceeded limit begins instead of the server.
 
         Raises:
             ConnectionFailedError: No complete response arrived.
@@ -160,7 +162,15 @@ class Transport(metaclass=NoPublicConstructor):
             headers["Content-Type"] = content_type
         async with self._limited() as throttled:
             body, received = await self._send(
-                method, path, params, headers, content=content, limit=limit, for_watch=False, throttled=throttled
+                method,
+                path,
+                params,
+                headers,
+                content=content,
+                limit=limit,
+                where=where,
+                for_watch=False,
+                throttled=throttled,
             )
             return Response(body.code, body.headers, received)
 
@@ -173,6 +183,7 @@ class Transport(metaclass=NoPublicConstructor):
         accept: str = "application/json",
         for_watch: bool,
         resumable: bool = False,
+        where: str = "",
     ) -> AsyncGenerator[ByteStream, None]:
         """Send a GET request; inside the block the body of the response can be read, whatever its status code.
 
@@ -183,9 +194,11 @@ class Transport(metaclass=NoPublicConstructor):
             for_watch: Whether it is a watch, which may be silent for any time and has no limits.
             resumable: Whether the caller watches again after a ConnectionFailedError; then a silent connection that
                 cannot be verified is given up.
+            where: As for :meth:`request`.
 
         Raises:
             ConnectionFailedError: No response arrived.
+            LimitExceededError: Its headers exceed a limit.
             trio.ClosedResourceError: The client is closed.
 
         Cancellation:
@@ -199,7 +212,7 @@ class Transport(metaclass=NoPublicConstructor):
             await self.health.prepare()
         async with nullcontext() if for_watch else self._limited() as throttled:
             send = partial(self._send, limit=None, for_watch=for_watch, resumable=resumable, throttled=throttled)
-            body, _ = await send("GET", path, params, {"Accept": accept})
+            body, _ = await send("GET", path, params, {"Accept": accept}, where=where)
             try:
                 yield body
             finally:
@@ -220,7 +233,7 @@ class Transport(metaclass=NoPublicConstructor):
 
     async def _request_version(self) -> Response:
         if not self.health.has_probes:
-            return await self.request("GET", VERSION_PATH)
+            return await self.request("GET", VERSION_PATH, where=f"GET {VERSION_PATH}")
         sent_at = trio.current_time()
         code: int | None = None
         try:
@@ -257,6 +270,7 @@ class Transport(metaclass=NoPublicConstructor):
         *,
         content: bytes | None = None,
         limit: str | None,
+        where: str,
         for_watch: bool,
         resumable: bool = False,
         throttled: float | None,
@@ -284,14 +298,14 @@ class Transport(metaclass=NoPublicConstructor):
                 request.headers["Authorization"] = authorization.reveal()
             response = await connections.handle_async_request(request)
             bound = limit or (None if for_watch else "list_bytes")
-            body = ByteStream._create(response, self.server, self.health, self.limits, limit=bound)
+            body = ByteStream._create(response, self.server, self.health, self.limits, limit=bound, where=where)
             received = b"" if limit is None else await body._read_whole()
             code = body.code
         except CONNECTION_ERRORS as exc:
             self._check_open()
             if shows_failing_server(exc):
                 self.health.record_failure()
-            raise connection_failed(exc, self.server) from exc
+            raise connection_failed(exc, self.server, where) from exc
         finally:
             self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch)
         self.health.record_response()

@@ -109,16 +109,17 @@ def _remove_quotes(error: BaseException) -> None:
             cause.__traceback__ = cause.__cause__ = cause.__context__ = None
 
 
-def connection_failed(error: BaseException, server: str) -> ConnectionFailedError | LimitExceededError:
+def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:
     """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception.
 
     What the exception quotes of the response is removed from it.
+    That of an exceeded limit begins with ``where``, the operation, if it is known.
     """
     _remove_quotes(error)
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, LimitPassedError):
-            return limit_error(server, cause.limit, cause.value, cause.what)
+            return limit_error(where or server, cause.limit, cause.value, cause.what)
     for cause in causes:
         if isinstance(cause, SilentConnectionError):
             return _failed(server, str(cause))
