@@ -9,7 +9,7 @@ from typing import Final, Generic, Protocol, TypeVar, final
 import attrs
 
 from .._util import Slices
-from ..errors import DecodeError, ExpiredError, UnexpectedResponseError
+from ..errors import DecodeError, ExpiredError, LimitExceededError, UnexpectedResponseError
 from ..models import KubernetesObject
 from ..transport import Limits
 from ..transport._internal import BLOCK, ByteStream, LargeItem, ListSplitter, limit_exceeded
@@ -22,6 +22,8 @@ T = TypeVar("T", bound=KubernetesObject)
 
 _LARGE: Final = 1024 * 1024
 """Bytes of an item that is scanned in a slice of its own."""
+
+_NO_KEY: Final = "without a key that can be found"
 
 PAGE_SIZE: Final = 500
 """The default limit of a page, in objects (client-go ``tools/pager``)."""
@@ -96,7 +98,7 @@ async def read_list(
                     raise DecodeError("an object of the list is not JSON") from exc
                 found = await undecodable_item(wire_format.name, item, error, slices)
                 if on_undecodable is None:
-                    what = found.key or "without a key that can be found"
+                    what = found.key or _NO_KEY
                     hint = "correct it, or pass on_undecodable to receive the others"
                     raise UnexpectedResponseError(f"{where}: an object, {what}: {exc}; {hint}", code=body.code) from exc
                 report(found)
@@ -108,11 +110,14 @@ async def read_list(
     async def report_large(large: LargeItem) -> None:
         what = f"an object of the list is too large ({large.size} bytes)"
         exceeded = limit_exceeded(where, limits, "item_bytes", what)
-        if on_undecodable is None:
-            raise exceeded
         error = DecodeError(str(exceeded))
         error.__cause__ = exceeded
-        report(await undecodable_item(wire_format.name, large.beginning, error, slices))
+        found = await undecodable_item(wire_format.name, large.beginning, error, slices)
+        if on_undecodable is None:
+            what = f"an object, {found.key or _NO_KEY}, is too large ({large.size} bytes)"
+            exceeded = limit_exceeded(where, limits, "item_bytes", what)
+            raise LimitExceededError(f"{exceeded}, or pass on_undecodable to receive the others", limit="item_bytes")
+        report(found)
 
     async def make_rest() -> None:
         while splitter.is_behind:

@@ -43,6 +43,8 @@ class Limits:
     No honest cluster reaches a default.
     A program whose server is right all the same raises that limit::
 
+        from trioformer.transport import Limits
+
         async with open_client(limits=Limits(list_pages=1_000_000)) as client:
             ...
 
@@ -146,8 +148,8 @@ def limit_exceeded(where: str, limits: Limits, limit: str, what: str) -> LimitEx
 def limit_error(where: str, limit: str, value: float, what: str) -> LimitExceededError:
     """Make the error for a limit whose value is known."""
     is_minimum = limit == "body_progress"
-    than, change = ("less than", "lower") if is_minimum else ("more than", "raise")
-    advice = f"if the server is right, {change} it: open_client(..., limits=Limits({limit}=…))"
+    than, change = ("less than", "lower it, or raise body_period") if is_minimum else ("more than", "raise it")
+    advice = f"if the server is right, {change}: open_client(..., limits=Limits({limit}=…))"
     prefix = f"{where}: " if where else ""
     return LimitExceededError(f"{prefix}{what}, {than} Limits.{limit} ({value:.15g}); {advice}", limit=limit)
 
