@@ -141,7 +141,8 @@ async def test_the_body_of_an_error_has_no_limit_but_is_cut_off() -> None:
 async def test_a_body_that_drips_is_given_up(read, autojump_clock) -> None:
     steps: list[Step] = [b"x", 60.0] * 1_000
     async with open_transport(MEMORY, http_transport=InMemory([response(200, *steps)])) as transport:
-        with pytest.raises(LimitExceededError, match=r"too slowly: 2 bytes in 120 s, less than .*lower it, or raise body_period: ") as caught:
+        text = r"too slowly: 2 bytes in 120 s, less than .*lower it, or raise body_period: "
+        with pytest.raises(LimitExceededError, match=text) as caught:
             await read(transport)
     assert caught.value.limit == "body_progress"
     assert trio.current_time() == 120

@@ -273,7 +273,8 @@ class Api(ApiRequests[T]):
         """Create an object, and return it as the server has stored it.
 
         A Binding is not stored: the server binds the pod of its name and responds with a Status; then this returns
-        ``obj``.
+        ``obj``.  If a custom kind makes an object of another kind, as OpenShift's ProjectRequest makes a Project, this
+        returns the made object for a kind from :func:`unstructured_kind`, and ``obj`` for a class.
 
         Raises:
             AlreadyExistsError: The name is taken.
@@ -308,7 +309,8 @@ class Api(ApiRequests[T]):
         where = self._paths.operation("create", name=name, subresource=subresource)
         path = self._paths.object(name, subresource=subresource)
         body = with_name(body, name)
-        return body_in(await self._send("POST", path, where, encode(body), accept=JSON), body, where=where)
+        sent = await self._send("POST", path, where, encode(body), accept=JSON)
+        return body_in(sent, body, self.namespace, where=where)
 
     async def replace(self, obj: T) -> T:
         """Replace the object of the same name, and return it as the server has stored it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, TypeVar, cast, final
+from typing import Any, Final, TypeVar, cast, final
 
 import attrs
 import trio
@@ -38,6 +38,8 @@ _SEARCHED: Final = 1024
 
 HINT: Final = "check that the configured address is an API server's"
 """What to do about an unexpected response."""
+_WRITTEN: Final = "the server reports success, so read the object before this is sent again"
+"""What to do as well, after a write."""
 
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 
@@ -82,7 +84,13 @@ def raise_failure(code: int, headers: Mapping[str, str], body: bytes, *, where: 
 @final
 @attrs.frozen
 class Asked:
-    """The object that a request is about; the object in the response must be the same."""
+    """The object that a request is about; the object in the response must be the same.
+
+    kube-apiserver responds with the object of the name in the path, and so does every server to a write.
+    But what an aggregated server reads or creates may have another name: OpenShift's ``users/~`` is the user who asks,
+    and a part of a digest names an image.  So for kinds that are not built in, any name will do there.
+    The namespace is always that which was asked for.
+    """
 
     name: str
     """Its name; empty if the server chooses it."""
@@ -91,21 +99,25 @@ class Asked:
     may_be_unnamed: bool = False
     """Whether the object in the response may be without a name, because nothing is stored."""
 
-    def check(self, head: Head, response: Response, where: str) -> None:
+    def check(self, head: Head, response: Response, wire_format: WireFormat[Any], *, method: str, where: str) -> None:
         """Check that the object with this head is the one that the request is about.
 
         Raises:
             UnexpectedResponseError: It is another one.
         """
         name, namespace = head.metadata.name, head.metadata.namespace
-        is_named = name == self.name or (not self.name and is_path_segment(name))
-        # Some servers omit the namespace.
-        if (is_named if name else self.may_be_unnamed) and namespace in ("", self.namespace or namespace):
-            return
         if not name:
-            raise unexpected_response(response, where, "an object without a name")
+            is_named = self.may_be_unnamed
+        else:
+            is_named = name == self.name or (
+                is_path_segment(name) and (not self.name or (method in ("GET", "POST") and not wire_format.is_builtin))
+            )
+        # Some servers omit the namespace.
+        if is_named and namespace in ("", self.namespace or namespace):
+            return
         found = f"{quoted(name)} in namespace {quoted(namespace)}" if namespace else quoted(name)
-        raise unexpected_response(response, where, f"another object, {found}")
+        problem = f"another object, {found}" if name else "an object without a name"
+        raise unexpected_response(response, where, problem, method=method)
 
 
 def object_in(
@@ -126,16 +138,18 @@ def object_in(
             raise_failure(response.code, response.headers, response.body, where=where)
         data, head = wire_format.scan_single(response.body)
     except (ValueError, RecursionError) as exc:
-        raise undecodable(exc, response, where, wire_format.name, is_ours=found in wire_format.names) from exc
+        is_ours = found in wire_format.names
+        raise undecodable(exc, response, where, wire_format.name, is_ours=is_ours, method=method) from exc
     if found not in ("", *wire_format.names):
-        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {wire_format.name}")
+        problem = f"{shown_kind(found)}, not a {wire_format.name}"
+        raise unexpected_response(response, where, problem, method=method)
     if asked is not None:
-        asked.check(head, response, where)
+        asked.check(head, response, wire_format, method=method, where=where)
     return make_object(wire_format.kind, data, head)
 
 
 def undecodable(
-    error: ValueError | RecursionError, response: Response, where: str, expected: str, *, is_ours: bool
+    error: ValueError | RecursionError, response: Response, where: str, expected: str, *, is_ours: bool, method: str
 ) -> DecodeError | UnexpectedResponseError:
     """Make the error of an object that cannot be decoded; the address is in doubt only if it is no such object.
 
@@ -145,12 +159,15 @@ def undecodable(
         where: The operation.
         expected: The kind that was expected.
         is_ours: Whether it says that it is of this kind.
+        method: That of the request; after a write the error says that the server has executed it.
     """
+    hint = "" if method == "GET" else f"; {_WRITTEN}"
     if isinstance(error, RecursionError) and response.body[:_SEARCHED].lstrip()[:1] == b"{":
-        return DecodeError(f"{where}: cannot decode a {expected}: {TOO_DEEP}")  # of which not even the kind is known
+        # Not even its kind is known.
+        return DecodeError(f"{where}: cannot decode a {expected}: {TOO_DEEP}{hint}")
     if is_ours and isinstance(error, DecodeError):
-        return DecodeError(f"{where}: {error}")
-    return unexpected_response(response, where, f"not a {expected}")
+        return DecodeError(f"{where}: {error}{hint}")
+    return unexpected_response(response, where, f"not a {expected}", method=method)
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:
@@ -258,9 +275,15 @@ def server_version_in(response: Response) -> tuple[int, int] | None:
     return None if major is None or minor is None else (major, minor)
 
 
-def unexpected_response(response: Response, where: str, problem: str) -> UnexpectedResponseError:
-    """Make the error of a response that no API server sends; ``problem`` is such as "not a Status"."""
+def unexpected_response(
+    response: Response, where: str, problem: str, *, method: str = "GET"
+) -> UnexpectedResponseError:
+    """Make the error of a response that no API server sends; ``problem`` is such as "not a Status".
+
+    After a write whose code is that of a success, the error says so, since to send it again may be wrong.
+    """
+    hint = HINT if method == "GET" or response.code >= 300 else f"{_WRITTEN}, and {HINT}"
     return UnexpectedResponseError(
-        f"unexpected response (HTTP {response.code}) to {where}: {problem}: {describe(response.body)}; {HINT}",
+        f"unexpected response (HTTP {response.code}) to {where}: {problem}: {describe(response.body)}; {hint}",
         code=response.code,
     )

@@ -7,7 +7,7 @@ Others have objects of their own: ``scale`` a Scale, ``token`` a TokenRequest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -21,7 +21,7 @@ from ..models import (
     resource_of,
     unstructured_kind,
 )
-from ..models._internal import decode, make_object, scan_head
+from ..models._internal import Head, decode, is_path_segment, level_decoder, make_object, scan_head
 from ..transport._internal import Response
 from ._bodies import kind_in, shown_kind
 from ._responses import Asked, check, object_in, raise_failure, undecodable, unexpected_response
@@ -36,6 +36,8 @@ T = TypeVar("T", bound=KubernetesObject)
 OwnSubresource: TypeAlias = Literal["approval", "ephemeralcontainers", "finalize", "resize", "status"]
 """A subresource whose objects are of the kind itself."""
 
+_api_version_of: Final = level_decoder(("apiVersion",))
+_metadata_of: Final = level_decoder(("metadata",))
 _OWN = ("approval", "ephemeralcontainers", "finalize", "resize", "status")
 
 
@@ -72,25 +74,42 @@ def subresource_in(
 
     raise_failure(response.code, response.headers, response.body, where=where)
     if subresource == "scale" and found != "Scale":
-        raise unexpected_response(response, where, f"{shown_kind(found)}, not a Scale")
+        raise unexpected_response(response, where, f"{shown_kind(found)}, not a Scale", method=method)
     try:
         head = scan_head(response.body)
         if found == "Scale":
-            asked.check(head, response, where)
+            asked.check(head, response, wire_format, method=method, where=where)
             return from_json(Scale, response.body)
-        api_version = str(decode(response.body).get("apiVersion", ""))
-        # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
-        plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
-        kind = unstructured_kind(api_version, found, plural=plural, namespaced=resource.namespaced)
-        return make_object(kind, response.body, head)
+        return _of_another_kind(response.body, found, resource, head)
     except ValueError as exc:
         if found == "Scale":
-            raise undecodable(exc, response, where, found, is_ours=True) from exc
-        raise unexpected_response(response, where, "not an object of a valid kind") from exc
+            raise undecodable(exc, response, where, found, is_ours=True, method=method) from exc
+        raise unexpected_response(response, where, "not an object of a valid kind", method=method) from exc
+
+
+def _of_another_kind(body: bytes, found: str, resource: ResourceInfo, head: Head) -> Unstructured:
+    """Make an object of the kind that came.
+
+    Raises:
+        ValueError: It is no valid kind.
+    """
+    # No server has a resource of this name: an API of this kind must not address the objects that it belongs to.
+    plural = f"{found.lower()}-of-{resource.plural}"[:63].rstrip("-")
+    kind = unstructured_kind(_api_version_in(body), found, plural=plural, namespaced=resource.namespaced)
+    return make_object(kind, body, head)
+
+
+def _api_version_in(body: bytes) -> str:
+    (raw,) = _api_version_of(body)
+    version: object = decode(raw) if bytes(raw) else ""
+    return version if isinstance(version, str) else ""
 
 
 def created_in(response: Response, wire_format: WireFormat[T], sent: T, namespace: str | None, *, where: str) -> T:
     """Make the object in the response to its creation; it is the sent one if the server responds with a Status.
+
+    A kind that is not built in may create an object of another kind of its API group: it is returned if the sent object
+    is Unstructured, and otherwise the sent one is.
 
     Raises:
         StatusError: The server rejected the request.
@@ -99,14 +118,55 @@ def created_in(response: Response, wire_format: WireFormat[T], sent: T, namespac
     check(response, method="POST", where=where)
     if is_success(response, where):
         return sent
+    found = _kind_of(response)
+    if found not in ("", *wire_format.names) and not wire_format.is_builtin:
+        return _made_by(response, sent, resource_of(wire_format.kind), namespace, found, where)
     # Nothing is stored of a review, whose kind cannot be read, and of what has neither a name nor a generateName.
+    # What another server stores is not known here.
     verbs = resource_of(wire_format.kind).verbs
     is_unstored = "get" not in verbs if sent.name else not sent.metadata.generate_name
-    asked = Asked(sent.name, namespace, may_be_unnamed=is_unstored)
+    asked = Asked(sent.name, namespace, may_be_unnamed=is_unstored or not wire_format.is_builtin)
+    if found and asked.may_be_unnamed:
+        response = _with_metadata(response)
     return object_in(response, wire_format, method="POST", where=where, asked=asked)
 
 
-def body_in(response: Response, sent: M, *, where: str) -> M:
+def _made_by(response: Response, sent: M, resource: ResourceInfo, namespace: str | None, found: str, where: str) -> M:
+    """Return the object of another kind that a request object made, such as a Project that of a ProjectRequest.
+
+    A kind with a class cannot show it, so the sent object is returned, as for a Status.
+
+    Raises:
+        UnexpectedResponseError: It is of another API group or namespace, or has a name that no object may have.
+    """
+    problem = f"{shown_kind(found)}, not a {resource.kind}"
+    try:
+        response = _with_metadata(response)
+        head = scan_head(response.body)
+        made = _of_another_kind(response.body, found, resource, head)
+        name, in_namespace = head.metadata.name, head.metadata.namespace
+        is_same_group = resource_of(type(made)).group == resource.group
+        is_possible = all(not part or is_path_segment(part) for part in (name, in_namespace))
+        if is_same_group and is_possible and in_namespace in ("", namespace or in_namespace):
+            return cast("M", made) if isinstance(sent, Unstructured) else sent
+    except ValueError as exc:
+        raise unexpected_response(response, where, problem, method="POST") from exc
+    raise unexpected_response(response, where, problem, method="POST")
+
+
+def _with_metadata(response: Response) -> Response:
+    """Add metadata to a JSON object that has members, but no metadata."""
+    try:
+        (metadata,) = _metadata_of(response.body)
+    except (ValueError, RecursionError):
+        return response  # object_in() raises the error
+    if bytes(metadata):
+        return response
+    _, _, members = response.body.partition(b"{")
+    return Response(response.code, response.headers, b'{"metadata":{},' + members)
+
+
+def body_in(response: Response, sent: M, namespace: str | None, *, where: str) -> M:
     """Make the object in the response to a subresource's request; it is the sent one if the server sends a Status.
 
     Raises:
@@ -121,12 +181,14 @@ def body_in(response: Response, sent: M, *, where: str) -> M:
     expected = getattr(sent, "kind", cls.__name__)
     found = _kind_of(response)
     if found not in ("", expected):
-        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}")
+        if isinstance(sent, Unstructured):
+            return _made_by(response, sent, resource_of(type(sent)), namespace, found, where)
+        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method="POST")
     try:
         kind_in(response.body)  # raises what too many levels raise on this version of Python
         return from_json(cls, response.body)
     except (ValueError, RecursionError) as exc:
-        raise undecodable(exc, response, where, expected, is_ours=found == expected) from exc
+        raise undecodable(exc, response, where, expected, is_ours=found == expected, method="POST") from exc
 
 
 def with_name(body: M, name: str) -> M:

@@ -93,6 +93,13 @@ class WireFormat(Generic[T]):
         )
         self._item_prefixes = (b'{"metadata":', *self._prefixes)
 
+    @property
+    def is_builtin(self) -> bool:
+        """Whether the kind is built in, so that kube-apiserver itself serves it."""
+        # Not kept: it is needed for odd responses only, and loads the table of the kinds.
+        gvk = resource_of(self.kind).gvk
+        return any(builtin.gvk == gvk for builtin in builtin_resources())
+
     def scan(self, data: bytes) -> tuple[bytes, Head]:
         """Scan an object of a watch, and return the bytes to keep and their head.
 
@@ -147,6 +154,7 @@ class WireFormat(Generic[T]):
         """Check that a list is of this kind.
 
         A list of a custom kind may have any name, but then its items have a kind, which has already been checked.
+        It may be a ``v1`` List, as kubectl makes them.
 
         Args:
             head: The kind and apiVersion of the list.
@@ -157,13 +165,12 @@ class WireFormat(Generic[T]):
         """
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
-        if head.api_version not in self._api_versions:
+        if head.api_version not in self._api_versions and (head.kind, head.api_version) != ("List", "v1"):
             is_ours = False
         elif first is not None:
             is_ours = kind_in(first) in self.names
         else:
-            gvk = resource_of(self.kind).gvk
-            is_ours = all(builtin.gvk != gvk for builtin in builtin_resources())
+            is_ours = not self.is_builtin
         if not is_ours:
             raise DecodeError(f"expected a list of {self.name}, but the server sent {shown_kind(head.kind)}")
 
