@@ -14,7 +14,9 @@ import trio
 from trioformer import _files
 from trioformer._files import MAX_SIZE, FileRefusedError, read_file, read_file_and_mode
 
-TOO_LARGE = "has more than 1,048,576 bytes, the most that is read of such a file"
+TOO_LARGE = (
+    "has more than 1,048,576 bytes, the most that is read of such a file: check the path, or remove what is not needed"
+)
 
 
 def refusal(path: str | Path) -> str:
@@ -68,7 +70,8 @@ def make_socket(path: Path) -> None:
 )
 def test_what_is_no_regular_file_is_refused_at_once(make: Callable[[Path], None], kind: str, tmp_path: Path) -> None:
     make(tmp_path / "it")
-    assert refusal(tmp_path / "it") == f"is {kind}, not a regular file"
+    advice = ": write a file instead" if kind == "a FIFO" else ""
+    assert refusal(tmp_path / "it") == f"is {kind}, not a regular file{advice}"
 
 
 def test_a_fifo_that_takes_the_place_of_the_file_is_refused_too(
@@ -78,7 +81,7 @@ def test_a_fifo_that_takes_the_place_of_the_file_is_refused_too(
     before = os.stat(tmp_path / "file")
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.setattr(_files.os, "stat", lambda path: before)  # what was seen before the change
-    assert refusal(tmp_path / "fifo") == "is a FIFO, not a regular file"
+    assert refusal(tmp_path / "fifo") == "is a FIFO, not a regular file: write a file instead"
 
 
 def test_a_file_may_have_a_mebibyte_and_not_a_byte_more(tmp_path: Path) -> None:

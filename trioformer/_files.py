@@ -67,7 +67,9 @@ def read_file_and_mode(path: str | os.PathLike[str]) -> tuple[Secret[bytes], int
 
 def _check(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise FileRefusedError(f"is {_TYPES.get(stat.S_IFMT(status.st_mode), 'something else')}, not a regular file")
+        found = _TYPES.get(stat.S_IFMT(status.st_mode), "something else")
+        advice = ": write a file instead" if stat.S_ISFIFO(status.st_mode) else ""
+        raise FileRefusedError(f"is {found}, not a regular file{advice}")
     if status.st_size > MAX_SIZE:
         raise _too_large()
 
@@ -84,4 +86,5 @@ def _read(descriptor: int) -> Secret[bytes]:
 
 
 def _too_large() -> FileRefusedError:
-    return FileRefusedError(f"has more than {MAX_SIZE:,} bytes, the most that is read of such a file")
+    text = f"has more than {MAX_SIZE:,} bytes, the most that is read of such a file"
+    return FileRefusedError(f"{text}: check the path, or remove what is not needed")

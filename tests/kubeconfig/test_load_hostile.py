@@ -78,7 +78,7 @@ def test_a_kubeconfig_that_is_a_fifo_is_refused_at_once(tmp_path: Path) -> None:
         lambda: load_config(kubeconfig=path),
         lambda: load_config(environ={"KUBECONFIG": f"/gone:{path}"}),
     ):
-        assert str(in_time(load)) == f"{path}: is a FIFO, not a regular file"
+        assert str(in_time(load)) == f"{path}: is a FIFO, not a regular file: write a file instead"
 
 
 def test_a_kubeconfig_that_does_not_end_is_refused() -> None:
@@ -92,7 +92,7 @@ def test_other_files_that_are_fifos_are_refused_at_once(where: str, field: str, 
     (tmp_path / "config").write_text(document(**{where: fields}))
     place = f"{tmp_path / 'config'}: {where}s[a].{where}.{field}"
     error = in_time(lambda: load_kubeconfig(tmp_path / "config"))
-    assert str(error) == f"{place}: file '{tmp_path / 'fifo'}' is a FIFO, not a regular file"
+    assert str(error) == f"{place}: file '{tmp_path / 'fifo'}' is a FIFO, not a regular file: write a file instead"
 
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
@@ -107,7 +107,7 @@ def test_files_of_a_service_account_that_are_fifos_are_refused_at_once(
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
     error = in_time(lambda: load(environ=IN_POD, service_account_directory=tmp_path))
-    assert str(error) == f"{tmp_path / name}: is a FIFO, not a regular file"
+    assert str(error) == f"{tmp_path / name}: is a FIFO, not a regular file: write a file instead"
 
 
 def test_a_service_account_whose_token_is_a_directory_is_not_used(tmp_path: Path) -> None:
@@ -130,7 +130,10 @@ def test_a_fifo_as_the_namespace_of_a_service_account_is_ignored(tmp_path: Path)
 def test_a_kubeconfig_of_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("#" * (1 << 20) + "\n")
     error = error_of(lambda: load_kubeconfig(tmp_path / "config"))
-    assert str(error) == (f"{tmp_path / 'config'}: has more than 1,048,576 bytes, the most that is read of such a file")
+    assert str(error) == (
+        f"{tmp_path / 'config'}: has more than 1,048,576 bytes, the most that is read of such a file: "
+        "check the path, or remove what is not needed"
+    )
 
 
 def test_a_file_that_cannot_be_opened_is_an_error_with_the_reason(tmp_path: Path) -> None:

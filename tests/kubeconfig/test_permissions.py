@@ -1,4 +1,4 @@
-"""Warnings about kubeconfigs that others may read or change, and about servers that are not verified."""
+"""Warnings about kubeconfigs that others may read or change."""
 
 from __future__ import annotations
 
@@ -150,34 +150,6 @@ def test_files_of_a_service_account_are_not_warned_about(tmp_path: Path, caplog:
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     assert load_config(environ=environ, service_account_directory=tmp_path).in_cluster
     assert caplog.messages == []
-
-
-INSECURE = """
-current-context: a
-clusters:
-- {name: a, cluster: {server: 'https://a', insecure-skip-tls-verify: true}}
-- {name: b, cluster: {server: 'https://b', insecure-skip-tls-verify: true}}
-- {name: plain, cluster: {server: 'http://c', insecure-skip-tls-verify: true}}
-- {name: verified, cluster: {server: 'https://d', insecure-skip-tls-verify: false}}
-contexts:
-- {name: a, context: {cluster: a}}
-- {name: b, context: {cluster: b}}
-- {name: plain, context: {cluster: plain}}
-- {name: verified, context: {cluster: verified}}
-"""
-
-
-def test_a_server_that_is_not_verified_is_a_warning_once_for_each_cluster(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = write(tmp_path / "config", INSECURE, 0o600)
-    for context in ("a", "b", "plain", "verified", "a", None):
-        load_kubeconfig(path, context=context)
-    assert caplog.messages == [
-        f"{path}: clusters[{name}].cluster: insecure-skip-tls-verify is set: whoever answers as https://{name} receives"
-        " the credentials; set certificate-authority-data instead"
-        for name in ("a", "b")
-    ]
 
 
 def test_the_memory_of_what_was_logged_is_limited(caplog: pytest.LogCaptureFixture) -> None:

@@ -274,12 +274,13 @@ def make_fifo(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (make_fifo, "is a FIFO, not a regular file"),
+        (make_fifo, "is a FIFO, not a regular file: write a file instead"),
         (Path.mkdir, "is a directory, not a regular file"),
         (lambda path: path.symlink_to("/dev/zero"), "is a device, not a regular file"),
         (
             lambda path: path.write_bytes(b" " * ((1 << 20) + 1)),
-            "has more than 1,048,576 bytes, the most that is read of such a file",
+            "has more than 1,048,576 bytes, the most that is read of such a file: check the path, or remove what is not "
+            "needed",
         ),
         (lambda path: path.write_bytes(b'["s3cr\xe9t"]'), "is not UTF-8"),
     ],

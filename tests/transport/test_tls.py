@@ -23,7 +23,7 @@ from tests.support.scripted_http import (
 )
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError
-from trioformer.kubeconfig import ClusterConfig
+from trioformer.kubeconfig import ClusterConfig, load_kubeconfig
 from trioformer.transport._internal import open_transport
 from trioformer.transport._network import _Network, _SocketStream
 from trioformer.transport._tls import TLS
@@ -108,6 +108,37 @@ async def test_the_certificate_must_be_valid_for_the_tls_server_name() -> None:
 async def test_verification_can_be_turned_off() -> None:
     async with serving(tls=server_tls(ELSEWHERE)) as server:
         assert await fetch(ClusterConfig(server=server.url, insecure_skip_tls_verify=True)) == b"hello"
+
+
+INSECURE = """
+current-context: a
+clusters:
+- {name: a, cluster: {server: 'https://insecure-a', insecure-skip-tls-verify: true}}
+- {name: plain, cluster: {server: 'http://insecure-c', insecure-skip-tls-verify: true}}
+- {name: verified, cluster: {server: 'https://insecure-d', insecure-skip-tls-verify: false}}
+contexts:
+- {name: a, context: {cluster: a}}
+- {name: plain, context: {cluster: plain}}
+- {name: verified, context: {cluster: verified}}
+"""
+
+
+async def test_a_server_that_is_not_verified_is_a_warning_once_for_each(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "config").write_text(INSECURE)
+    (tmp_path / "config").chmod(0o600)
+    loaded = [load_kubeconfig(tmp_path / "config", context=name) for name in ("a", "plain", "verified", "a")]
+    made = ClusterConfig(server="https://insecure-b", insecure_skip_tls_verify=True)
+    assert caplog.messages == []
+    for config in (*loaded, made, made):
+        async with open_transport(config):
+            pass
+    assert caplog.messages == [
+        f"{source}: insecure-skip-tls-verify is set: whoever answers as {server} receives the credentials; "
+        "set certificate-authority-data instead"
+        for source, server in ((tmp_path / "config", "https://insecure-a"), ("code", "https://insecure-b"))
+    ]
 
 
 async def test_tls_is_at_least_1_2_and_as_strict_as_in_client_go() -> None:

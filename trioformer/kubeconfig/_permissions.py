@@ -1,4 +1,4 @@
-"""Warns, once for each reason, about configurations that are used but open to others.
+"""Warns, once for each reason, about files that others may read or change.
 
 helm warns about the permissions of kubeconfig files in the same way; kubectl does not warn.
 """

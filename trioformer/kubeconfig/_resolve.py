@@ -22,7 +22,6 @@ from ._checks import (
 )
 from ._config import ClusterConfig
 from ._files import Entry, Kubeconfig
-from ._permissions import warn_once
 from ._values import Fields
 
 _log = logging.getLogger("trioformer.kubeconfig")
@@ -75,11 +74,6 @@ def resolve(
     with_tls = _with_tls(config, cluster)
     with_credentials = _with_credentials(with_tls, user)
     if config.server.startswith("https:"):
-        if with_tls.insecure_skip_tls_verify:
-            warn_once(
-                f"{cluster.file}: {cluster.key}: insecure-skip-tls-verify is set: whoever answers as {config.server}"
-                " receives the credentials; set certificate-authority-data instead"
-            )
         return with_credentials
     if with_credentials != with_tls:
         _log.warning("%s: %s: no credentials are sent to %s, it is not https", user.file, user.key, config.server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import ssl
@@ -53,6 +54,10 @@ class TLS:
             problem = f"does not contain a valid certificate ({_reason(exc)})"
             raise _error(config, "certificate-authority", config.ca_file, problem) from exc
         if config.insecure_skip_tls_verify:
+            _warn_once(
+                f"{config.source}: insecure-skip-tls-verify is set: whoever answers as {config.server} receives the"
+                " credentials; set certificate-authority-data instead"
+            )
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE
         _load_client_certificate(config, self.context)
@@ -81,6 +86,11 @@ class TLS:
             logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", exc)
         else:
             self._loaded = new
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_once(text: str) -> None:
+    logger.warning("%s", text)
 
 
 def _client_context(authorities: str | None) -> ssl.SSLContext:
