@@ -22,6 +22,7 @@ from tests.support.controllers import errors_of
 from tests.support.managers import Worker, initializing
 from tests.support.raw_http import connection, exchange, read_to_end, status_of
 from trioformer import Client
+from trioformer.errors import ConfigError
 from trioformer.manager import HTTPOptions, run_controllers
 from trioformer.manager import _http as manager_http
 from trioformer.manager._health import HealthCheck
@@ -313,5 +314,7 @@ def test_options_that_contradict_each_other_raise(options: dict[str, Any], probl
 
 async def test_a_certificate_that_cannot_be_read_is_an_ungrouped_error(client: Client, tmp_path: Path) -> None:
     options = HTTPOptions("127.0.0.1:0", certificate=tmp_path / "none", key=tmp_path / "none")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ConfigError) as raised:
         await run_controllers(client, {}, http=options)
+    problem = "HTTPOptions.certificate: cannot be read: No such file or directory"
+    assert str(raised.value) == f"{tmp_path / 'none'}: {problem}"

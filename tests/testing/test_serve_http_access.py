@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import ssl
 import stat
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ import pytest
 import trio
 import trustme
 
-from tests.support.processes import running
+from tests.support.processes import result_of, running
 from tests.support.raw_http import exchange, status_of
 from tests.support.raw_requests import CONFIG_MAPS, config_map, failure_of
 from trioformer import open_client
@@ -183,7 +184,11 @@ def test_the_command_refuses_to_let_other_machines_in(capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(None, "cannot read the token, certificate or key: "), (b"\xff", "the token in "), (b"a b", "the token must be")],
+    [
+        (None, "{file}: --token-file: cannot be read: No such file or directory"),
+        (b"\xff", "{file}: --token-file: is not ASCII"),
+        (b"a b", "the token must be"),
+    ],
 )
 def test_a_token_file_that_is_not_valid_is_one_line(
     content: bytes | None, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -193,7 +198,24 @@ def test_a_token_file_that_is_not_valid_is_one_line(
         file.write_bytes(content)
     assert main(["serve", "--bind", "127.0.0.1:0", "--token-file", str(file)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: {problem}")
+    assert line.startswith(f"error: {problem.format(file=file)}")
+
+
+async def test_a_certificate_that_cannot_be_used_is_one_line_with_its_path(
+    certificates: tuple[Path, Path], tmp_path: Path
+) -> None:
+    certificate, key = certificates
+    fifo, gone = tmp_path / "fifo", tmp_path / "gone"
+    os.mkfifo(fifo)
+    for option, path, problem in (
+        ("--key", fifo, "is a FIFO, not a regular file"),
+        ("--certificate", gone, "cannot be read: No such file or directory"),
+        ("--token-file", fifo, "is a FIFO, not a regular file"),
+    ):
+        options = {"--certificate": certificate, "--key": key, option: path}
+        given = [str(part) for pair in options.items() for part in pair]
+        result = await result_of("-m", "trioformer.testing", "serve", "--bind", "127.0.0.1:0", *given, deadline=10)
+        assert result == (1, [], [f"error: {path}: {option}: {problem}"])
 
 
 async def test_the_commands_kubeconfig_has_the_token_and_the_authority(

@@ -7,6 +7,7 @@ h11 reads and writes the messages; ASGI is the interface to what is served.
 - ``_connection.py``: one connection: requests, responses, deadlines
 - ``_places.py``: how many connections there are, and which one has to give way
 - ``_server.py``: :func:`serve_app`, :class:`ServerLimits`
+- ``_tls.py``: certificates
 - ``_tokens.py``: bearer tokens
 """
 
@@ -19,6 +20,6 @@ from ._listeners import open_listener as open_listener
 from ._listeners import url_of as url_of
 from ._server import serve_app as serve_app
 from ._server import serve_stream as serve_stream
-from ._server import server_context as server_context
+from ._tls import server_context as server_context
 from ._tokens import bearer_token as bearer_token
 from ._tokens import is_token as is_token

@@ -9,7 +9,6 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from os import PathLike
 from typing import Final
 
 import attrs
@@ -23,21 +22,6 @@ ACCEPT_PAUSE: Final = 0.1
 """Seconds until the next try when no file descriptor, or no memory, is left for a connection."""
 _NOT_ENOUGH: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 DEFAULT_LIMITS: Final = ServerLimits()
-
-
-def server_context(certificate: str | PathLike[str], key: str | PathLike[str]) -> ssl.SSLContext:
-    """Return a TLS context for a server with this certificate chain and key, both PEM files.
-
-    It offers HTTP/1.1 only, and TLS 1.2 at least.
-
-    Raises:
-        OSError: A file cannot be read; an ``ssl.SSLError`` when it is not PEM, or the key is not the certificate's.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, key)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 async def serve_app(

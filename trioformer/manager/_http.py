@@ -159,11 +159,12 @@ def tls_context(options: HTTPOptions) -> ssl.SSLContext | None:
     """Return the TLS context of the options, or None for plain HTTP.
 
     Raises:
-        OSError: A file cannot be read; an ``ssl.SSLError`` when it is not valid.
+        ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
     """
     if options.certificate is None or options.key is None:
         return None
-    return _serving.server_context(options.certificate, options.key)
+    names = "HTTPOptions.certificate", "HTTPOptions.key"
+    return _serving.server_context(options.certificate, options.key, names=names)
 
 
 async def serve(

@@ -27,6 +27,7 @@ import yaml
 from .._files import FileRefusedError, read_file
 from .._secret import Secret
 from .._serving import open_listener, serve_app, url_of
+from ..errors import ConfigError
 from ._serve_http import LIMITS, Access
 from ._server import APIServer
 from ._simulation import simulate_cluster
@@ -106,8 +107,7 @@ async def _read_access(options: argparse.Namespace) -> tuple[Access, ssl.SSLCont
     try:
         token: Secret[str] | None = None
         if options.token_file is not None:
-            content = await trio.to_thread.run_sync(read_file, options.token_file)
-            token = Secret(content.reveal().decode("ascii").strip())
+            token = await trio.to_thread.run_sync(_read_token, options.token_file)
         access = Access(
             hosts=options.allow_host,
             certificate=options.certificate,
@@ -115,13 +115,20 @@ async def _read_access(options: argparse.Namespace) -> tuple[Access, ssl.SSLCont
             token=token,
             allow_insecure=options.allow_insecure,
         )
-        return access, access.tls_context()
-    except (FileRefusedError, OSError) as exc:
-        raise _UsageError(f"cannot read the token, certificate or key: {exc}") from exc
-    except UnicodeDecodeError as exc:
-        raise _UsageError(f"the token in {options.token_file} is not ASCII") from exc
-    except ValueError as exc:
+        return access, access.tls_context(("--certificate", "--key"))
+    except (ConfigError, ValueError) as exc:
         raise _UsageError(str(exc)) from exc
+
+
+def _read_token(path: Path) -> Secret[str]:
+    try:
+        return Secret(read_file(path).reveal().decode("ascii").strip())
+    except FileRefusedError as exc:
+        raise _UsageError(f"{path}: --token-file: {exc}") from exc
+    except OSError as exc:
+        raise _UsageError(f"{path}: --token-file: cannot be read: {exc.strerror}") from exc
+    except UnicodeDecodeError:
+        raise _UsageError(f"{path}: --token-file: is not ASCII") from None  # its text quotes the token
 
 
 async def _listen(bind: str, access: Access) -> socket.socket:
@@ -144,6 +151,9 @@ async def _write_kubeconfig(path: Path | None, url: str, access: Access, listene
         return
     try:
         await trio.to_thread.run_sync(_write_private, path, _kubeconfig(url, access))
+    except FileRefusedError as exc:  # it is another file since it was loaded
+        listener.close()
+        raise _UsageError(f"{access.certificate}: --certificate: {exc}") from exc
     except OSError as exc:
         listener.close()
         raise _UsageError(f"cannot write the kubeconfig {path}: {exc.strerror}") from exc
@@ -153,7 +163,7 @@ def _kubeconfig(url: str, access: Access) -> Secret[str]:
     name = "trioformer"
     cluster = {"server": url}
     if access.certificate is not None:  # a certificate that is not self-signed needs its authority in the file, too
-        cluster["certificate-authority-data"] = base64.b64encode(Path(access.certificate).read_bytes()).decode()
+        cluster["certificate-authority-data"] = base64.b64encode(read_file(access.certificate).reveal()).decode()
     content = {
         "apiVersion": "v1",
         "kind": "Config",

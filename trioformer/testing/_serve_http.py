@@ -49,15 +49,18 @@ class Access:
         if self.token is not None and not is_token(self.token):
             raise ValueError("the token must be printable ASCII characters without white space")
 
-    def tls_context(self) -> ssl.SSLContext | None:
+    def tls_context(self, names: tuple[str, str] = ("certificate", "key")) -> ssl.SSLContext | None:
         """Return the context for TLS, or None for plain HTTP.
 
+        Args:
+            names: What the user calls the certificate and the key, for errors.
+
         Raises:
-            OSError: A file cannot be read; an ``ssl.SSLError`` when it is not valid.
+            ConfigError: A file cannot be read or is not valid, the key is encrypted, or is not the certificate's.
         """
         if self.certificate is None or self.key is None:
             return None
-        return server_context(self.certificate, self.key)
+        return server_context(self.certificate, self.key, names=names)
 
     def check(self, bind: str, listener: socket.socket) -> None:
         """Check that other machines cannot reach a server that lets everybody in; warn if that is allowed.
@@ -123,7 +126,8 @@ async def serve_http(
 
     Raises:
         ValueError: ``bind`` is not ``host:port``, or other machines could use the server without TLS or a token.
-        OSError: Cannot listen on the address, or cannot read the certificate.
+        ConfigError: The certificate or the key cannot be read or is not valid.
+        OSError: Cannot listen on the address.
 
     Cancellation:
         Ends requests and watches immediately and closes the socket.

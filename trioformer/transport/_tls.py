@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 import ssl
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, final
 
 import trio
 
+from .._certificates import CertificateRefusedError, as_file, load_certificate, reason_of
 from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from ..errors import ConfigError
@@ -51,7 +49,7 @@ class TLS:
         try:
             self.context: ssl.SSLContext = _client_context(None if authorities is None else _text(authorities))
         except ssl.SSLError as exc:
-            problem = f"does not contain a valid certificate ({_reason(exc)})"
+            problem = f"does not contain a valid certificate ({reason_of(exc)})"
             raise _error(config, "certificate-authority", config.ca_file, problem) from exc
         if config.insecure_skip_tls_verify:
             _warn_once(
@@ -118,10 +116,6 @@ def _text(pem: bytes) -> str:
     return pem.decode("ascii", "ignore") or "\n"
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-
-
 def _read_files(config: ClusterConfig) -> tuple[Secret[bytes] | None, ...]:
     return (
         _read(config, "certificate-authority", config.ca_file),
@@ -154,36 +148,16 @@ def _load_client_certificate(config: ClusterConfig, context: ssl.SSLContext) -> 
         if certificate is None:
             return
         try:
-            context.load_cert_chain(certificate, key, password=_reject_passphrase)
-        except (OSError, ValueError) as exc:
-            try:
-                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(certificate)
-            except OSError:
-                problem = f"does not contain a valid certificate ({_reason(exc)})"
-                raise _error(config, "client-certificate", config.client_certificate_file, problem) from exc
-            problem = f"does not contain a valid key, or not the key of the client certificate ({_reason(exc)})"
-            raise _error(config, "client-key", config.client_key_file, problem) from exc
-
-
-def _reject_passphrase() -> str:
-    # Without this OpenSSL reads a passphrase from the terminal, and stops the whole program.
-    raise ValueError("it is encrypted with a passphrase, which is not supported")
+            load_certificate(context, certificate, key, name="client certificate")
+        except CertificateRefusedError as exc:
+            if exc.is_key:
+                raise _error(config, "client-key", config.client_key_file, str(exc)) from exc
+            raise _error(config, "client-certificate", config.client_certificate_file, str(exc)) from exc
 
 
 def _concealed(pem: bytes | Secret[bytes] | None) -> Secret[bytes] | None:
     return None if pem is None else conceal(pem)
 
 
-@contextmanager
-def _as_file(data: Secret[bytes] | None, file: str | None) -> Generator[str | None, None, None]:
-    """Write a certificate or key to a file for OpenSSL, which only reads files; only this user can read it."""
-    if data is None:
-        yield file
-        return
-    descriptor, path = tempfile.mkstemp(prefix="trioformer-")
-    try:
-        with os.fdopen(descriptor, "wb") as opened:
-            opened.write(data.reveal())
-        yield path
-    finally:
-        os.unlink(path)
+def _as_file(data: Secret[bytes] | None, file: str | None) -> AbstractContextManager[str | None]:
+    return nullcontext(file) if data is None else as_file(data)
