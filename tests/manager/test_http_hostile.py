@@ -312,6 +312,24 @@ def test_options_that_contradict_each_other_raise(options: dict[str, Any], probl
         HTTPOptions("127.0.0.1:0", **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"bind": 8080}, "bind= must be a str, host:port, such as ':8080', not int"),
+        ({"bind": None}, "bind= must be a str, host:port, such as ':8080', not NoneType"),
+        ({"metrics_token": b"s3cret"}, "metrics_token= must be a str, not bytes"),
+        ({"metrics_token": 5}, "metrics_token= must be a str, not int"),
+        ({"check_metrics_token": "s3cret"}, "check_metrics_token= must be an async function, not str"),
+        ({"certificate": b"x", "key": "x"}, "certificate= must be a path, not bytes"),
+        ({"certificate": "x", "key": 3}, "key= must be a path, not int"),
+    ],
+)
+def test_options_of_other_types_raise(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        HTTPOptions(**{"bind": ":0", **options})
+    assert str(raised.value) == f"HTTPOptions: {problem}"
+
+
 async def test_a_certificate_that_cannot_be_read_is_an_ungrouped_error(client: Client, tmp_path: Path) -> None:
     options = HTTPOptions("127.0.0.1:0", certificate=tmp_path / "none", key=tmp_path / "none")
     with pytest.raises(ConfigError) as raised:

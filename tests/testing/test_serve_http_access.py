@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import ssl
 import stat
 from collections.abc import AsyncIterator
@@ -21,6 +22,7 @@ from tests.support.processes import result_of, running
 from tests.support.raw_http import exchange, status_of
 from tests.support.raw_requests import CONFIG_MAPS, config_map, failure_of
 from trioformer import open_client
+from trioformer.kubeconfig import load_kubeconfig
 from trioformer.models.core_v1 import Namespace
 from trioformer.testing import APIServer, serve_http
 from trioformer.testing.__main__ import main
@@ -82,7 +84,8 @@ async def test_a_name_that_a_page_can_have_rebound_is_refused(host: str) -> None
             response = await http.request(method, path, headers={"host": host}, json=config_map())
             code, reason, message = failure_of(response)
             assert (code, reason) == (403, "Forbidden")
-            assert message.startswith(f"the Host {host!r} is not one of this server")
+            given = host_of(host) or host  # without the port, as it is to be allowed
+            assert message.startswith(f"the Host {given!r} is not one of this server; allow it with hosts=")
 
 
 async def test_a_request_without_a_host_is_refused() -> None:
@@ -115,10 +118,64 @@ async def test_what_the_server_listens_on_is_served(bind: str) -> None:
 
 @pytest.mark.parametrize(
     ("header", "host"),
-    [("a:1", "a"), ("A", "a"), ("[::1]:1", "::1"), ("a:", "a"), ("a:b", None), ("", None), ("[a", None), ("a b", None)],
+    [
+        ("a:1", "a"),
+        ("A", "a"),
+        ("a.:1", "a"),
+        ("[::1]:1", "::1"),
+        ("[FD00:0::1]", "fd00::1"),
+        ("a:", "a"),
+        ("a:b", None),
+        ("", None),
+        ("[a", None),
+        ("a b", None),
+    ],
 )
 def test_the_host_of_a_header(header: str, host: str | None) -> None:
     assert host_of(header) == host
+
+
+@pytest.mark.parametrize(
+    ("given", "host"),
+    [
+        ("My-Machine.", "my-machine"),
+        ("my-machine", "my-machine."),
+        ("fd00::1", "[FD00:0::1]"),
+        ("[fd00::1]", "[fd00::1]"),
+    ],
+)
+async def test_a_name_is_allowed_however_it_is_written(given: str, host: str) -> None:
+    async with served(hosts=[given]) as url, httpx.AsyncClient(base_url=url) as http:
+        assert (await http.get("/version", headers={"host": f"{host}:8741"})).status_code == 200
+
+
+NO_NAMES = [
+    "my-machine:8741",
+    "http://my-machine",
+    "*",
+    "*.a.test",
+    "a,b",
+    ".a.test",
+    "a..b",
+    "",
+    "a b",
+    "[a]",
+    "a/b",
+    "ä",
+]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+async def test_a_name_that_could_never_match_is_refused(name: str) -> None:
+    problem = "must be a host name or an IP address, without scheme, port and wildcard"
+    with trio.fail_after(5), pytest.raises(ValueError, match=re.escape(f"--allow-host: {name!r} {problem}")):
+        await serve_http(APIServer(), hosts=["a.test", name])
+
+
+def test_the_command_refuses_a_name_that_could_never_match(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--bind", "127.0.0.1:0", "--allow-host", "my-machine:8741"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: hosts=, or --allow-host: 'my-machine:8741' must be a host name or an IP address")
 
 
 # --- other machines ---
@@ -172,7 +229,57 @@ async def test_options_that_contradict_each_other_raise(options: dict[str, Any],
         await serve_http(APIServer(), **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"bind": 8080}, "cannot listen on 8080: it must be a str, host:port, such as '127.0.0.1:8001'"),
+        ({"hosts": "my-machine"}, "hosts= must be a collection of names, such as ['my-machine'], not a str"),
+        ({"hosts": [b"x"]}, "hosts= must contain str, not bytes"),
+        ({"hosts": None}, "hosts= must be a collection of names, such as ['my-machine'], not a NoneType"),
+        ({"token": b"s3cret"}, "the token must be a str, not bytes"),
+        ({"token": 5}, "the token must be a str, not int"),
+        ({"certificate": b"x", "key": "x"}, "the certificate must be a path, not bytes"),
+        ({"certificate": "x", "key": 3}, "the key must be a path, not int"),
+    ],
+)
+async def test_arguments_of_other_types_raise(options: dict[str, Any], problem: str) -> None:
+    with trio.fail_after(5), pytest.raises(TypeError) as raised:
+        await serve_http(APIServer(), **options)
+    assert str(raised.value) == problem
+
+
 # --- the command ---
+
+
+@pytest.mark.parametrize(
+    ("bind", "names", "host"),
+    [
+        ("0.0.0.0:0", [], "localhost"),
+        (":0", [], "localhost"),
+        ("[::]:0", ["A.test.", "b.test"], "a.test"),
+        ("0.0.0.0:0", ["fd00::1"], "[fd00::1]"),
+        ("127.0.0.1:0", ["a.test"], "127.0.0.1"),
+    ],
+)
+async def test_the_kubeconfigs_server_is_a_name_that_the_certificate_can_have(
+    bind: str, names: list[str], host: str, certificates: tuple[Path, Path], tmp_path: Path
+) -> None:
+    certificate, key = certificates
+    (tmp_path / "token").write_text("t0k3n")
+    options = ["--bind", bind, "--certificate", certificate, "--key", key, "--token-file", tmp_path / "token"]
+    options += ["--write-kubeconfig", tmp_path / "kubeconfig"]
+    for name in names:
+        options += ["--allow-host", name]
+    with trio.fail_after(30):
+        async with running("-m", "trioformer.testing", "serve", *map(str, options)) as program:
+            await program.wait_for(lambda lines: bool(lines))
+            port = program.lines[0].rpartition(":")[2]
+            config = load_kubeconfig(tmp_path / "kubeconfig")
+            assert config.server == f"https://{host}:{port}"
+            if not names:
+                async with open_client(kubeconfig=tmp_path / "kubeconfig") as client:
+                    assert "default" in [one.name for one in (await client.api(Namespace).list()).items]
+            assert await program.interrupt() == 0
 
 
 def test_the_command_refuses_to_let_other_machines_in(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,12 @@ async def open_listener(bind: str) -> socket.socket:
         bind: ``host:port``; port 0 selects a free one.  ``:port`` is that port of all interfaces, of IPv6 and IPv4.
 
     Raises:
+        TypeError: It is no str.
         ValueError: It is not ``host:port``.
         OSError: The address cannot be listened on.
     """
+    if not isinstance(bind, str):
+        raise TypeError(f"cannot listen on {bind!r}: it must be a str, host:port, such as '127.0.0.1:8001'")
     host, colon, port = bind.rpartition(":")
     if not (colon and port.isascii() and port.isdecimal()):
         raise ValueError(
@@ -49,9 +52,11 @@ async def open_listener(bind: str) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket, scheme: str = "http") -> str:
-    """Return the URL of a listening socket."""
-    host, port = listener.getsockname()[:2]
+def url_of(listener: socket.socket, scheme: str = "http", host: str | None = None) -> str:
+    """Return the URL of a listening socket; with a host, under this one instead of its address."""
+    address: str
+    address, port = listener.getsockname()[:2]
+    host = address if host is None else host
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 

@@ -16,7 +16,12 @@ TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
 
 
 def _conceal_token(token: str | Secret[str] | None) -> Secret[str] | None:
-    return None if token is None else conceal(token)
+    if token is None:
+        return None
+    concealed = conceal(token)
+    if not isinstance(concealed.reveal(), str):
+        raise TypeError(f"HTTPOptions: metrics_token= must be a str, not {type(concealed.reveal()).__name__}")
+    return concealed
 
 
 @final
@@ -27,6 +32,7 @@ class HTTPOptions:
     By default it is plain HTTP without authentication, as the probes of a kubelet expect it.
 
     Raises:
+        TypeError: An option has another type.
         ValueError: Only one of ``certificate`` and ``key`` is given; both a token and a check are; the token is not
             valid.
     """
@@ -43,6 +49,17 @@ class HTTPOptions:
     """Decides instead of ``metrics_token``, for example by a TokenReview and a SubjectAccessReview."""
 
     def __attrs_post_init__(self) -> None:
+        bind: object = self.bind
+        check: object = self.check_metrics_token
+        if not isinstance(bind, str):
+            kind = type(bind).__name__
+            raise TypeError(f"HTTPOptions: bind= must be a str, host:port, such as ':8080', not {kind}")
+        for name, path in (("certificate", self.certificate), ("key", self.key)):
+            if path is not None and not isinstance(path, str | PathLike):
+                raise TypeError(f"HTTPOptions: {name}= must be a path, not {type(path).__name__}")
+        if check is not None and not callable(check):
+            kind = type(check).__name__
+            raise TypeError(f"HTTPOptions: check_metrics_token= must be an async function, not {kind}")
         if (self.certificate is None) != (self.key is None):
             raise ValueError("HTTPOptions: TLS needs both certificate= and key=")
         if self.metrics_token is not None and self.check_metrics_token is not None:

@@ -84,7 +84,7 @@ async def _serve(options: argparse.Namespace) -> None:
         access, tls = await _read_access(options)
         listener = await _listen(options.bind, access)
         url = url_of(listener, "https" if tls else "http")
-        await _write_kubeconfig(options.write_kubeconfig, url, access, listener)
+        await _write_kubeconfig(options.write_kubeconfig, access, listener)
         # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
         server = APIServer(first_revision=int(time.time() * 1_000))
         access_log = _access_log() if options.access_log else None
@@ -146,11 +146,11 @@ async def _listen(bind: str, access: Access) -> socket.socket:
     return listener
 
 
-async def _write_kubeconfig(path: Path | None, url: str, access: Access, listener: socket.socket) -> None:
+async def _write_kubeconfig(path: Path | None, access: Access, listener: socket.socket) -> None:
     if path is None:
         return
     try:
-        await trio.to_thread.run_sync(_write_private, path, _kubeconfig(url, access))
+        await trio.to_thread.run_sync(_write_private, path, _kubeconfig(access.url(listener), access))
     except FileRefusedError as exc:  # it is another file since it was loaded
         listener.close()
         raise _UsageError(f"{access.certificate}: --certificate: {exc}") from exc

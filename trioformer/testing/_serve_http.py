@@ -14,9 +14,9 @@ import attrs
 import trio
 
 from .._secret import Secret, conceal
-from .._serving import ServerLimits, is_loopback, is_token, open_listener, serve_app, server_context
+from .._serving import ServerLimits, is_loopback, is_token, open_listener, serve_app, server_context, url_of
 from ._server import APIServer
-from ._serving._guard import Guard
+from ._serving._guard import Guard, checked_host, plain_host
 
 logger: Final = logging.getLogger("trioformer.testing")
 
@@ -24,8 +24,15 @@ LIMITS: Final = ServerLimits(connections=512, head_size=64 * 1024, send_period=6
 """More than a health port has: each watch is a connection, and selectors may be long."""
 
 
-def _lowered(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name.lower() for name in names)
+def _checked_hosts(names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        kind = type(names).__name__
+        raise TypeError(f"hosts= must be a collection of names, such as ['my-machine'], not a {kind}")
+    given = list(names)
+    for name in given:
+        if not isinstance(name, str):
+            raise TypeError(f"hosts= must contain str, not {type(name).__name__}")
+    return tuple(checked_host(name) for name in given)
 
 
 @final
@@ -34,18 +41,24 @@ class Access:
     """Who may use the server on its socket: the arguments of :func:`serve_http`.
 
     Raises:
-        ValueError: Only one of the certificate and the key is given, or the token is not valid.
+        TypeError: An argument has another type.
+        ValueError: Only one of the certificate and the key is given, or the token or a name is not valid.
     """
 
-    hosts: frozenset[str] = attrs.field(default=frozenset(), converter=_lowered)
+    hosts: tuple[str, ...] = attrs.field(default=(), converter=_checked_hosts)
     certificate: str | PathLike[str] | None = None
     key: str | PathLike[str] | None = None
     token: Secret[str] | None = None
     allow_insecure: bool = False
 
     def __attrs_post_init__(self) -> None:
+        for name, path in (("certificate", self.certificate), ("key", self.key)):
+            if path is not None and not isinstance(path, str | PathLike):
+                raise TypeError(f"the {name} must be a path, not {type(path).__name__}")
         if (self.certificate is None) != (self.key is None):
             raise ValueError("TLS needs both a certificate and its key")
+        if self.token is not None and not isinstance(self.token.reveal(), str):
+            raise TypeError(f"the token must be a str, not {type(self.token.reveal()).__name__}")
         if self.token is not None and not is_token(self.token):
             raise ValueError("the token must be printable ASCII characters without white space")
 
@@ -88,9 +101,21 @@ class Access:
     def guard(self, server: APIServer, bind: str, listener: socket.socket) -> Guard:
         """Return the server's application, behind the checks of requests on this socket."""
         address = listener.getsockname()[0]
-        bound = {bind.rpartition(":")[0].strip("[]").lower(), address}
-        is_everywhere = ipaddress.ip_address(address.partition("%")[0]).is_unspecified
-        return Guard(server.asgi_app, self.hosts | bound, is_everywhere, self.token)
+        hosts = {*self.hosts, plain_host(bind.rpartition(":")[0].strip("[]")), plain_host(address)}
+        return Guard(server.asgi_app, frozenset(hosts), _is_unspecified(address), self.token)
+
+    def url(self, listener: socket.socket) -> str:
+        """Return the URL for clients; where the server listens on all addresses, it has the first of the ``hosts``.
+
+        No certificate is for 0.0.0.0, and other machines cannot connect to it.
+        """
+        is_everywhere = _is_unspecified(listener.getsockname()[0])
+        host = next(iter(self.hosts), "localhost") if is_everywhere else None
+        return url_of(listener, "http" if self.certificate is None else "https", host)
+
+
+def _is_unspecified(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_unspecified
 
 
 async def serve_http(
@@ -125,7 +150,9 @@ async def serve_http(
         task_status: Reports the URL once connections are accepted.
 
     Raises:
-        ValueError: ``bind`` is not ``host:port``, or other machines could use the server without TLS or a token.
+        TypeError: An argument has another type.
+        ValueError: ``bind`` is not ``host:port``, one of ``hosts`` is not a host name or address, or other machines
+            could use the server without TLS or a token.
         ConfigError: The certificate or the key cannot be read or is not valid.
         OSError: Cannot listen on the address.
 

@@ -26,10 +26,36 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})
 _HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::[0-9]{0,5})?")
 
 
+_NAME: Final = re.compile(r"(?!-)[a-z0-9_-]+(?:\.(?!-)[a-z0-9_-]+)*")
+
+
 def host_of(header: str) -> str | None:
     """Return the host in a ``Host`` header, without brackets and port; None when it is not valid."""
     found = _HOST.fullmatch(header)
-    return None if found is None else (found["address"] or found["name"]).lower()
+    return None if found is None else plain_host(found["address"] or found["name"])
+
+
+def plain_host(host: str) -> str:
+    """Return a host in the only way it is compared: in lower case, without a final dot, an address at its shortest."""
+    name = host.lower().removesuffix(".")
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
+
+
+def checked_host(given: str) -> str:
+    """Return a host that the user allows as :func:`plain_host` does; an IPv6 address may have brackets.
+
+    Raises:
+        ValueError: No ``Host`` header could have it.
+    """
+    is_bracketed = given.startswith("[") and given.endswith("]")
+    host = plain_host(given[1:-1] if is_bracketed else given)
+    if not (_is_address(host) or (_NAME.fullmatch(host) and not is_bracketed)):
+        problem = "must be a host name or an IP address, without scheme, port and wildcard"
+        raise ValueError(f"hosts=, or --allow-host: {given!r} {problem}")
+    return host
 
 
 def _is_address(host: str) -> bool:
@@ -47,7 +73,7 @@ class Guard:
 
     _app: Application
     _hosts: frozenset[str]
-    """Allowed hosts beside those of loopback, in lower case."""
+    """Allowed hosts beside those of loopback, as :func:`plain_host` returns them."""
     _allows_addresses: bool
     """Whether every IP address is allowed, because the server listens on all of them; only names can be rebound."""
     _token: Secret[str] | None
@@ -67,7 +93,7 @@ class Guard:
         host = host_of(given)
         if host is None or not self._is_allowed(host):
             problem = "is not one of this server; allow it with hosts=, or --allow-host"
-            raise status_error(403, message=f"the Host {given[:100]!r} {problem}")
+            raise status_error(403, message=f"the Host {(host or given)[:100]!r} {problem}")
         for origin in _values(scope, b"origin"):
             if origin.lower() != f"{scope['scheme']}://{given}".lower():
                 raise status_error(403, message="requests of other sites' pages are refused: the request has an Origin")
