@@ -357,6 +357,19 @@ async def test_an_object_that_is_too_large_is_reported_by_its_key(sizes: tuple[i
     assert "more than Limits.item_bytes (1000); if the server is right, raise it" in str(large.error)
 
 
+@pytest.mark.parametrize("at_end", [True, False])
+async def test_annotations_do_not_hide_the_key_of_an_object_that_is_too_large(at_end: bool) -> None:
+    large = b'{"metadata":{"annotations":{"a":"%s"},"name":"b","namespace":"shop"},"spec":"%s"}'
+    items = [large % (b"x" * 900_000, b"x" * 2_000_000)] + [pod("web", 500_000)] * (not at_end)
+    reported: list[Undecodable] = []
+    async with open_client(
+        CONFIG, http_transport=InMemory([list_of(*items)]), limits=Limits(item_bytes=1_500_000)
+    ) as c:
+        await c.api(Pod, "shop").list(on_undecodable=reported.append)
+    assert [found.key for found in reported] == ["shop/b"]
+    assert len(reported[0].raw) < 100_000  # all of a list are kept to its end
+
+
 @pytest.mark.parametrize(
     "bad", [b'{"metadata":{"name":"a}}', b'{"metadata":{"name":"a"}]}', b'{"a":nil}', b"{'a':1}", b'{"a":"\n"}', b"nil"]
 )

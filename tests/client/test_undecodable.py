@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from trioformer.errors import DecodeError, ExpiredError, LimitExceededError, Sta
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ResourceInfo
 from trioformer.models.core_v1 import Pod
+from trioformer.transport._internal import LargeFrame
 
 Reported = list[Undecodable]
 
@@ -159,6 +161,15 @@ async def test_other_tasks_run_while_the_key_of_an_object_is_searched() -> None:
         nursery.cancel_scope.cancel()
     assert in_item > 5
     assert ticks > in_item + 5
+
+
+@pytest.mark.parametrize("frame", [bytes, lambda data: LargeFrame(data, 9_000_000)], ids=["complete", "cut off"])
+async def test_a_string_without_an_end_is_read_once(frame: Callable[[bytes], bytes]) -> None:
+    data = frame(b'{"type":"ADDED","object":{"spec":{"a":{"b":"' + b"x" * 100_000)
+    began = time.thread_time()
+    found = await undecodable_frame("Pod", data, DecodeError("x"))
+    assert time.thread_time() - began < 2  # 0.001 s; once for each of its bytes, 8 s
+    assert (found.key, found.event_type) == ("", "ADDED")
 
 
 async def test_each_undecodable_frame_of_a_chunk_lets_other_tasks_run() -> None:
@@ -313,6 +324,21 @@ async def test_a_frame_over_the_limit_raises_without_a_handler() -> None:
     assert caught.value.limit == "frame_bytes"
 
 
+KEY_BEHIND = (
+    b'{"type":"MODIFIED","object":{"metadata":{"annotations":{"a":"%s"},"name":"b","namespace":"shop"},"s":"%s"}}\n'
+)
+
+
+@pytest.mark.parametrize("before", [70_000, 900_000])
+async def test_annotations_do_not_hide_the_key_of_a_frame_over_the_limit(before: int) -> None:
+    reported: Reported = []
+    large = KEY_BEHIND % (b"x" * before, b"x" * 17_000_000)
+    async with api_over(large + event(POD)) as pods, pods.watch(on_undecodable=reported.append) as events:
+        await anext(events)
+    assert [found.key for found in reported] == ["shop/b"]
+    assert len(reported[0].raw) < 100_000  # they may be kept, and be many
+
+
 async def test_a_frame_that_does_not_end_raises_despite_a_handler() -> None:
     reported: Reported = []
     pieces = [b"x" * 1_000_000] * 300
@@ -323,6 +349,28 @@ async def test_a_frame_that_does_not_end_raises_despite_a_handler() -> None:
         with pytest.raises(LimitExceededError, match=r"^watch pods in namespace shop: a watch event does not end"):
             await events.receive_batch()
     assert reported == []
+
+
+async def test_two_tasks_cannot_receive_while_an_undecodable_frame_is_read() -> None:
+    deep = b'{"type":"ADDED","object":{"spec":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+    frames = [deep + b',"metadata":{"name":"b%d","namespace":"shop"}}}\n' % number for number in range(2)]
+    reported: Reported = []
+    busy = 0
+    async with api_over(b"".join(frames) + event(POD)) as pods, pods.watch(on_undecodable=reported.append) as events:
+
+        async def receive() -> None:
+            nonlocal busy
+            try:
+                for _ in range(2):
+                    await events.receive_batch()
+            except trio.BusyResourceError:
+                busy += 1
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(receive)
+            nursery.start_soon(receive)
+    assert busy == 1
+    assert [found.key for found in reported] == ["shop/b0", "shop/b1"]
 
 
 async def test_bookmarks_need_no_name() -> None:

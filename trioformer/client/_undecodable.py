@@ -37,7 +37,7 @@ class Undecodable:
     key: str = attrs.field(repr=quoted)
     """``namespace/name`` if it can be found, otherwise empty."""
     raw: bytes = attrs.field(repr=lambda raw: f"<{len(raw)} bytes>")
-    """The bytes of the object, or of the frame if no object can be found in it."""
+    """The bytes of the object, or of the frame if no object can be found in it; the first of them if it is too large."""
     event_type: str = attrs.field(repr=quoted)
     """Such as ``MODIFIED``, as the server spells it; empty for an item of a list, or if it cannot be found."""
     error: DecodeError
@@ -61,6 +61,8 @@ _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}]
 _CLOSERS: Final[Mapping[bytes, bytes]] = {b"{": b"}", b"[": b"]"}
 _TOKENS: Final = 256
 """After how many tokens the time of a slice is looked at."""
+_REPORTED: Final = 64 * 1024
+"""Bytes that are reported of what is too large: a list may have hundreds of such objects, and all are kept to its end."""
 _MAX_DEPTH: Final = 3
 """How many levels the wanted members have at most: those of ``object.metadata.name`` in a frame."""
 
@@ -82,6 +84,12 @@ async def undecodable_item(kind: str, item: bytes, error: DecodeError, slices: S
     return Undecodable(kind, key, item, "", error, version)
 
 
+async def too_large_item(kind: str, beginning: bytes, error: DecodeError, slices: Slices) -> Undecodable:
+    """Describe an item of a list that is too large, by what has been kept of it."""
+    found = await undecodable_item(kind, beginning, error, slices)
+    return attrs.evolve(found, raw=beginning[:_REPORTED])
+
+
 async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Undecodable:
     """Describe a frame of a watch, with the bytes of its object if it has one; a checkpoint."""
     slices = Slices()
@@ -98,6 +106,8 @@ async def undecodable_frame(kind: str, frame: bytes, error: DecodeError) -> Unde
     is_known = isinstance(frame, LargeFrame) or await is_grammatical(frame, slices)
     key, version = _identity({path[1:]: raw for path, raw in found.items() if path[0] == "object"})
     data = raw_object if raw_object.startswith(b"{") else frame
+    if isinstance(frame, LargeFrame):
+        data = data[:_REPORTED]
     if not is_known:
         key = version = ""
     return Undecodable(kind, key, data, _text(found.get(("type",), b"")), error, version)
@@ -180,10 +190,12 @@ async def find_members(data: bytes, slices: Slices) -> Mapping[tuple[str, ...], 
 async def _end_of_deep(data: bytes, begin: int, slices: Slices) -> int:
     """Return the end of an object or array in which nothing is wanted; 0 if it is not found."""
     depth, end = 1, begin
-    for number, match in enumerate(_BRACKET.finditer(data, begin), 1):
+    for number in itertools.count(1):
         if number % _TOKENS == 0 and slices.is_over():
             await slices.checkpoint()
-        if match.start() != end:
+        # Not finditer(): where nothing matches, it tries each later position, each of them up to the end.
+        match = _BRACKET.match(data, end)
+        if match is None:
             break  # a string that does not end
         end = match.end()
         depth += 1 if match[1] in _CLOSERS else -1

@@ -50,6 +50,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         "_body",
         "_events",
         "_failure",
+        "_is_reading",
         "_limits",
         "_lines",
         "_on_undecodable",
@@ -80,6 +81,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         self._undecoded: tuple[bytes, DecodeError] | None = None
         self._lines: Iterator[bytes] = iter(())
         self._failure: Exception | None = None
+        self._is_reading = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._where}>"
@@ -124,6 +126,16 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             events = list(self._events)
             self._events.clear()
             return events
+        # The body has its own check, but a scan of an undecodable frame has checkpoints too.
+        if self._is_reading:
+            raise trio.BusyResourceError("another task is already receiving from this watch")
+        self._is_reading = True
+        try:
+            return await self._receive()
+        finally:
+            self._is_reading = False
+
+    async def _receive(self) -> list[WatchEvent[T]]:
         while True:
             if self._failure is not None:
                 await trio.lowlevel.checkpoint()

@@ -12,8 +12,11 @@ from ..models._internal import Head, Raw, decode, level_decoder, scan_whole
 from ._describe import excerpt
 from ._limits import DEFAULT_LIMITS, LimitPassedError
 
-KEPT: Final = 64 * 1024
-"""Bytes that are kept of an event or an item that is too large; its key is searched in them."""
+KEPT: Final = 1024 * 1024
+"""Bytes that are kept of an event or an item that is too large, at most the limit, until its key was searched in them.
+
+Before the name may be annotations, of which an API server accepts 256 KiB, and in maps with sorted keys ``managedFields``.
+"""
 MAX_DROPPED: Final = 16
 """How many times the limit a frame may have before the watch ends; none of it is kept."""
 
@@ -87,13 +90,13 @@ class FrameSplitter:
         buffer = self._buffer
         if self._dropped:
             self._dropped += len(data)
-            if self._dropped > MAX_DROPPED * self._max_frame:
+            if self.pending > MAX_DROPPED * self._max_frame:
                 raise LimitPassedError("frame_bytes", self._max_frame, "a watch event does not end")
             return
         buffer += data
         if len(buffer) > self._max_frame:
             self._dropped = len(buffer)
-            del buffer[KEPT:]
+            del buffer[min(KEPT, self._max_frame) :]
             self._dropped -= len(buffer)
 
     def _complete(self) -> bytes:
@@ -106,7 +109,7 @@ class FrameSplitter:
 
     def _within_limit(self, frame: bytes) -> bytes:
         is_large = len(frame) > self._max_frame and not isinstance(frame, LargeFrame)
-        return LargeFrame(frame[:KEPT], len(frame)) if is_large else frame
+        return LargeFrame(frame[: min(KEPT, self._max_frame)], len(frame)) if is_large else frame
 
 
 _LARGE: Final = 1024 * 1024

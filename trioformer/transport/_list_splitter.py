@@ -137,6 +137,10 @@ class ListSplitter:
     _rest: tuple[list[bytes], ListHead] | None = attrs.field(default=None, init=False, repr=False)
 
     @property
+    def _kept(self) -> int:
+        return min(KEPT, self._max_item)
+
+    @property
     def is_behind(self) -> bool:
         """Whether ``feed(b"")`` has more to do."""
         return bool(self._unchecked) or (self._is_counting and self._position < len(self._buffer))
@@ -254,7 +258,7 @@ class ListSplitter:
         """Copy the items, without those that are too large; ``size`` is that of all."""
         items = [bytes(item) for item in found]
         if size > self._max_item:
-            self.large += [LargeItem(item[:KEPT], len(item)) for item in items if len(item) > self._max_item]
+            self.large += [LargeItem(item[: self._kept], len(item)) for item in items if len(item) > self._max_item]
             items = [item for item in items if len(item) <= self._max_item]
         return items
 
@@ -361,7 +365,7 @@ class ListSplitter:
         if self._depth > MAX_LEVELS:
             raise DecodeError(f"{EXPECTED} one with an object of more than {MAX_LEVELS} levels")
         if self._position - 1 + self._dropped > self._max_item:
-            self._beginning = self._beginning or bytes(buffer[1:KEPT])
+            self._beginning = self._beginning or bytes(buffer[1 : 1 + self._kept])
             self._unchecked.append(bytes(buffer[1 : self._position]))
             self._dropped += self._position - 1
             del buffer[1 : self._position]
