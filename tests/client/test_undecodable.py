@@ -324,7 +324,7 @@ async def test_a_frame_over_the_limit_raises_without_a_handler() -> None:
     assert caught.value.limit == "frame_bytes"
 
 
-KEY_BEHIND = (
+ANNOTATED = (
     b'{"type":"MODIFIED","object":{"metadata":{"annotations":{"a":"%s"},"name":"b","namespace":"shop"},"s":"%s"}}\n'
 )
 
@@ -332,7 +332,7 @@ KEY_BEHIND = (
 @pytest.mark.parametrize("before", [70_000, 900_000])
 async def test_annotations_do_not_hide_the_key_of_a_frame_over_the_limit(before: int) -> None:
     reported: Reported = []
-    large = KEY_BEHIND % (b"x" * before, b"x" * 17_000_000)
+    large = ANNOTATED % (b"x" * before, b"x" * 17_000_000)
     async with api_over(large + event(POD)) as pods, pods.watch(on_undecodable=reported.append) as events:
         await anext(events)
     assert [found.key for found in reported] == ["shop/b"]

@@ -37,7 +37,7 @@ class Undecodable:
     key: str = attrs.field(repr=quoted)
     """``namespace/name`` if it can be found, otherwise empty."""
     raw: bytes = attrs.field(repr=lambda raw: f"<{len(raw)} bytes>")
-    """The bytes of the object, or of the frame if no object can be found in it; the first of them if it is too large."""
+    """The bytes of the object, or of the frame if none can be found in it; only the first of what is too large."""
     event_type: str = attrs.field(repr=quoted)
     """Such as ``MODIFIED``, as the server spells it; empty for an item of a list, or if it cannot be found."""
     error: DecodeError
@@ -62,7 +62,7 @@ _CLOSERS: Final[Mapping[bytes, bytes]] = {b"{": b"}", b"[": b"]"}
 _TOKENS: Final = 256
 """After how many tokens the time of a slice is looked at."""
 _REPORTED: Final = 64 * 1024
-"""Bytes that are reported of what is too large: a list may have hundreds of such objects, and all are kept to its end."""
+"""Bytes that are reported of what is too large: a list may have hundreds of them, and all are kept to its end."""
 _MAX_DEPTH: Final = 3
 """How many levels the wanted members have at most: those of ``object.metadata.name`` in a frame."""
 

@@ -15,7 +15,7 @@ from ._limits import DEFAULT_LIMITS, LimitPassedError
 KEPT: Final = 1024 * 1024
 """Bytes that are kept of an event or an item that is too large, at most the limit, until its key was searched in them.
 
-Before the name may be annotations, of which an API server accepts 256 KiB, and in maps with sorted keys ``managedFields``.
+Annotations may come before the name, up to 256 KiB, and so may ``managedFields`` where the keys are sorted.
 """
 MAX_DROPPED: Final = 16
 """How many times the limit a frame may have before the watch ends; none of it is kept."""
