@@ -33,6 +33,7 @@ from ..errors import UnexpectedResponseError
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._health import ServerHealth
 from ._limits import BodyMeter, LimitPassedError, Limits
+from ._network import _SocketStream
 
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
@@ -103,6 +104,9 @@ class ByteStream(metaclass=NoPublicConstructor):
         if limit is not None and self.code >= 400:
             limit = "list_bytes"  # what it is must be known; only the beginning is read
         self._meter = None if limit is None else BodyMeter(limits, limit)
+        connection = response.extensions.get("network_stream")
+        if self._meter is not None and isinstance(connection, _SocketStream):
+            connection.body_patience, self._meter.is_watched = self._meter.patience, True
         # A transport in the same process may have made the response of a complete body.
         chunks = _once(response.content) if response.is_stream_consumed else response.aiter_raw()
         self._chunks = cast("AsyncGenerator[bytes, None]", chunks)

@@ -75,6 +75,11 @@ class ChunkMerger:
         """Whether the bytes so far are one response, from its first byte to its last, and no more."""
         return self._expected is Expected.ANYTHING and not self._left
 
+    @property
+    def is_inside_head(self) -> bool:
+        """Whether a part of the head of a response has arrived, and not the rest."""
+        return self._expected is Expected.HEAD and bool(self._held)
+
     def start(self) -> None:
         """Expect a response; called with each request, and there is one response at a time."""
         self._expected, self._held, self._interim = Expected.HEAD, b"", 0

@@ -93,11 +93,12 @@ class Limits:
     interim_responses: int = _count(16)
     """Responses of codes 100 to 199 before the one to a request; Go's client allows five, and API servers send none."""
     header_period: float = _period(60.0)
-    """Seconds in which the status line and the headers must arrive, once they have begun."""
+    """Seconds in which the status line and the headers must arrive, once they have begun; not for what follows them."""
     body_period: float = _period(120.0)
     """Seconds of waiting for a body in which :attr:`body_progress` bytes of it must arrive; not for watches.
 
-    Between two bytes a server may take 90 s.  The time that the program takes does not count.
+    Between two bytes a server may take 90 s.
+    The time that the program takes does not count, and a server is not blamed while other tasks hold up the program.
     """
     body_progress: int = _count(4096)
     """Bytes of a body that must arrive in :attr:`body_period`, unless the body ends: 34 a second."""
@@ -154,6 +155,47 @@ def limit_error(where: str, limit: str, value: float, what: str) -> LimitExceede
     return LimitExceededError(f"{prefix}{what}, {than} Limits.{limit} ({value:.15g}); {advice}", limit=limit)
 
 
+_LATE: Final = 0.1
+"""Seconds after a deadline at which it must be noticed; otherwise this program was held up."""
+
+
+@final
+class Patience:
+    """Until when a part of a response must arrive.
+
+    While other tasks hold up the program, or the whole process is stopped, the server cannot be blamed.
+    So a deadline that is noticed late, or with data at hand, is followed by another period.
+
+    Args:
+        period: Seconds from now.
+        error: Makes the error of a part that has not arrived.
+
+    Attributes:
+        deadline: When it must have arrived.
+    """
+
+    __slots__ = ("_error", "_period", "deadline")
+
+    def __init__(self, period: float, error: Callable[[], LimitPassedError]) -> None:
+        self._period = period
+        self._error = error
+        self.deadline: float = trio.current_time() + period
+
+    def extend(self, *, has_data: bool) -> None:
+        """Begin another period, after the deadline.
+
+        Args:
+            has_data: Whether there is something to receive.
+
+        Raises:
+            LimitPassedError: The server is too slow.
+        """
+        now = trio.current_time()
+        if not has_data and now <= self.deadline + _LATE:
+            raise self._error()
+        self.deadline = now + self._period
+
+
 @final
 class BodyMeter:
     """Measures one body: how long it is, and how fast it arrives while the program waits for it.
@@ -161,9 +203,13 @@ class BodyMeter:
     Args:
         limits: The limits.
         limit: The name of the field that limits the bytes.
+
+    Attributes:
+        patience: The deadline of :meth:`receive`.
+        is_watched: Whether whoever waits for the socket applies the deadline, which knows whether data is at hand.
     """
 
-    __slots__ = ("_left", "_limit", "_limits", "_progress", "_wait")
+    __slots__ = ("_left", "_limit", "_limits", "_progress", "_wait", "is_watched", "patience")
 
     def __init__(self, limits: Limits, limit: str) -> None:
         self._limits = limits
@@ -171,6 +217,8 @@ class BodyMeter:
         self._left: int = getattr(limits, limit)
         self._progress = 0
         self._wait = limits.body_period
+        self.patience: Patience = Patience(limits.body_period, self._too_slow)
+        self.is_watched: bool = False
 
     async def receive(self, receive: Callable[[], Awaitable[bytes]]) -> bytes:
         """Receive the next bytes.
@@ -178,19 +226,26 @@ class BodyMeter:
         Raises:
             LimitPassedError: The body arrives too slowly; ``receive`` was cancelled.
         """
-        began_at = trio.current_time()
+        patience = self.patience
+        patience.deadline = trio.current_time() + self._wait
         data = b""
-        with trio.CancelScope(deadline=began_at + self._wait) as scope:
+        if self.is_watched:
             data = await receive()
-        if scope.cancelled_caught:
-            what = f"the body arrives too slowly: {self._progress} bytes in {self._limits.body_period:g} s"
-            raise LimitPassedError("body_progress", self._limits.body_progress, what)
-        self._progress += len(data)
-        if self._progress >= self._limits.body_progress:
-            self._progress, self._wait = 0, self._limits.body_period
         else:
-            self._wait -= trio.current_time() - began_at
+            with trio.CancelScope(deadline=patience.deadline) as scope:
+                data = await receive()
+            if scope.cancelled_caught:
+                raise self._too_slow()
+        self._progress += len(data)
+        self._wait = patience.deadline - trio.current_time()
+        # Data that was received after the deadline may have waited for this program.
+        if self._progress >= self._limits.body_progress or self._wait <= 0:
+            self._progress, self._wait = 0, self._limits.body_period
         return data
+
+    def _too_slow(self) -> LimitPassedError:
+        what = f"the body arrives too slowly: {self._progress} bytes in {self._limits.body_period:g} s"
+        return LimitPassedError("body_progress", self._limits.body_progress, what)
 
     def check(self, data: bytes) -> None:
         """Count bytes that have been received.

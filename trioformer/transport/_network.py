@@ -33,7 +33,7 @@ import trio
 from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
-from ._limits import DEFAULT_LIMITS, LimitPassedError, Limits
+from ._limits import DEFAULT_LIMITS, LimitPassedError, Limits, Patience
 
 HANDSHAKE_PATIENCE: Final = 10.0
 """Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
@@ -64,6 +64,7 @@ class _SocketStream(httpcore.AsyncNetworkStream):
 
     Attributes:
         opened_at: When it was opened.
+        body_patience: The deadline of the body of the response; None until the next request if it has none.
     """
 
     def __init__(
@@ -78,40 +79,51 @@ class _SocketStream(httpcore.AsyncNetworkStream):
         self._health = health
         self._merger = ChunkMerger(limits)
         self._limits = limits
+        self._head_patience: Patience | None = None
+        self.body_patience: Patience | None = None
         self.opened_at: float = trio.current_time() if opened_at is None else opened_at
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
-        merged = await self._read_and_merge(max_bytes, timeout)
-        if merged is not None:
-            return merged
-        # Headers, or the size of a chunk, have begun.
-        with trio.move_on_after(self._limits.header_period):
-            while merged is None:
-                merged = await self._read_and_merge(max_bytes, timeout)
-            return merged
-        raise LimitPassedError("header_period", self._limits.header_period, "the headers of the response do not end")
+        merger = self._merger
+        while True:
+            with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
+                data = await self._read(max_bytes, resumable=timeout == RESUMABLE)
+            merged = merger.feed(data)
+            # Only a head has a deadline here: any part of a chunk may be the last thing that a watch sends for an hour.
+            if not merger.is_inside_head:
+                self._head_patience = None
+            elif self._head_patience is None:
+                self._head_patience = Patience(self._limits.header_period, self._endless_head)
+            if merged or not data:
+                return merged
 
-    async def _read_and_merge(self, max_bytes: int, patience: float | None) -> bytes | None:
-        """Return what is passed on; None if more is needed."""
-        with _bounded(patience, httpcore.ReadTimeout, httpcore.ReadError):
-            data = await self._read(max_bytes, resumable=patience == RESUMABLE)
-        merged = self._merger.feed(data)
-        return merged if merged or not data else None
+    def _endless_head(self) -> LimitPassedError:
+        return LimitPassedError("header_period", self._limits.header_period, "the headers of the response do not end")
 
     async def _read(self, max_bytes: int, *, resumable: bool) -> bytes:
         return bytes(await self._receive_some(max_bytes, resumable=resumable))
 
     async def _receive_some(self, max_bytes: int, *, resumable: bool) -> bytes | bytearray:
-        """Receive from the socket; on a watch's connection, verify the server whenever it has been silent."""
+        """Receive from the socket; on a watch's connection, verify the server whenever it has been silent.
+
+        Raises:
+            LimitPassedError: The head or the body of the response takes too long.
+        """
         health = self._health
-        if health is None:
+        patience = self._head_patience or self.body_patience
+        if health is None and patience is None:
             return await self._stream.receive_some(max_bytes)
         while True:
-            with trio.CancelScope(deadline=trio.current_time() + health.silence):
+            deadline = math.inf if patience is None else patience.deadline
+            silent_at = math.inf if health is None else trio.current_time() + health.silence
+            with trio.CancelScope(deadline=min(deadline, silent_at)):
                 return await self._stream.receive_some(max_bytes)
-            received = await self._receive_or_verify(health, max_bytes, resumable=resumable)
-            if received is not None:
-                return received
+            if patience is not None and trio.current_time() >= deadline:
+                patience.extend(has_data=self._stream.socket.is_readable())
+            elif health is not None:
+                received = await self._receive_or_verify(health, max_bytes, resumable=resumable)
+                if received is not None:
+                    return received
 
     async def _receive_or_verify(
         self, health: ServerHealth, max_bytes: int, *, resumable: bool
@@ -157,6 +169,7 @@ class _SocketStream(httpcore.AsyncNetworkStream):
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         self._merger.start()
+        self._head_patience = self.body_patience = None
         with _bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
             await self._write(buffer)
 
