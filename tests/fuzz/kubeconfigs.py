@@ -29,6 +29,7 @@ SERVERS = (
     "https://k8s.example:6443",
     "https://k8s.example:6443/clusters/c-1/",
     "http://127.0.0.1:8080",
+    "localhost:8080",
     "https://[::1]:6443",
     f"https://admin:{PASSWORD}@k8s.example",
     "https://a..b",
@@ -286,6 +287,7 @@ def _mutate_text(rng: random.Random, text: bytes) -> bytes:
                     text.decode("latin-1").encode("utf-16"),
                     b"---\n" + text + b"---\n" + text,
                     text + b"...\nx",
+                    text + b"\n---\n",
                     b"%YAML 9.9\n---\n" + text,
                 )
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import random
 import re
@@ -41,6 +42,8 @@ ODD_SCALARS = (
     ".inf",
     ".nan",
     "1e999",
+    "-1.0e999",
+    "0x" + "f" * 17,
     "2026-01-12",
     "2026-13-99",
     "2026-01-12T25:61:61Z",
@@ -178,7 +181,9 @@ def read_strictly(text: bytes, folder: Path) -> dict[str, Any] | str:
         The fields that :class:`ClusterConfig` must have, or why the file must be refused.
     """
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root, *more = [*yaml.compose_all(text, Loader=yaml.SafeLoader)] or [None]
+        if more and (len(more) > 1 or not _is_null(more[0])):
+            return "it has a second document"
         return _ambiguous(root) or _fields(root, folder)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         return f"a strict reader refuses it: {type(exc).__name__} {str(exc)[:100]}"
@@ -191,7 +196,13 @@ def _fields(root: yaml.Node | None, folder: Path) -> dict[str, Any]:
     cluster = _entry(top, "clusters", "cluster", _text(context, "cluster"))
     user_name = _text(context, "user")
     user = _entry(top, "users", "user", user_name) if user_name else {}
-    parts = urlsplit(_text(cluster, "server") or "")
+    server = _text(cluster, "server") or ""
+    if "/" not in server.rstrip("/"):
+        authorities = (_text(cluster, f"certificate-authority{end}") for end in ("", "-data"))
+        insecure = cluster.get("insecure-skip-tls-verify")
+        is_insecure = insecure is not None and insecure.value.lower() in ("true", "yes", "on", "y")
+        server = f"{'https' if is_insecure or any(authorities) else 'http'}://{server}"
+    parts = urlsplit(server)
     is_https = parts.scheme == "https"
     wanted: dict[str, Any] = {
         "server": f"{parts.scheme}://{parts.netloc.rstrip(':')}{parts.path.rstrip('/')}",
@@ -216,7 +227,13 @@ def _fields(root: yaml.Node | None, folder: Path) -> dict[str, Any]:
         data = _text(owner, f"{field}-data")
         wanted[f"{name}_data"] = base64.b64decode(re.sub(r"[\r\n]", "", data), validate=True) if data else None
         wanted[f"{name}_file"] = None if data else _path(_text(owner, field), folder)
+    if not (wanted["client_certificate_data"] or wanted["client_certificate_file"]):
+        wanted["client_key_data"] = wanted["client_key_file"] = None
     return wanted
+
+
+def _is_null(node: Any) -> bool:
+    return bool(node.tag == "tag:yaml.org,2002:null")
 
 
 def _path(text: str | None, folder: Path) -> str | None:
@@ -249,7 +266,7 @@ def _members(node: Any) -> dict[str, Any]:
 
 def _text(members: dict[str, Any], name: str) -> str | None:
     node = members.get(name)
-    if node is None or node.tag == "tag:yaml.org,2002:null":
+    if node is None or _is_null(node):
         return None
     if node.tag != "tag:yaml.org,2002:str" and not _is_string_in_go(node):
         raise TypeError(f"{name} is not a string")
@@ -257,11 +274,20 @@ def _text(members: dict[str, Any], name: str) -> str | None:
 
 
 def _is_string_in_go(node: yaml.ScalarNode) -> bool:
-    """Whether Go's YAML, which kubectl uses, reads a string: every date, 12:30:45, and ``0x_``."""
+    """Whether Go's YAML, which kubectl uses, reads a string: every date, 12:30:45, ``0x_``, and what is too large."""
     if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-        return not _GO_NUMBER.fullmatch(node.value.replace("_", ""))
+        digits = node.value.replace("_", "")
+        return not _GO_NUMBER.fullmatch(digits) or _is_too_large(digits)
     # The others are "=", "<<" and a text behind a single "!".
     return node.tag in (*(f"tag:yaml.org,2002:{name}" for name in ("timestamp", "value", "merge")), "!")
+
+
+def _is_too_large(digits: str) -> bool:
+    sign, prefix, rest = re.fullmatch(r"([-+]?)(0[xXoObB])?(.*)", digits, re.DOTALL).groups()  # type: ignore[union-attr]
+    if not prefix:
+        return math.isinf(float(digits)) if rest[-1] not in "fFnN" else False
+    bits = f"{int(rest, {'x': 16, 'o': 8, 'b': 2}[prefix[1].lower()]):b}"
+    return len(bits) > (63 if sign else 64) and (sign, bits) != ("-", "1" + "0" * 63)
 
 
 _GO_NUMBER = re.compile(
@@ -272,8 +298,8 @@ _GO_NUMBER = re.compile(
 
 def _entry(top: dict[str, Any], section: str, field: str, name: str | None) -> dict[str, Any]:
     for each in top[section].value:
-        members = _members(each)
+        members = {} if _is_null(each) else _members(each)
         if _text(members, "name") == name:
             body = members.get(field)
-            return {} if body is None or body.tag == "tag:yaml.org,2002:null" else _members(body)
+            return {} if body is None or _is_null(body) else _members(body)
     raise KeyError(name)

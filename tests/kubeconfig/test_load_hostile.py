@@ -207,7 +207,7 @@ USERS: list[object] = [
     {"client-certificate-data": encode(PEM.format("PRIVATE KEY"))},
     {"client-certificate-data": encode(PEM.format("CERTIFICATE")), "client-key-data": f"{SECRET}!"},
     {"token": SECRET, "client-certificate": "/gone"},
-    {"token": SECRET, "client-key": "key.pem"},
+    {"client-key": "key.pem", "password": SECRET},
     {"tokenFile": "secret.txt"},
     SECRET,
     [SECRET],

@@ -101,9 +101,30 @@ def test_sexagesimal_numbers_and_dates_are_strings_as_for_kubectl(text: str) -> 
     assert parsed(f"a: {text}") == {"a": text}
 
 
-def test_a_number_of_any_length_is_a_number() -> None:
-    assert parsed("9" * 100_000) is Number.INTEGER
-    assert parsed("0." + "9" * 100_000) is Number.DECIMAL
+@both_loaders
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("12345e678901", "-1e400", "1.8e308", "1e" + "9" * 5_000, "9" * 400, "9" * 100_000, "-" + "1" * 310),
+        *("0xdeadbeefdeadbeefdeadbeefdeadbeef", "0x1_0000_0000_0000_0000", "-0x8000000000000001", "0x" + "f" * 100_000),
+        *("+0xffffffffffffffff", "0o" + "7" * 40, "0b" + "1" * 77, "-0b1" + "0" * 64, "0B" + "1" * 100_000),
+    ],
+)
+def test_a_number_that_overflows_is_a_string_as_for_kubectl(text: str) -> None:
+    assert parsed(f"a: {text}") == {"a": text}
+
+
+@both_loaders
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, Number.INTEGER) for text in ("9" * 60, "0xffffffffffffffff", "-0x8000000000000000", "0" + "7" * 99)),
+        *((text, Number.INTEGER) for text in ("0" * 100_000, "0x" + "0" * 100_000 + "f", "0o1777777777777777777777")),
+        *((text, Number.DECIMAL) for text in ("1e-400", "1.7e308", "0." + "9" * 100_000, "-.inf", "0e999999999")),
+    ],
+)
+def test_a_long_number_that_does_not_overflow_is_one(text: str, expected: Number) -> None:
+    assert parsed(text) is expected
 
 
 @both_loaders
@@ -195,6 +216,18 @@ def test_many_directives_are_refused_at_once(end: str) -> None:
     assert parsed(f"%TAG !a! x{end}" * 1 + "--- b") == "b"
     text = "# c" + "".join(f"{end}%TAG !a{n}! x" for n in range(60_000)) + f"{end}--- b"
     assert problem(text) == "has more than 10 lines that begin with %: remove them, they are not needed"
+
+
+@both_loaders
+@pytest.mark.parametrize("end", ["---", "---\n", "--- # nothing\n# more\n", "--- ~\n", "...\n---\n...\n", "--- null"])
+def test_an_empty_document_may_follow(end: str) -> None:
+    assert parsed(f"a: b\n{end}") == {"a": "b"}
+
+
+@both_loaders
+@pytest.mark.parametrize("end", ["--- {}", "--- ''", "--- s3cret", "---\n---\n", "---\n--- a\n", "---\n" * 100_000])
+def test_a_second_document_with_a_value_and_a_third_are_errors(end: str) -> None:
+    assert problem(f"a: b\n{end}").startswith("contains a second document: remove it (line ")
 
 
 # ------------------------------------------------------------------------------------------------- what is ambiguous

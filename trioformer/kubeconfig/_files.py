@@ -217,7 +217,10 @@ def _check_type(top: Entry) -> None:
 
 
 def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
-    """Return the entries of ``section``, a list of ``{name: …, field: {…}}``."""
+    """Return the entries of ``section``, a list of ``{name: …, field: {…}}``.
+
+    kubectl accepts entries that are null or have no name; nothing can refer to them, so they are left out.
+    """
     items = top.fields.get(section)
     if items is None:
         return {}
@@ -225,10 +228,12 @@ def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
         raise top.error(section, f"must be a list, not {kind_of(items)}")
     entries: dict[str, Entry] = {}
     for index, item in enumerate(items):
+        if item is None:
+            continue
         unnamed = Entry(top.file, f"{section}[{index}]", _mapping(top, f"{section}[{index}]", item))
         name = unnamed.text("name")
         if name is None:
-            raise unnamed.error("name", "is missing")
+            continue
         key = f"{section}[{name if name.isprintable() else repr(name)}]"
         if name in entries:
             raise top.error(key, "is twice in this file")

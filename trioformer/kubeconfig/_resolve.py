@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import AnyStr
 
@@ -28,6 +29,7 @@ _log = logging.getLogger("trioformer.kubeconfig")
 
 _MAX_SHOWN = 20
 _ALTERNATIVE = "give the user a token or a client certificate, or use a server started by 'kubectl proxy'"
+_HOST_AND_PORT = re.compile(r"[^/@?#]+/?")
 _UNSUPPORTED_IN_USER: Mapping[str, str] = {
     "exec": f"credential plugins are not supported yet; {_ALTERNATIVE}",
     "auth-provider": f"authentication providers are not supported; {_ALTERNATIVE}",
@@ -129,7 +131,16 @@ def _server(cluster: Entry) -> str:
     server = cluster.secret("server")  # it may contain a password
     if server is None:
         raise cluster.error("server", "is missing: a cluster needs the URL of its API server")
-    return cluster.call("server", lambda: parse_server(server.reveal()))
+    return cluster.call("server", lambda: parse_server(_with_scheme(server.reveal(), cluster)))
+
+
+def _with_scheme(server: str, cluster: Entry) -> str:
+    """Complete ``host:port`` as client-go does (``DefaultServerURL``): https with TLS settings, otherwise http."""
+    if not _HOST_AND_PORT.fullmatch(server):
+        return server
+    fields = ("insecure-skip-tls-verify", "certificate-authority", "certificate-authority-data")
+    has_tls = any(cluster.has(field) and cluster.fields.get(field) is not False for field in fields)
+    return f"{'https' if has_tls else 'http'}://{server}"
 
 
 def _with_tls(config: ClusterConfig, cluster: Entry) -> ClusterConfig:
@@ -148,8 +159,11 @@ def _with_tls(config: ClusterConfig, cluster: Entry) -> ClusterConfig:
 
 def _with_credentials(config: ClusterConfig, user: Entry) -> ClusterConfig:
     certificate_data, certificate_file = _pem(user, "client-certificate", check_certificates)
-    key_data, key_file = _pem(user, "client-key", check_private_key)
-    has_certificate, has_key = bool(certificate_data or certificate_file), bool(key_data or key_file)
+    has_certificate = bool(certificate_data or certificate_file)
+    # client-go ignores a key without a certificate; alone, it is a mistake, since requests would be anonymous.
+    is_ignored = not has_certificate and any(user.has(field) for field in ("token", "tokenFile", "username"))
+    key_data, key_file = (None, None) if is_ignored else _pem(user, "client-key", check_private_key)
+    has_key = bool(key_data or key_file)
     if has_certificate != has_key:
         missing, given = ("client-certificate", "client-key") if has_key else ("client-key", "client-certificate")
         raise user.error(missing, f"is missing, but {given} is set: set {missing} or {missing}-data")

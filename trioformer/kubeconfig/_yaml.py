@@ -6,13 +6,14 @@ So only PyYAML's parser is used here, whose events come one by one: each limit i
 before anything is made of it.
 
 Scalars are what they are for kubectl (``sigs.k8s.io/yaml``): ``yes`` is a boolean and ``0x1F`` an integer, but
-dates and sexagesimal numbers such as ``60:00`` are strings.
+dates, sexagesimal numbers such as ``60:00``, and numbers that fit into no number of Go's are strings.
 Unlike there, duplicate keys, merge keys and tags are errors: what they mean differs between programs.
 """
 
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
@@ -51,6 +52,7 @@ _CONSTANTS: Final[dict[str, bool | None]] = {
     **{spelling: True for word in ("true", "yes", "on", "y") for spelling in (word, word.title(), word.upper())},
     **{spelling: False for word in ("false", "no", "off", "n") for spelling in (word, word.title(), word.upper())},
 }
+_BASES: Final = {"0x": 16, "0o": 8, "0b": 2}
 _FIRST_OF_NUMBER: Final = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]++|0[oO][0-7]++|0[bB][01]++|[0-9]++)")
 _DECIMAL = re.compile(
@@ -146,16 +148,24 @@ class _Open:
 
 
 def _compose(next_event: Callable[[], Any]) -> Items:
-    """Make the values of a stream from the parser's events, without recursion; the list is empty if it is."""
+    """Make the values of a stream from the parser's events, without recursion; the list is empty if it is.
+
+    An empty document may follow, as behind a ``---`` at the end of a file.
+    """
     next_event()  # the start of the stream
     if isinstance(next_event(), yaml.StreamEndEvent):
         return Items([])
     document = _compose_document(next_event)
     next_event()  # the end of the document
     event = next_event()
-    if not isinstance(event, yaml.StreamEndEvent):
-        raise _YamlError("contains a second document: remove it", event.start_mark)
-    return document
+    if isinstance(event, yaml.StreamEndEvent):
+        return document
+    value = next_event()
+    if isinstance(value, yaml.ScalarEvent) and _scalar(value) is None:
+        next_event()
+        if isinstance(next_event(), yaml.StreamEndEvent):
+            return document
+    raise _YamlError("contains a second document: remove it", event.start_mark)
 
 
 def _compose_document(next_event: Callable[[], Any]) -> Items:
@@ -244,10 +254,19 @@ def _resolve(text: str) -> RawValue:
     if text[0] in _FIRST_OF_NUMBER:
         digits = text.replace("_", "")
         if _INTEGER.fullmatch(digits):
-            return Number.INTEGER
+            return text if _overflows(digits) else Number.INTEGER
         if _DECIMAL.fullmatch(digits):
-            return Number.DECIMAL
+            return text if _overflows(digits) else Number.DECIMAL
     return text
+
+
+def _overflows(digits: str) -> bool:
+    """Whether a number is too large for Go's integers or, in decimal, for a float64; the time is linear."""
+    base = _BASES.get(digits.lstrip("+-")[:2].lower())
+    if base is not None:
+        lowest, beyond = (-(1 << 63), 1 << 63) if digits[0] in "+-" else (0, 1 << 64)
+        return not lowest <= int(digits, base) < beyond
+    return not digits[-1].isalpha() and math.isinf(float(digits))  # what ends with a letter is .inf or .nan
 
 
 def _check_tag(event: Any, expected: str) -> None:
