@@ -284,18 +284,54 @@ async def test_a_function_decides_which_tokens_may_read_the_metrics(
     assert errors_of(caplog) == ["check_metrics_token failed"]
 
 
-async def test_a_peer_that_speaks_no_tls_only_loses_its_connection(
+async def test_plain_http_to_a_tls_port_is_a_400_and_is_logged_once(
     client: Client, certificates: tuple[Path, Path, ssl.SSLContext], caplog: pytest.LogCaptureFixture
 ) -> None:
     certificate, key, context = certificates
     options = HTTPOptions("127.0.0.1:0", certificate=certificate, key=key)
     async with manager(client, http=options) as url:
-        assert not (await exchange(url, HEALTH + CLOSE)).startswith(b"HTTP")
+        assert not (await exchange(url, b"\0\r\n\r\n")).startswith(b"HTTP")  # neither TLS nor HTTP
+        for _ in range(2):
+            response = await exchange(url, HEALTH + CLOSE)
+            assert status_of(response) == 400
+            assert response.endswith(b"\r\n\r\n400 bad request: this port speaks TLS\n")
         with pytest.raises(httpx.ConnectError):  # it does not trust the certificate
             await httpx.AsyncClient(base_url=url).get("/healthz")
         async with httpx.AsyncClient(base_url=url, verify=context) as http:
             assert (await http.get("/healthz")).text == "ok"
     assert errors_of(caplog) == []
+    (warning,) = [one for one in caplog.records if one.name == "trioformer.serving"]
+    assert warning.levelno == logging.WARNING
+    assert warning.getMessage() == (
+        f"a client speaks plain HTTP to {url}, which gets a 400: a kubelet's probe needs scheme: HTTPS; logged once"
+    )
+
+
+@pytest.mark.parametrize("how", ["metrics_token", "check_metrics_token"])
+async def test_a_token_that_others_could_read_on_its_way_is_warned_of_once(
+    how: str, client: Client, certificates: tuple[Path, Path, ssl.SSLContext], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check(token: str) -> bool:
+        return True
+
+    certificate, key, _ = certificates
+    token: dict[str, Any] = {how: "t0k3n" if how == "metrics_token" else check}
+    for options in (
+        HTTPOptions("127.0.0.1:0", **token),
+        HTTPOptions(":0"),
+        HTTPOptions(":0", certificate=certificate, key=key, **token),
+    ):
+        async with manager(client, http=options):
+            pass
+    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
+    async with manager(client, http=HTTPOptions("0.0.0.0:0", **token)) as url:
+        pass
+    (warning,) = [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert warning.name == "trioformer.manager"
+    assert warning.getMessage() == (
+        f"{url} has no TLS: who can read the network can read the tokens of requests for /metrics, and use them; "
+        "give HTTPOptions a certificate and a key"
+    )
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,31 @@ async def test_requests_that_do_not_wait_for_responses_end_the_connection(
     assert response.endswith(b"\r\n\r\nabc")
 
 
+@pytest.mark.parametrize("piece", [100_000, 4_000, 1_000])
+async def test_a_head_has_no_byte_more_than_its_limit(piece: int, autojump_clock: trio.testing.MockClock) -> None:
+    """However it arrives, and whether it is the first of its connection."""
+
+    def head(size: int) -> bytes:
+        return GET[:-2] + b"x: " + b"x" * (size - len(GET) - 5) + b"\r\n\r\n"
+
+    size = LIMITS.head_size
+    for requests, code in ((head(size), 200), (head(size + 1), 431), (head(size + 15_000), 431)):
+        async with connected(echo) as client:
+            for request in (GET, requests):
+                for start in range(0, len(request), piece):
+                    await client.send_all(request[start : start + piece])
+                if request is GET:
+                    await receive_response(client, b"GET")
+            await client.send_stream.aclose()
+            assert status_of(await read_to_end(client)) == code
+
+
+async def test_a_body_does_not_count_as_part_of_its_head(autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as client:
+        await client.send_all(POST + b"content-length: 40000\r\n\r\n" + b"x" * 40_000)
+        await receive_response(client, b"x" * 40_000)
+
+
 async def test_a_body_that_is_expected_first_is_asked_for(autojump_clock: trio.testing.MockClock) -> None:
     async with connected(echo) as stream:
         await stream.send_all(POST + b"content-length: 2\r\nexpect: 100-continue\r\n\r\n")

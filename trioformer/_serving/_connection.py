@@ -34,7 +34,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApplication: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 READ_SIZE: Final = 16 * 1024
-"""How many bytes are read at once.  A head is not refused before it has been read, so it may be longer by this."""
+"""How many bytes are read at once."""
 WRITE_SIZE: Final = 64 * 1024
 """How many bytes are written within one ``send_period``."""
 LINGER: Final = 1.0
@@ -118,18 +118,25 @@ class Connection:
         """Read the head of a request; returns None at the end of the connection, and for a request that is refused."""
         has_begun = False
         self._request = None
+        size = len(self._h11.trailing_data[0])
         try:
             while True:
                 event = self._h11.next_event()
                 if isinstance(event, h11.Request):
                     self._request = event  # also when it is refused: to a HEAD request h11 sends no body
+                    size -= len(self._h11.trailing_data[0])
                     break
                 if event is not h11.NEED_DATA:  # the end of the connection
                     return None
                 if not has_begun and self._h11.trailing_data[0]:
                     has_begun = True
                     scope.deadline = min(scope.deadline, trio.current_time() + self._limits.head_period)
-                self._h11.receive_data(bytes(await self._stream.receive_some(READ_SIZE)))
+                data = bytes(await self._stream.receive_some(READ_SIZE))
+                size += len(data)
+                self._h11.receive_data(data)
+            if size > self._limits.head_size:  # h11 only checks it while a part is missing
+                await self._refuse(431)
+                return None
             if event.http_version not in (b"1.0", b"1.1"):
                 await self._refuse(505)
                 return None

@@ -15,7 +15,7 @@ from ..client._internal import open_separate_client
 from ..leaderelection import LeaderElector
 from ._enabled import enabled_controllers
 from ._health import logger
-from ._http import Endpoints, listen, serve, tls_context
+from ._http import Endpoints, listen, serve, tls_context, warn_of_readable_tokens
 from ._http_options import HTTPOptions
 from ._initializers import ControllerInitializer, LeaderElection
 from ._managed import ManagedController
@@ -134,6 +134,7 @@ async def run_controllers(
             async with trio.open_nursery() as nursery:
                 url = await nursery.start(partial(serve, endpoints, listener, tls=tls))
                 logger.info("serving %s", url)
+                warn_of_readable_tokens(options, url, listener)
                 await run.run()
                 nursery.cancel_scope.cancel()
     started()
