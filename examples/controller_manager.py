@@ -255,6 +255,5 @@ def parse_arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    for verbose in ("httpx", "watchfiles"):
-        logging.getLogger(verbose).setLevel(logging.WARNING)
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
     trio.run(main, parse_arguments())  # LeadershipLostError exits with 1; the process is expected to be restarted

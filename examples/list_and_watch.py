@@ -2,8 +2,8 @@
 
 Run it against the cluster that kubectl uses, or against an embedded one in another terminal::
 
-    python -m trioformer.testing serve
-    python examples/list_and_watch.py
+    python -m trioformer.testing serve --write-kubeconfig kubeconfig
+    KUBECONFIG=kubeconfig python examples/list_and_watch.py
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ Run it against the cluster that kubectl uses::
 
 An embedded API server works too, but has no kubelet that makes pods ready; use ``kubectl`` instead::
 
-    python -m trioformer.testing serve
-    kubectl patch pod waited-for --subresource=status \\
+    python -m trioformer.testing serve --write-kubeconfig kubeconfig
+    KUBECONFIG=kubeconfig python examples/wait_for.py
+    KUBECONFIG=kubeconfig kubectl patch pod waited-for --subresource=status \\
         -p '{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}'
 """
 

@@ -1,4 +1,4 @@
-"""Let one bomb go off in this process, and print what was measured as JSON: ``python -m hostile NAME``."""
+"""Let one bomb go off in this process, and print what was measured as JSON: ``python -m hostile NAME``; without a name all are listed."""
 
 from __future__ import annotations
 
@@ -31,4 +31,6 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) != 2 or sys.argv[1] not in BOMBS:
+        sys.exit(f"usage: python -m hostile NAME, which is one of: {' '.join(BOMBS)}")
+    main(sys.argv[1])

@@ -267,6 +267,9 @@ async def test_a_file_that_does_not_parse_at_the_start_raises_an_error_that_name
         file.value  # noqa: B018
 
 
+TOO_LARGE = "has more than 1,048,576 bytes, the most that is read of such a file"
+
+
 def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
@@ -279,8 +282,7 @@ def make_fifo(path: Path) -> None:
         (lambda path: path.symlink_to("/dev/zero"), "is a device, not a regular file"),
         (
             lambda path: path.write_bytes(b" " * ((1 << 20) + 1)),
-            "has more than 1,048,576 bytes, the most that is read of such a file: check the path, or remove what is not "
-            "needed",
+            f"{TOO_LARGE}: check the path, or remove what is not needed",
         ),
         (lambda path: path.write_bytes(b'["s3cr\xe9t"]'), "is not UTF-8"),
     ],
