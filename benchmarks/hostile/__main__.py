@@ -1,4 +1,7 @@
-"""Let one bomb go off in this process, and print what was measured as JSON: ``python -m hostile NAME``; without a name all are listed."""
+"""Let one bomb go off in this process, and print what was measured as JSON: ``python -m hostile NAME``.
+
+Without a name, it lists all.
+"""
 
 from __future__ import annotations
 
