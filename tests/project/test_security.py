@@ -12,6 +12,7 @@ from trioformer._retry import _outcomes
 from trioformer._serving import _server
 from trioformer.cache.store import _resource_versions
 from trioformer.kubeconfig import _yaml
+from trioformer.manager import _token_checks
 from trioformer.models import _quantity, _values
 from trioformer.testing import _serve_http
 from trioformer.testing._storage._bodies import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
@@ -61,6 +62,7 @@ def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
         f"{_quantity._MAX_EXPONENT}",
         f"{manager.connections}",
         f"{manager.head_size // KIB} KiB, {manager.head_period:g} s",
+        f"{_token_checks.MAX_CHECKS}, {_token_checks.CHECK_PERIOD:g} s",
         f"{MAX_BYTES // MIB} MiB; {MAX_OPERATIONS:,}; {MAX_COPIED // MIB} MiB",
         f"{MAX_VALUES:,}; {MAX_CONTAINERS:,}",
         f"{embedded.connections}",

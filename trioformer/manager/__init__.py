@@ -15,6 +15,7 @@
 - ``_run.py``: one run of the manager: its order, and its health checks
 - ``_managed.py``: one controller of a run and its phase
 - ``_http_options.py``: :class:`HTTPOptions`; ``_http.py``: the HTTP endpoints
+- ``_token_checks.py``: which tokens may read the metrics
 - ``_health.py``: responses of health checks
 """
 

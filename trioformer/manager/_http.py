@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -14,8 +15,10 @@ import trio
 
 from .. import _serving
 from .._serving import Message
+from .._text import one_line
 from ._health import NOT_FOUND, HealthCheck, Response, health_response, logger
 from ._http_options import HTTPOptions
+from ._token_checks import CHECK_PERIOD, TokenChecks
 
 if TYPE_CHECKING:
     import socket
@@ -27,6 +30,9 @@ LIMITS: Final = _serving.ServerLimits()
 NOT_ALLOWED: Final = Response(405, b"405 method not allowed\n", headers=((b"allow", b"GET, HEAD"),))
 UNAUTHORIZED: Final = Response(401, b"401 unauthorized\n", headers=((b"www-authenticate", b"Bearer"),))
 FAILED: Final = Response(500, b"500 internal server error\n")
+BUSY: Final = Response(
+    503, b"503 service unavailable\n", headers=((b"retry-after", str(math.ceil(CHECK_PERIOD)).encode()),)
+)
 
 
 @final
@@ -58,12 +64,17 @@ class Endpoints:
     options: HTTPOptions
     """Who may read the metrics."""
     _errors: ErrorLog = attrs.field(factory=ErrorLog, init=False)
+    _token_checks: TokenChecks | None = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        check = self.options.check_metrics_token
+        object.__setattr__(self, "_token_checks", None if check is None else TokenChecks(check))
 
     async def __call__(
         self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
     ) -> None:
         """Respond to one request."""
-        response = await self._respond(scope)
+        response = await self._respond(scope, receive)
         headers = [
             (b"content-type", response.content_type.encode()),
             (b"content-length", str(len(response.body)).encode()),
@@ -73,12 +84,12 @@ class Endpoints:
         await send({"type": "http.response.start", "status": response.code, "headers": headers})
         await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
-    async def _respond(self, scope: Message) -> Response:
+    async def _respond(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> Response:
         path: str = scope["path"]
         if scope["method"] not in ("GET", "HEAD"):
             return NOT_ALLOWED
         if path == "/metrics" and self.metrics is not None:
-            refusal = await self._refusal(scope)
+            refusal = await self._refusal(scope, receive)
             if refusal is not None:
                 return refusal
             accept = [value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"]
@@ -92,21 +103,23 @@ class Endpoints:
 
     # --- metrics ------------------------------------------------------------------------------------------------------
 
-    async def _refusal(self, scope: Message) -> Response | None:
+    async def _refusal(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> Response | None:
         """Return the response to a request that may not read the metrics; None when it may."""
-        required, check = self.options.metrics_token, self.options.check_metrics_token
-        if required is None and check is None:
+        required, checks = self.options.metrics_token, self._token_checks
+        if required is None and checks is None:
             return None
         token = _serving.bearer_token(scope["headers"])
         if token is None:
             return UNAUTHORIZED
-        if check is None:
+        if checks is None:
             return None if token == required else UNAUTHORIZED
         try:
-            is_allowed = await check(token.reveal())
-        except Exception:  # noqa: BLE001  # a boundary: a failing check, such as a TokenReview, refuses the request
+            is_allowed = await checks.is_allowed(token, receive)
+        except Exception as exc:  # noqa: BLE001  # a boundary: a failing check, such as a TokenReview, refuses the request
             self._errors.failed("check_metrics_token")
-            return FAILED
+            return BUSY if isinstance(exc, trio.TooSlowError) else FAILED
+        if is_allowed is None:
+            return BUSY
         self._errors.succeeded("check_metrics_token")
         return None if is_allowed else UNAUTHORIZED
 
@@ -139,7 +152,7 @@ class Endpoints:
             self._errors.failed(f"health check {name}")
             return f"the check raised {type(exc).__name__}"
         self._errors.succeeded(f"health check {name}")
-        return reason
+        return one_line(reason)
 
 
 async def listen(bind: str) -> socket.socket:

@@ -12,7 +12,10 @@ from .._secret import Secret, conceal
 from .._serving import is_token
 
 TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Returns whether a bearer token may read the metrics; called for each request, with the token of the request."""
+"""Returns whether a bearer token may read the metrics; called with the token of a request.
+
+What it returns is kept for 10 seconds.  It has 5 seconds, and at most 8 calls run at once; other requests get a 503.
+"""
 
 
 def _conceal_token(token: str | Secret[str] | None) -> Secret[str] | None:
@@ -46,7 +49,10 @@ class HTTPOptions:
     metrics_token: Secret[str] | None = attrs.field(default=None, kw_only=True, converter=_conceal_token, repr=False)
     """The bearer token that a request for ``/metrics`` must have, a str; None for no authentication."""
     check_metrics_token: TokenCheck | None = attrs.field(default=None, kw_only=True)
-    """Decides instead of ``metrics_token``, for example by a TokenReview and a SubjectAccessReview."""
+    """Decides instead of ``metrics_token``, for example by a TokenReview and a SubjectAccessReview.
+
+    Every client of the port can have it called, so it should use a client of its own, with ``qps=``.
+    """
 
     def __attrs_post_init__(self) -> None:
         bind: object = self.bind
