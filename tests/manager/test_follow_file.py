@@ -202,6 +202,50 @@ async def test_the_content_of_an_invalid_file_is_not_logged(
     assert repr(file) == f"<FollowedFile '{path}': {reason}>"
 
 
+def refuse_level(text: str) -> object:
+    """Quotes the value, as parsers of an enumeration do."""
+    if text == "info":
+        return text
+    raise ValueError(f"unknown level {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("\x1b[2J\r\u202efoo\a", r"ValueError: unknown level \x1b[2J"),
+        ("\x1b]0;x\x07\x00y\u2028z", r"ValueError: unknown level \x1b]0;x\x07\x00y z"),
+        ("x" * 900_000, "ValueError: unknown level xxxxx"),
+    ],
+    ids=["lines", "escapes", "long"],
+)
+async def test_the_reason_is_one_printable_line_of_bounded_length(
+    text: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config"
+    path.write_text("info")
+    has_parsed = trio.Event()
+
+    def parse_and_notify(text: str) -> object:
+        if text != "info":
+            has_parsed.set()
+        return refuse_level(text)
+
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            file = follow_file(path, parse_and_notify)
+            await nursery.start(file.run)
+            other = tmp_path / "other"
+            other.write_bytes(text.encode())
+            other.rename(path)
+            await has_parsed.wait()
+            nursery.cancel_scope.cancel()
+    (line,) = errors_of(caplog)
+    for shown in (line, repr(file)):
+        assert reason in shown
+        assert shown.isprintable()
+        assert len(shown) < 5_000
+
+
 async def test_a_file_rewritten_with_the_same_text_keeps_its_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ import trio
 
 from .._files import FileRefusedError, read_file
 from .._secret import Secret
+from .._text import one_line
 from ..errors import ConfigError
 from ._health import logger
 
@@ -37,6 +38,7 @@ def follow_file(path: str | PathLike[str], parse: Callable[[str], T]) -> Followe
     Args:
         path: The file.
         parse: Converts the text to a value, such as ``yaml.safe_load``; raises if the text is not valid.
+            It is called in the event loop, so the other tasks wait for it: seconds for YAML of 1 MiB.
     """
     return FollowedFile(trio.Path(path), parse)
 
@@ -227,8 +229,8 @@ def _reason_of(error: Exception) -> str:
         mark = getattr(each, "problem_mark", None)
         if mark is not None:
             problem = getattr(each, "problem", None) or "it does not parse"
-            return f"{_QUOTATION.sub('…', problem)} (line {mark.line + 1}, column {mark.column + 1})"
-    return str(error).strip().partition("\n")[0]
+            return one_line(f"{_QUOTATION.sub('…', problem)} (line {mark.line + 1}, column {mark.column + 1})")
+    return one_line(str(error).strip().partition("\n")[0])
 
 
 def _import_awatch() -> _Awatch:
