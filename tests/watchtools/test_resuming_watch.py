@@ -34,6 +34,7 @@ from trioformer.errors import (
     ExpiredError,
     ForbiddenError,
     InternalServerError,
+    LimitExceededError,
     MethodNotAllowedError,
     NotFoundError,
     SelectorError,
@@ -47,6 +48,7 @@ from trioformer.errors import (
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
+from trioformer.transport import Limits
 from trioformer.watchtools import BackoffPolicy, ResumingWatch, resuming_watch
 
 POLICY = BackoffPolicy(jitter=0, quick_tries=0)
@@ -504,6 +506,24 @@ async def test_an_undecodable_frame_that_is_sent_again_and_again_is_an_error(aut
             with pytest.raises(DecodeError):
                 await anext(play.events)
     assert kinds(play.retries) == [DecodeError] * 5
+
+
+async def test_a_frame_over_the_limit_that_is_sent_again_and_again_is_an_error(autojump_clock: MockClock) -> None:
+    large = event(7, name="x" * 2_000)
+    server = Script([stream(event(6) + large, None), *(stream(large, None) for _ in range(5))])
+    retries: list[Exception] = []
+    async with (
+        open_client(
+            ClusterConfig(server="https://api.test"), http_transport=server, limits=Limits(frame_bytes=1_000)
+        ) as client,
+        resuming_watch(client.api(Pod, "shop"), resource_version="5", on_retry=retries.append) as events,
+    ):
+        assert words(await events.receive_batch()) == ["ADDED web-0@6"]
+        for _ in range(2):
+            with pytest.raises(LimitExceededError, match="an event is too large"):
+                await anext(events)
+    assert kinds(retries) == [LimitExceededError] * 2
+    assert server.versions == ["5", "6", "6"]
 
 
 async def test_an_undecodable_frame_can_be_ignored(autojump_clock: MockClock) -> None:

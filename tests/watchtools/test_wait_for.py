@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import attrs
+import httpx
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.raw_requests import config_map, pod
-from tests.support.scripted_http import InMemory, response
+from tests.support.scripted_http import InMemory, Step, response
 from trioformer.client import Api, Client, open_client
 from trioformer.errors import (
     ConnectionFailedError,
@@ -28,6 +30,7 @@ from trioformer.models import from_dict, unstructured_kind
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Node, Pod
 from trioformer.testing import APIServer
+from trioformer.transport import Limits
 from trioformer.watchtools import (
     BackoffPolicy,
     Condition,
@@ -547,6 +550,91 @@ async def test_other_objects_are_ignored_if_the_server_does_not_select_by_name(a
     async with open_client(ClusterConfig(server="https://api.test"), http_transport=server) as client:
         await wait_for(client.api(Pod, "shop"), "web-0", deleted())
     assert trio.current_time() == 10
+
+
+# --- states that cannot be read ---
+
+
+def state(version: int, uid: str = "u", **members: object) -> dict[str, object]:
+    metadata = {"name": "web-0", "namespace": "shop", "uid": uid, "resourceVersion": str(version)}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, **members}
+
+
+def large(version: int) -> dict[str, object]:
+    return state(version, spec="x" * 2_000)
+
+
+def unnamed(version: int) -> dict[str, object]:
+    return {**state(version), "metadata": {"name": 7, "resourceVersion": str(version)}}
+
+
+def items(version: int, *objects: object) -> httpx.Response:
+    listing = {"kind": "PodList", "metadata": {"resourceVersion": str(version)}, "items": objects}
+    return response(200, json.dumps(listing))
+
+
+def watch(*steps: Step | tuple[str, object]) -> httpx.Response:
+    lines = [json.dumps({"type": s[0], "object": s[1]}) + "\n" if isinstance(s, tuple) else s for s in steps]
+    return response(200, *lines)
+
+
+@asynccontextmanager
+async def pods_over(*replies: httpx.Response) -> AsyncIterator[tuple[Api[Pod], InMemory]]:
+    server, limits = InMemory([*replies]), Limits(item_bytes=1_000, frame_bytes=1_000)
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=server, limits=limits) as client:
+        yield client.api(Pod, "shop"), server
+
+
+@pytest.mark.parametrize("bad", [large, unnamed])
+async def test_a_state_that_cannot_be_read_neither_ends_a_wait_nor_stalls_it(
+    bad: Callable[[int], object], autojump_clock: MockClock
+) -> None:
+    errors: list[Exception] = []
+    good = state(8, **ready())
+    replies = [items(5, state(5)), watch(("MODIFIED", bad(6)), None), items(6, bad(6)), watch(10.0, ("ADDED", good))]
+    async with pods_over(*replies) as (pods, server):
+        found = await wait_for(pods, "web-0", has_condition("Ready"), backoff=POLICY, on_retry=errors.append)
+    assert found.resource_version == "8"
+    assert [type(error) for error in errors] == [DecodeError] * 2
+    assert [request.url.params.get("resourceVersion") for request in server.requests] == [None, "5", None, "6"]
+
+
+@pytest.mark.parametrize("bad", [large, unnamed])
+@pytest.mark.parametrize("after", [[], [state(9, uid="of another")]], ids=["gone", "replaced"])
+async def test_the_deletion_of_an_object_that_cannot_be_read_is_seen(
+    bad: Callable[[int], object], after: list[object], autojump_clock: MockClock
+) -> None:
+    replies = [items(5, state(5)), watch(10.0, ("DELETED", bad(6)), None), items(9, *after)]
+    async with pods_over(*replies) as (pods, _):
+        await wait_for(pods, "web-0", deleted(), backoff=POLICY, on_retry=lambda _: None)
+
+
+async def test_an_object_that_cannot_be_read_exists_until_it_is_deleted(autojump_clock: MockClock) -> None:
+    replies = [items(5, large(5)), watch(10.0, ("DELETED", large(6)), None)]
+    async with pods_over(*replies) as (pods, server):
+        await wait_for(pods, "web-0", deleted(), on_retry=lambda _: None)
+        server.replies += [items(5, large(5)), watch(10.0, ("DELETED", large(6)), None)]
+        with pytest.raises(NotFoundError, match="the object was deleted"):
+            await wait_for(pods, "web-0", has_condition("Ready"), on_retry=lambda _: None)
+    assert trio.current_time() == 20
+
+
+async def test_other_objects_that_cannot_be_read_are_ignored(autojump_clock: MockClock) -> None:
+    other = {**state(6), "metadata": {"name": "a", "namespace": "shop", "labels": "x" * 2_000}}
+    replies = [items(5, other, state(5)), watch(10.0, ("DELETED", other), ("MODIFIED", state(7, **ready())), None)]
+    errors: list[Exception] = []
+    async with pods_over(*replies) as (pods, _):
+        await wait_for(pods, "web-0", has_condition("Ready"), on_retry=errors.append)
+    assert errors == []
+
+
+async def test_an_exception_of_the_callback_about_an_unreadable_state_ends_the_wait(autojump_clock: MockClock) -> None:
+    def give_up(error: Exception) -> None:
+        raise error
+
+    async with pods_over(items(5, state(5)), watch(("MODIFIED", large(6)), None)) as (pods, _):
+        with pytest.raises(DecodeError, match="an event is too large"):
+            await wait_for(pods, "web-0", deleted(), on_retry=give_up)
 
 
 # --- the caller's deadline, condition and cancellation ---------------------------------------------------------------

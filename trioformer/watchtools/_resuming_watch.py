@@ -5,7 +5,8 @@ After an outcome that :data:`RETRIES` names, it waits and watches again; every o
 
 - 410 or a too large version, as a response or as an event: ExpiredError, since only a new list helps
 - 400, 401, 403, 404, 405, 422; a certificate: waiting does not help
-- three watches in a row that end at an undecodable frame: DecodeError, since the server keeps sending it
+- three watches in a row that end at a frame that is undecodable or too large: DecodeError or LimitExceededError, since
+  the server keeps sending it
 
 The reflector has the same rules but for one: where it lists again because it cannot know whether the version is still
 valid, this watches again, and the server rejects a version that it does not have any more.
@@ -44,13 +45,20 @@ from .._retry import (
 from .._text import one_line
 from .._util import NoPublicConstructor, Slices
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
-from ..errors import ConnectionFailedError, DecodeError, ExpiredError, StatusError, TrioformerError
+from ..errors import (
+    ConnectionFailedError,
+    DecodeError,
+    ExpiredError,
+    LimitExceededError,
+    StatusError,
+    TrioformerError,
+)
 from ..models import FieldSelector, KubernetesObject, LabelSelector
 
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_UNDECODABLE: Final = 3
-"""Watches in a row that may end at an undecodable frame; the error page of a proxy is not sent so often."""
+"""Watches in a row that may end at such a frame; the error page of a proxy is not sent so often."""
 
 WatchPhase: TypeAlias = Literal[
     "not started", "connecting", "watching", "backing off", "disconnected", "failed", "closed"
@@ -194,6 +202,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
             StatusError: A response for which waiting does not help: 400, 401, 403, 404, 405 or 422.
             ConnectionFailedError: The server's certificate does not verify.
             DecodeError: The server keeps sending an undecodable frame, or sent an object without a resourceVersion.
+            LimitExceededError: The server keeps sending an event that is too large.
             trio.ClosedResourceError: The watch is closed.
             trio.BusyResourceError: Another task is receiving.
 
@@ -331,7 +340,8 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     def _handle_failure(self, error: TrioformerError) -> None:
         """Set the time of the next request, or raise an error for which another request does not help."""
         outcome = outcome_of(error)
-        if isinstance(error, DecodeError):
+        is_too_large = isinstance(error, LimitExceededError) and error.limit == "frame_bytes"
+        if is_too_large or isinstance(error, DecodeError):
             self._undecodable_in_a_row += 1
         if outcome in (Outcome.EXPIRED, Outcome.TOO_LARGE):
             self._final_error = self._to_expired(error)
@@ -404,7 +414,8 @@ async def resuming_watch(
         field_selector: Only objects whose fields match.
         backoff: The delays between requests after failures.
         on_retry: Called with every failure that is retried; None logs them.
-        on_undecodable: Called with each undecodable frame, and the watch continues; None makes it a failure.
+        on_undecodable: Called with each event that is undecodable or too large, and the watch continues; None makes it
+            a failure.
 
     Raises:
         ValueError: ``resource_version`` is empty or ``"0"``, from which a watch cannot be resumed.

@@ -21,7 +21,7 @@ from .._retry import (
     outcome_of,
     retry_after,
 )
-from ..client import Api, ObjectList
+from ..client import Api, ObjectList, Undecodable
 from ..errors import ExpiredError, NotFoundError, StatusDetails, TrioformerError
 from ..models import FieldSelector, KubernetesObject
 from ._conditions import Condition, Deletion
@@ -68,6 +68,7 @@ async def wait_for(
     longer has the next event.
     The condition is checked on each state that the server sends, in order, and never because a watch has ended.
     States between a watch and a new list are missed.
+    So is a state that cannot be decoded or is too large: it is reported like a failure, and the object listed again.
 
     Set a deadline, since some conditions are never met::
 
@@ -82,7 +83,8 @@ async def wait_for(
         missing_ok: Whether to wait also while the object does not exist, and for a new object of the same name after
             it was deleted.  Otherwise either is an error, since the object cannot meet the condition any more.
         backoff: The delays between requests after failures.
-        on_retry: Called with every failure that is retried; None logs them.
+        on_retry: Called with every failure that is retried, and with the error of a state that cannot be read; None
+            logs them.
 
     Returns:
         The object as it was when it met the condition; None for a deletion.
@@ -93,7 +95,8 @@ async def wait_for(
         StatusError: Another response for which waiting does not help: 400, 401, 403, 405 or 422.  A note names the
             object and the condition.
         ConnectionFailedError: The server's certificate does not verify.
-        DecodeError: The server keeps sending an undecodable frame.
+        DecodeError: The server sent an object without a resourceVersion, or keeps sending an undecodable ERROR event.
+        LimitExceededError: The server keeps sending an event without an end.
         ValueError: The name is empty, or the kind is namespaced and ``api`` has no namespace.
 
     Cancellation:
@@ -116,6 +119,14 @@ async def wait_for(
         raise
 
 
+class _UnreadableError(Exception):
+    """Ends a watch at an event whose object cannot be read; what it was is in a new list."""
+
+    def __init__(self, found: Undecodable) -> None:
+        super().__init__(found.error)
+        self.found: Undecodable = found
+
+
 @final
 @attrs.define(eq=False, str=False)
 class _Wait(Generic[T]):
@@ -130,15 +141,18 @@ class _Wait(Generic[T]):
     _pacing: Pacing
     _was_seen: bool = False
     _uid: str = ""
-    """The uid of the object that is waited for, once it was seen."""
+    """The uid of the object that is waited for, once a state of it was read."""
 
     async def run(self) -> T | None:
         """List and watch until the condition is met."""
         selector = FieldSelector.of({"metadata.name": self._name})
         while True:
-            listing = await self._list(selector)
+            listing, unreadable = await self._list(selector)
             found = next((obj for obj in listing if obj.name == self._name), None)
-            if self._is_met_by(found):
+            if found is None and unreadable:
+                self._was_seen = True
+                self._report(unreadable[0].error)
+            elif self._is_met_by(found):
                 return self._result(found)
             self._pacing.record_request()
             self._pacing.record_accepted()
@@ -148,12 +162,20 @@ class _Wait(Generic[T]):
                 field_selector=selector,
                 backoff=self._backoff,
                 on_retry=self._on_retry,
+                on_undecodable=self._raise_unreadable,
             ) as events:
                 while True:
                     try:
                         event = await anext(events)
                     except ExpiredError as error:
                         self._report(error)
+                        break
+                    except _UnreadableError as error:
+                        self._was_seen = True
+                        self._report(error.found.error)
+                        is_deletion = error.found.event_type == "DELETED" and error.found.key
+                        if is_deletion and self._is_met_by(None):
+                            return self._result(None)
                         break
                     if event.object.name != self._name:
                         continue
@@ -164,12 +186,15 @@ class _Wait(Generic[T]):
             self._pacing.set_wait(Wait.BACK_OFF)
             await self._pacing.sleep(self._api.wait_to_retry)
 
-    async def _list(self, selector: FieldSelector) -> ObjectList[T]:
+    async def _list(self, selector: FieldSelector) -> tuple[ObjectList[T], list[Undecodable]]:
+        """List the object; what cannot be read, and may be the object, is returned apart."""
         pacing = self._pacing
         while True:
             pacing.record_request()
+            bad: list[Undecodable] = []
             try:
-                return await self._api.list(field_selector=selector, page_size=None)
+                listing = await self._api.list(field_selector=selector, page_size=None, on_undecodable=bad.append)
+                return listing, [found for found in bad if self._may_be_the_object(found)]
             except REQUEST_ERRORS as error:
                 if is_permanent(error):
                     raise
@@ -177,6 +202,13 @@ class _Wait(Generic[T]):
                 pacing.set_wait(wait, retry_after(error, pacing.rng))
                 self._report(error)
             await pacing.sleep(self._api.wait_to_retry)
+
+    def _may_be_the_object(self, found: Undecodable) -> bool:
+        return found.key in ("", self._name, f"{self._api.namespace}/{self._name}")
+
+    def _raise_unreadable(self, found: Undecodable) -> None:
+        if self._may_be_the_object(found):
+            raise _UnreadableError(found)
 
     def _is_met_by(self, obj: T | None) -> bool:
         """Return whether a state of the object meets the condition; None if it does not exist."""
@@ -196,14 +228,14 @@ class _Wait(Generic[T]):
     def _is_deletion(self, condition: Deletion, obj: T | None) -> bool:
         if obj is None:
             return True
-        if not self._was_seen:
+        if not self._uid:
             self._uid, self._was_seen = condition.uid or obj.uid, True
         return obj.uid != self._uid
 
     def _check_presence(self, obj: T | None) -> None:
         if obj is None:
             problem = "the object was deleted" if self._was_seen else "the object does not exist"
-        elif self._was_seen and obj.uid != self._uid:
+        elif self._uid and obj.uid != self._uid:
             problem = "the object was deleted, and a new one has the same name"
         else:
             return
