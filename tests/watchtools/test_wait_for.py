@@ -628,7 +628,7 @@ async def test_other_objects_that_cannot_be_read_are_ignored(autojump_clock: Moc
     assert errors == []
 
 
-async def test_an_exception_of_the_callback_about_an_unreadable_state_ends_the_wait(autojump_clock: MockClock) -> None:
+async def test_an_exception_of_the_callback_about_an_undecodable_state_ends_the_wait(autojump_clock: MockClock) -> None:
     def give_up(error: Exception) -> None:
         raise error
 

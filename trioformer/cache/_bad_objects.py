@@ -9,6 +9,7 @@ from typing import Final, final
 import attrs
 
 from .._text import one_line
+from ..errors import DecodeError
 
 MAX_NAMED: Final = 5
 """How many objects a text names; it counts the others."""
@@ -44,6 +45,12 @@ class BadObject:
     """The error, whose text has no content of the object."""
     resource_version: str = ""
     """The version of the state; empty if it is not known."""
+
+
+def perhaps(nameless: BadObject, key: str) -> BadObject:
+    """Describe an object that a list lacks, and that may be the object of the list whose key was not found."""
+    error = DecodeError("the newest list lacks it, but has an object without a key, which it may be")
+    return attrs.evolve(nameless, key=key, error=error, resource_version="")
 
 
 @final

@@ -119,7 +119,7 @@ async def wait_for(
         raise
 
 
-class _UnreadableError(Exception):
+class _UndecodableError(Exception):
     """Ends a watch at an event whose object cannot be read; what it was is in a new list."""
 
     def __init__(self, found: Undecodable) -> None:
@@ -147,11 +147,11 @@ class _Wait(Generic[T]):
         """List and watch until the condition is met."""
         selector = FieldSelector.of({"metadata.name": self._name})
         while True:
-            listing, unreadable = await self._list(selector)
+            listing, undecodable = await self._list(selector)
             found = next((obj for obj in listing if obj.name == self._name), None)
-            if found is None and unreadable:
+            if found is None and undecodable:
                 self._was_seen = True
-                self._report(unreadable[0].error)
+                self._report(undecodable[0].error)
             elif self._is_met_by(found):
                 return self._result(found)
             self._pacing.record_request()
@@ -162,7 +162,7 @@ class _Wait(Generic[T]):
                 field_selector=selector,
                 backoff=self._backoff,
                 on_retry=self._on_retry,
-                on_undecodable=self._raise_unreadable,
+                on_undecodable=self._raise_undecodable,
             ) as events:
                 while True:
                     try:
@@ -170,7 +170,7 @@ class _Wait(Generic[T]):
                     except ExpiredError as error:
                         self._report(error)
                         break
-                    except _UnreadableError as error:
+                    except _UndecodableError as error:
                         self._was_seen = True
                         self._report(error.found.error)
                         is_deletion = error.found.event_type == "DELETED" and error.found.key
@@ -206,9 +206,9 @@ class _Wait(Generic[T]):
     def _may_be_the_object(self, found: Undecodable) -> bool:
         return found.key in ("", self._name, f"{self._api.namespace}/{self._name}")
 
-    def _raise_unreadable(self, found: Undecodable) -> None:
+    def _raise_undecodable(self, found: Undecodable) -> None:
         if self._may_be_the_object(found):
-            raise _UnreadableError(found)
+            raise _UndecodableError(found)
 
     def _is_met_by(self, obj: T | None) -> bool:
         """Return whether a state of the object meets the condition; None if it does not exist."""

@@ -320,7 +320,10 @@ async def test_an_object_without_a_key_in_a_list_may_be_any_that_it_lacks(
         await trio.sleep(60)
         assert recorder.seen == ["+a@1*", "+b@1*"], "b may be the object without a key"
         assert sorted(informer.lister.quarantined()) == ["", "default/b"]
-        with pytest.raises(QuarantinedError):
+        assert "metadata" in informer.lister.quarantined()[""].error
+        with pytest.raises(
+            QuarantinedError, match="lacks it, but has an object without a key, which it may be; correct"
+        ):
             informer.lister.get("b", namespace="default")
         await trio.sleep(60)
         assert recorder.seen[2:] == ["-b@1?"]

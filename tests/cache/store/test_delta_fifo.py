@@ -298,6 +298,8 @@ async def test_all_states_of_a_list_are_kept_if_its_successor_has_a_nameless_obj
     assert [f"{obj.name}@{obj.resource_version}" for obj in batch.objects] == ["a@9", "b@2", "new@7"]
     versions = {key: each.resource_version for key, each in batch.bad.items()}
     assert versions == {"": "", "default/b": "6", "default/new": ""}, "each may be the object without a key"
+    assert "which it may be" in str(batch.bad["default/new"].error)
+    assert str(batch.bad[""].error) == "no"
     assert all(key == each.key for key, each in batch.bad.items())
 
 

@@ -20,7 +20,7 @@ import trio
 from ..._util import Slices
 from ...errors import DecodeError, IndexerError
 from ...models import KubernetesObject, key_of
-from .._bad_objects import BadObject, QuarantineReason
+from .._bad_objects import BadObject, QuarantineReason, perhaps
 from ..processor._notifications import Added, Deleted, Notification, Updated, object_of
 from ..processor._processor import PeriodGrid, Processor
 from ..store._delta_fifo import DELETED, Change, DeletedKey, Delta, DeltaFIFO, Deltas, Replaced
@@ -206,7 +206,7 @@ class ProcessLoop(Generic[T]):
                 elif nameless is not None:
                     # It may be the object whose key is not known, so it must not be reported as deleted.
                     content.append(known)
-                    bad[key] = attrs.evolve(nameless, key=key)
+                    bad[key] = perhaps(nameless, key)
                 else:
                     gone.append(Deleted(known, is_stale=True))
             if slices.is_over():

@@ -30,7 +30,7 @@ import attrs
 import trio
 
 from ...models import KubernetesObject, key_of
-from .._bad_objects import BadObject
+from .._bad_objects import BadObject, perhaps
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -334,7 +334,7 @@ def _with_last_states(
         if key not in listed and (key in bad or nameless is not None)
     }
     if nameless is not None:
-        bad = {**{key: attrs.evolve(nameless, key=key) for key in carried}, **bad}
+        bad = {**{key: perhaps(nameless, key) for key in carried}, **bad}
     return (*objects, *carried.values()), bad
 
 
