@@ -96,6 +96,26 @@ async def test_an_object_of_another_namespace_is_in_quarantine_of_a_cache_of_one
     assert "y/a is in quarantine" in warnings_of(caplog)[0]
 
 
+@pytest.mark.parametrize("uid", ["u", 7], ids=["decodable", "undecodable"])
+async def test_an_object_without_a_namespace_is_of_the_requested_one(
+    uid: object, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some aggregated servers omit the namespace; a key without one belongs to no part of a merged cache."""
+    bad = a_pod("b", None, version="7")
+    bad["metadata"]["uid"] = uid
+    deletion = event("DELETED", bad)
+    x = BadServer([a_list(a_pod("a", "x"), bad)], [[40.0, event("MODIFIED", bad), 40.0, deletion, None]])
+    async with following({"x": x, "y": BadServer([a_list(a_pod("b", "y"))])}, is_merged=True) as informer:
+        assert {key_of(each) for each in informer.lister} == {"x/a", "y/b"}
+        assert list(informer.lister.quarantined()) == ["x/b"]
+        await trio.sleep(60)
+        assert {name: each.undecodable for name, each in informer.statistics().reflectors.items()} == {"x": 3, "y": 0}
+        assert informer.lister.quarantined() == {}
+    assert "x/b is in quarantine" in warnings_of(caplog)[0]
+    async with following({"x": BadServer([a_list(a_pod("a", "x"), a_pod("b", None))])}) as informer:
+        assert {key_of(each) for each in informer.lister} == {"x/a", "b"}
+
+
 async def test_what_is_ignored_is_a_warning_once_in_a_while(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:

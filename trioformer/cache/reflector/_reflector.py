@@ -22,6 +22,7 @@ import random
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar, final
 
+import attrs
 import trio
 
 from ..._retry import (
@@ -49,7 +50,7 @@ from ._options import ReflectorOptions, logger
 from ._sink import Sink
 from ._states import LISTS, NEWEST, TRANSITIONS, WATCH_LISTS, WATCHES, Bookmarks, ListMethod, ServerFacts, State
 from ._status import InformerPhase, ReflectorStatistics, ReflectorStatus
-from ._transform import ListCollector, ObjectTransformer, Transform
+from ._transform import ListCollector, ObjectTransformer, Transform, within
 from ._watch_list import FIRST_EVENT_PATIENCE, read_watch_list
 from ._watch_reader import ListRequest, Position, VersionCheck, WatchReader
 
@@ -354,6 +355,8 @@ class Reflector(Generic[T]):
 
     def _on_undecodable(self, found: Undecodable) -> None:
         """Pass on an undecodable object that the server sent; a source calls this in the order of its events."""
+        if (key := within(found.key, self._namespace)) != found.key:
+            found = attrs.evolve(found, key=key)
         self.report_undecodable(found)
         if self._is_ignored(found):
             return

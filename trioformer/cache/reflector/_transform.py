@@ -92,12 +92,14 @@ class ObjectTransformer(Generic[T]):
             problem = f"received a {wanted} without a name"
         elif "/" in obj.name:  # its key would be that of another object
             problem = f"received a {wanted} with the name {obj.name!r}, which no object may have"
+        elif not obj.namespace:  # its key would be in no namespace of the cache
+            problem = f"expected a {wanted} of namespace {self.namespace}, received one without a namespace"
         else:
             problem = f"expected a {wanted} of namespace {self.namespace}, received one of namespace {obj.namespace}"
             is_other_namespace = True
         error = DecodeError(problem)
         if isinstance(obj, KubernetesObject):
-            key = key_of(obj) if is_path_segment(obj.name) else ""
+            key = within(key_of(obj), self.namespace) if is_path_segment(obj.name) else ""
             version = obj.resource_version
             self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=wanted, key=key))
         else:
@@ -111,6 +113,11 @@ class ObjectTransformer(Generic[T]):
         error = DecodeError(f"received an event of unknown type {event_type!r}")
         self.on_undecodable(attrs.evolve(undecodable(obj, error), event_type=event_type))
         return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error, obj.resource_version)
+
+
+def within(key: str, namespace: str) -> str:
+    """Return the key of an object in the namespace that was asked for, if the server has omitted that."""
+    return f"{namespace}/{key}" if namespace and key and "/" not in key else key
 
 
 def undecodable(obj: KubernetesObject, error: DecodeError) -> Undecodable:
