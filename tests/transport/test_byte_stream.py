@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -22,6 +23,7 @@ from tests.support.scripted_http import (
     chunk,
     complete,
     response,
+    serving,
     suspended_generators,
 )
 from trioformer.errors import ConnectionFailedError
@@ -319,3 +321,23 @@ async def test_many_cancelled_watches_leave_an_empty_pool() -> None:
             assert pool_of(transport, for_watch=True) == []
         nursery.cancel_scope.cancel()
     assert suspended_generators() == []
+
+
+async def test_an_error_in_a_body_shows_no_piece_of_it_in_variables() -> None:
+    secret = b"aHVudGVyMg"
+    async with (
+        serving(CHUNKED + chunk(secret)) as server,
+        open_transport(ClusterConfig(server=server.url)) as transport,
+    ):
+        with pytest.raises(ConnectionFailedError) as caught:
+            await transport.request("GET", "/x")
+    error: BaseException | None = caught.value
+    shown = []
+    while error is not None:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if frame.f_globals["__name__"] == __name__:
+                continue
+            names = [name for name, value in frame.f_locals.items() if secret.decode() in repr(value)]
+            shown += [(frame.f_code.co_qualname, name) for name in names]
+        error = error.__cause__ or error.__context__
+    assert shown == []

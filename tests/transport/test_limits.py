@@ -197,7 +197,7 @@ def bomb(encoding: str) -> bytes:
 
 @pytest.mark.parametrize("read", [request, read_list])
 @pytest.mark.parametrize(
-    "encoding", ["gzip", "deflate", "br", "zstd", "GZIP", "gzip, gzip", "identity, gzip", "x" * 5_000]
+    "encoding", ["gzip", "deflate", "br", "zstd", "GZIP", "gzip, gzip", "identity, gzip", "x-gzip", "dcb"]
 )
 async def test_a_compressed_success_is_refused_before_it_is_read(read, encoding: str) -> None:
     body = Body([bomb("gzip" if "gzip" in encoding.lower() else "deflate")])
@@ -222,8 +222,8 @@ async def test_the_body_of_a_compressed_error_reads_as_empty(code: int) -> None:
             assert (stream.code, await stream.receive_some()) == (code, b"")
 
 
-@pytest.mark.parametrize("encoding", ["identity", "Identity", ""])
-async def test_identity_is_no_compression(encoding: str) -> None:
+@pytest.mark.parametrize("encoding", ["identity", "Identity", "", "utf-8", "none", "UTF-8, identity", "x" * 5_000])
+async def test_identity_and_what_is_no_coding_are_no_compression(encoding: str) -> None:
     replies = [response(200, b"plain", content_encoding=encoding) for _ in range(2)]
     async with open_transport(MEMORY, http_transport=InMemory([*replies])) as transport:
         assert await request(transport) == b"plain"

@@ -20,8 +20,7 @@ No compression is requested, so a body that is compressed all the same is refuse
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Final, cast, final
 
@@ -46,15 +45,32 @@ _CHUNKS_A_SLICE: Final = 64
 MAX_ERROR: Final = 256 * 1024
 """Bytes that are read of the body of an error; a Status is much shorter."""
 
-_ENCODING: Final = re.compile(r"[A-Za-z0-9._-]{1,20}")
+_COMPRESSIONS: Final = frozenset(
+    (
+        "aes128gcm",
+        "br",
+        "compress",
+        "dcb",
+        "dcz",
+        "deflate",
+        "exi",
+        "gzip",
+        "pack200-gzip",
+        "x-compress",
+        "x-gzip",
+        "zstd",
+    )
+)
+"""The content codings that are registered (https://www.iana.org/assignments/http-parameters), but for ``identity``."""
 
 
 def encoding_of(headers: Mapping[str, str]) -> str:
-    """Return how a body is compressed; empty if it is not."""
-    encoding = headers.get("content-encoding", "").strip().lower()
-    if encoding in ("", "identity"):
-        return ""
-    return encoding if _ENCODING.fullmatch(encoding) else "in an unknown way"
+    """Return how a body is compressed; empty if it is not.
+
+    Codings that do not exist, such as ``utf-8`` and ``none``, are mistakes of a proxy, and ignored; so in client-go.
+    """
+    codings = dict.fromkeys(coding.strip() for coding in headers.get("content-encoding", "").lower().split(","))
+    return ", ".join(coding for coding in codings if coding in _COMPRESSIONS)
 
 
 @final
@@ -108,8 +124,11 @@ class ByteStream(metaclass=NoPublicConstructor):
         if self._meter is not None and isinstance(connection, _SocketStream):
             connection.body_patience, self._meter.is_watched = self._meter.patience, True
         # A transport in the same process may have made the response of a complete body.
-        chunks = _once(response.content) if response.is_stream_consumed else response.aiter_raw()
-        self._chunks = cast("AsyncGenerator[bytes, None]", chunks)
+        # The stream is read itself: ``aiter_raw`` is one generator more, with pieces of the body in its variables.
+        if response.is_stream_consumed:
+            self._chunks: AsyncIterator[bytes] = _once(response.content)
+        else:
+            self._chunks = aiter(cast("httpx.AsyncByteStream", response.stream))
         self._credit = _CHUNKS_A_SLICE
         self._error: Exception | None = None
         self._is_started = self._is_receiving = self._is_over = self._is_closed = False
@@ -225,7 +244,8 @@ class ByteStream(metaclass=NoPublicConstructor):
                     return
                 await trio.lowlevel.checkpoint()
             # Only a transport that is not a connection gets here: one that always has more bytes and never waits.
-            await self._chunks.aclose()
+            if isinstance(self._chunks, AsyncGenerator):
+                await self._chunks.aclose()
 
 
 async def _once(data: bytes) -> AsyncGenerator[bytes, None]:
