@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 import trustme
 
 from tests.support.scripted_http import (
@@ -69,6 +70,33 @@ async def test_the_server_is_verified_by_the_configured_authority(tmp_path: Path
     async with serving(tls=server_tls()) as server:
         assert await fetch(ClusterConfig(server=server.url, ca_data=CA_PEM)) == b"hello"
         assert await fetch(ClusterConfig(server=server.url, ca_file=str(tmp_path / "ca.crt"))) == b"hello"
+
+
+JUNK_CERTIFICATES = {
+    "not base64": b"-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n",
+    "not DER": b"-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n-----END CERTIFICATE-----\n",
+    "no end": b"-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n",
+}
+
+
+@pytest.mark.parametrize("junk", JUNK_CERTIFICATES.values(), ids=JUNK_CERTIFICATES)
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_authorities_that_cannot_be_read_are_ignored_beside_others(
+    junk: bytes, is_first: bool, tmp_path: Path, mock_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    pems = OTHER_CA.cert_pem.bytes() + CA_PEM
+    bundle = junk + pems if is_first else pems + junk
+    assert len(TLS(ClusterConfig(server="https://api.test", ca_data=bundle)).context.get_ca_certs()) == 2
+    assert caplog.text.count("not valid are ignored") == 1
+    (tmp_path / "ca.crt").write_bytes(CA_PEM)
+    tls = TLS(ClusterConfig(server="https://api.test", ca_file=str(tmp_path / "ca.crt")))
+    assert len(tls.context.get_ca_certs()) == 1
+    (tmp_path / "ca.crt").write_bytes(bundle)
+    mock_clock.jump(301)
+    tls.refresh()
+    assert len(tls.context.get_ca_certs()) == 2
+    with pytest.raises(ConfigError, match="does not contain a valid certificate"):
+        TLS(ClusterConfig(server="https://api.test", ca_data=junk * 2))
 
 
 async def test_an_unknown_authority_is_a_permanent_failure_with_advice() -> None:

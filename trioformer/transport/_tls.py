@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import ssl
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Final, final
 
 import trio
@@ -75,7 +75,7 @@ class TLS:
             if new == self._loaded:
                 return
             if new[0] is not None and new[0] != self._loaded[0]:
-                self.context.load_verify_locations(cadata=_text(new[0].reveal()))
+                _load_authorities(self.context, _text(new[0].reveal()))
             if new[1:] != self._loaded[1:]:
                 # First into another context: while the files are being replaced, certificate and key may not match.
                 _load_client_certificate(config, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
@@ -107,8 +107,30 @@ def _client_context(authorities: str | None) -> ssl.SSLContext:
     if authorities is None:
         context.load_default_certs()
     else:
-        context.load_verify_locations(cadata=authorities)
+        _load_authorities(context, authorities)
     return context
+
+
+_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
+
+
+def _load_authorities(context: ssl.SSLContext, authorities: str) -> None:
+    """Trust the certificates of a bundle; like client-go, ignore those that cannot be read if there are others.
+
+    Raises:
+        ssl.SSLError: There is no valid one.
+    """
+    try:
+        context.load_verify_locations(cadata=authorities)
+    except ssl.SSLError:
+        is_any_valid = False
+        for certificate in authorities.split(_BEGIN)[1:]:
+            with suppress(ssl.SSLError):
+                context.load_verify_locations(cadata=_BEGIN + certificate)
+                is_any_valid = True
+        if not is_any_valid:
+            raise
+        logger.warning("certificate authorities that are not valid are ignored; others in the same bundle are used")
 
 
 def _text(pem: bytes) -> str:
