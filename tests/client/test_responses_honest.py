@@ -65,6 +65,11 @@ async def test_a_server_may_know_an_object_of_its_kinds_by_another_name() -> Non
         assert (await images.get("ruby@sha256:abc")).name == "ruby@sha256:abcdef"
 
 
+async def test_a_server_may_create_an_object_of_its_kinds_with_another_name() -> None:
+    async with client_of(obj("User", "user.openshift.io/v1", name="kube:admin"), code=201) as client:
+        assert (await client.api(User).create(User.of({"metadata": {"name": "Kube:Admin"}}))).name == "kube:admin"
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "..", "%", None])
 async def test_another_name_must_be_one(name: str | None) -> None:
     async with client_of(obj("User", "user.openshift.io/v1", name=name)) as client:
@@ -110,6 +115,16 @@ async def test_a_subresource_may_return_another_kind_of_the_same_group() -> None
         request = BuildRequest.of({"metadata": {"name": "web"}})
         made = await client.api(BuildConfig, "ns").create_subresource("web", "instantiate", request)
         assert (made["kind"], made.name) == ("Build", "web-1")
+
+
+async def test_another_kind_of_another_namespace_is_refused() -> None:
+    build = obj("Build", "build.openshift.io/v1", name="web-1", namespace="other")
+    async with client_of(build, build, code=201) as client:
+        request = BuildRequest.of({"metadata": {"name": "web"}})
+        with pytest.raises(UnexpectedResponseError, match=WRITTEN):
+            await client.api(BuildConfig, "ns").create_subresource("web", "instantiate", request)
+        with pytest.raises(UnexpectedResponseError, match=WRITTEN):
+            await client.api(BuildRequest, "ns").create(request)
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,8 @@ def test_a_server_without_a_scheme_is_http_unless_there_are_tls_settings(
     """As in client-go (``DefaultServerURL``)."""
     host = server.rstrip("/")
     write(pems.ca, "ca.crt")
-    assert load_kubeconfig(write(with_cluster(server=server))).server == f"http://{host}"
+    for none in ({}, {"insecure-skip-tls-verify": False, "certificate-authority": ""}):
+        assert load_kubeconfig(write(with_cluster(server=server, **none))).server == f"http://{host}"
     for tls in (
         {"insecure-skip-tls-verify": True},
         {"certificate-authority": "ca.crt"},

@@ -280,9 +280,10 @@ def unexpected_response(
 ) -> UnexpectedResponseError:
     """Make the error of a response that no API server sends; ``problem`` is such as "not a Status".
 
-    After a write whose code is that of a success, the error says so, since to send it again may be wrong.
+    ``method`` is given if the code is that of a success: after a write the error says so, since to send it again may be
+    wrong.
     """
-    hint = HINT if method == "GET" or response.code >= 300 else f"{_WRITTEN}, and {HINT}"
+    hint = HINT if method == "GET" else f"{_WRITTEN}, and {HINT}"
     return UnexpectedResponseError(
         f"unexpected response (HTTP {response.code}) to {where}: {problem}: {describe(response.body)}; {hint}",
         code=response.code,

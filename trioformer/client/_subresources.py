@@ -21,7 +21,7 @@ from ..models import (
     resource_of,
     unstructured_kind,
 )
-from ..models._internal import Head, decode, is_path_segment, level_decoder, make_object, scan_head
+from ..models._internal import Head, decode, is_path_segment, kind_problem, level_decoder, make_object, scan_head
 from ..transport._internal import Response
 from ._bodies import kind_in, shown_kind
 from ._responses import Asked, check, object_in, raise_failure, undecodable, unexpected_response
@@ -143,12 +143,15 @@ def _made_by(response: Response, sent: M, resource: ResourceInfo, namespace: str
     try:
         response = _with_metadata(response)
         head = scan_head(response.body)
-        made = _of_another_kind(response.body, found, resource, head)
         name, in_namespace = head.metadata.name, head.metadata.namespace
-        is_same_group = resource_of(type(made)).group == resource.group
-        is_possible = all(not part or is_path_segment(part) for part in (name, in_namespace))
+        is_same_group = _api_version_in(response.body).rpartition("/")[0] == resource.group
+        is_possible = all(not part or is_path_segment(part) for part in (name, in_namespace)) and not kind_problem(
+            found
+        )
         if is_same_group and is_possible and in_namespace in ("", namespace or in_namespace):
-            return cast("M", made) if isinstance(sent, Unstructured) else sent
+            if not isinstance(sent, Unstructured):
+                return sent
+            return cast("M", _of_another_kind(response.body, found, resource, head))
     except ValueError as exc:
         raise unexpected_response(response, where, problem, method="POST") from exc
     raise unexpected_response(response, where, problem, method="POST")
