@@ -284,6 +284,16 @@ async def test_a_function_decides_which_tokens_may_read_the_metrics(
     assert errors_of(caplog) == ["check_metrics_token failed"]
 
 
+async def test_a_check_that_is_not_async_lets_nobody_in_and_is_named(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = HTTPOptions("127.0.0.1:0", check_metrics_token=lambda token: True)  # type: ignore[arg-type,return-value]  # the mistake
+    async with manager(client, http=options) as url, httpx.AsyncClient(base_url=url) as http:
+        assert (await http.get("/metrics", headers={"authorization": "Bearer x"})).status_code == 500
+    assert errors_of(caplog) == ["check_metrics_token failed"]
+    assert "TypeError: check_metrics_token must be an async function" in caplog.text
+
+
 async def test_plain_http_to_a_tls_port_is_a_400_and_is_logged_once(
     client: Client, certificates: tuple[Path, Path, ssl.SSLContext], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -168,14 +168,14 @@ async def listen(bind: str) -> socket.socket:
         raise OSError(exc.errno, f"cannot listen on {bind}: {exc.strerror}") from exc
 
 
-def warn_of_readable_tokens(options: HTTPOptions, url: str, listener: socket.socket) -> None:
+def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> None:
     """Log a warning if tokens of other machines come without TLS, so that others may read them."""
     has_tokens = options.metrics_token is not None or options.check_metrics_token is not None
     if has_tokens and options.certificate is None and not _serving.is_loopback(listener.getsockname()[0]):
         logger.warning(
             "%s has no TLS: who can read the network can read the tokens of requests for /metrics, and use them; "
             "give HTTPOptions a certificate and a key",
-            url,
+            _serving.url_of(listener),
         )
 
 

@@ -134,7 +134,7 @@ async def run_controllers(
             async with trio.open_nursery() as nursery:
                 url = await nursery.start(partial(serve, endpoints, listener, tls=tls))
                 logger.info("serving %s", url)
-                warn_of_readable_tokens(options, url, listener)
+                warn_of_readable_tokens(options, listener)
                 await run.run()
                 nursery.cancel_scope.cancel()
     started()
