@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import attrs
 import pytest
 
-from trioformer.models import KubernetesObject, Model, ResourceInfo, unstructured_kind
+from trioformer.errors import DecodeError
+from trioformer.models import KubernetesObject, Model, ResourceInfo, from_dict, from_json, to_dict, unstructured_kind
 from trioformer.models._internal import find_undecodable
 from trioformer.models._lazy import make
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
@@ -103,3 +104,15 @@ def test_parts_in_parts_are_decoded_to_a_limit_of_levels() -> None:
 def test_an_amount_that_is_not_valid_does_not_decode() -> None:
     spec = b'"spec":{"overhead":{"cpu":"1e999999999"}}'
     assert "not supported" in str(find_undecodable(made(Pod, spec)))
+
+
+@pytest.mark.parametrize("levels", [126, 127, 128])
+def test_an_object_whose_fields_decode_becomes_a_dict_and_an_object_again(levels: int) -> None:
+    widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
+    inner = b'{"a":' * (levels - 1) + b"{}" + b"}" * (levels - 1)
+    obj = from_json(widget, b'{"metadata":{"name":"a"},"spec":%s}' % inner)
+    assert find_undecodable(obj) is None
+    assert to_dict(from_dict(widget, to_dict(obj))) == to_dict(obj)
+    too_deep = from_json(widget, b'{"metadata":{"name":"a"},"spec":%s}' % (b"[" * 500 + b"]" * 500))
+    with pytest.raises(DecodeError, match="too many levels"):
+        to_dict(too_deep)

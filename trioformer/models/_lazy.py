@@ -37,7 +37,7 @@ from ._hints import UNIONS, check_annotations, check_hint, check_names
 from ._parts import model_in, part_of
 from ._repr import show
 from ._serde import Raw
-from ._values import EMPTY_MAP, FrozenMap, freeze
+from ._values import EMPTY_MAP, MAX_LEVELS, FrozenMap, freeze
 
 __all__ = ["Edits", "Model", "encode", "field_names", "from_dict", "from_json", "json_equal", "make", "to_dict"]
 
@@ -266,9 +266,13 @@ def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
         raise _serde.encode_error(error, cls.__name__) from error
 
 
+_AROUND = 8
+"""Levels of an object around a field whose value may have :data:`MAX_LEVELS` itself."""
+
+
 def to_dict(model: Model) -> dict[str, Any]:
     """Return a model as new dicts, lists and scalars, with the API's names."""
-    return cast("dict[str, Any]", _serde.decode(encode(model)))
+    return cast("dict[str, Any]", _serde.decode(encode(model), MAX_LEVELS + _AROUND))
 
 
 # --- plans: how the fields of a class are decoded and encoded ---------------------------------------------------------

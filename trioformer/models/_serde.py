@@ -331,8 +331,12 @@ def plain_decoder(type_: Any) -> Callable[[bytes | Raw], Any]:
     return msgspec.json.Decoder(type_).decode
 
 
-def decode(data: bytes | bytearray | memoryview | Raw) -> Any:
+def decode(data: bytes | bytearray | memoryview | Raw, levels: int = MAX_LEVELS) -> Any:
     """Decode JSON to plain dicts, lists and scalars.
+
+    Args:
+        data: The JSON.
+        levels: How many levels of arrays and objects it may have.
 
     Raises:
         DecodeError: It is not JSON, or has too many levels.
@@ -342,16 +346,16 @@ def decode(data: bytes | bytearray | memoryview | Raw) -> Any:
     except _INVALID_JSON as error:
         raise decode_error(error, "JSON") from error
     # Few bytes, or few brackets, cannot have too many.
-    if len(view := memoryview(data)) > 2 * MAX_LEVELS:
+    if len(view := memoryview(data)) > 2 * levels:
         text = bytes(view)
-        if text.count(b"{") + text.count(b"[") > MAX_LEVELS and _has_too_many_levels(found):
+        if text.count(b"{") + text.count(b"[") > levels and _has_too_many_levels(found, levels):
             raise DecodeError(f"cannot decode JSON: {TOO_DEEP}")
     return found
 
 
-def _has_too_many_levels(value: object) -> bool:
+def _has_too_many_levels(value: object, levels: int) -> bool:
     level = [value]
-    for _ in range(MAX_LEVELS):
+    for _ in range(levels):
         level = [
             each
             for parent in level
