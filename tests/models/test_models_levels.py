@@ -158,7 +158,7 @@ def test_a_value_of_as_many_levels_as_are_supported_is_decoded(form: str) -> Non
 def test_a_value_of_more_levels_is_a_decode_error(levels: int) -> None:
     found = outcomes(levels, "maps", DECODE)
     expected = dict.fromkeys(DECODE, "DecodeError")
-    if levels == 129:  # a dict of a whole object may have a few more, since an object's own levels are around its fields
+    if levels == 129:  # a dict of a whole object may have a few more, those around its fields
         expected["to_dict(loose)"] = "succeeded"
     assert found == expected
 
