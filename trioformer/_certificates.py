@@ -1,6 +1,7 @@
 """Loads certificates and keys into TLS contexts, of clients and of servers.
 
 OpenSSL reads them from files only, waits for the writer of a FIFO, and asks for a passphrase on the terminal.
+So it gets private copies of what was read and checked, and the passphrase is refused.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ import os
 import ssl
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
 
 from ._secret import Secret
+
+_DESCRIPTORS: Final = "/proc/self/fd/"
 
 
 class CertificateRefusedError(Exception):
@@ -30,27 +34,31 @@ class _PassphraseError(Exception):
     """OpenSSL asks for the passphrase of a key."""
 
 
-def load_certificate(context: ssl.SSLContext, certificate: str, key: str | None, *, name: str = "certificate") -> None:
-    """Load a certificate chain and its key, both PEM files, without asking for a passphrase.
+def load_certificate(
+    context: ssl.SSLContext, certificate: Secret[bytes], key: Secret[bytes] | None, *, name: str = "certificate"
+) -> None:
+    """Load a certificate chain and its key, both PEM, without asking for a passphrase.
 
     Args:
         context: The context to load them into.
-        certificate: The path of the certificate chain.
-        key: The path of the key; None when it is in the file of the certificate.
+        certificate: The certificate chain.
+        key: The key; None when it is beside the certificate.
         name: What the certificate is called in errors.
 
     Raises:
-        CertificateRefusedError: One of them is not valid, the key is encrypted, or is not the certificate's.
+        CertificateRefusedError: One of them is not valid, the key is encrypted, or is not the certificate's; or
+            OpenSSL cannot be given them.
     """
-    try:
-        context.load_cert_chain(certificate, key, password=_reject_passphrase)
-    except (OSError, _PassphraseError) as exc:
+    with _as_file(certificate, is_key=False) as path, _key_as_file(key) as key_path:
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(certificate)
-        except OSError:
-            problem = f"does not contain a valid certificate ({reason_of(exc)})"
-            raise CertificateRefusedError(problem, is_key=False) from exc
-        raise CertificateRefusedError(_problem_of_key(exc, name), is_key=True) from exc
+            context.load_cert_chain(path, key_path, password=_reject_passphrase)
+        except (OSError, _PassphraseError) as exc:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+            except OSError:
+                problem = f"does not contain a valid certificate ({reason_of(exc)})"
+                raise CertificateRefusedError(problem, is_key=False) from exc
+            raise CertificateRefusedError(_problem_of_key(exc, name), is_key=True) from exc
 
 
 def _problem_of_key(error: Exception, name: str) -> str:
@@ -66,16 +74,41 @@ def reason_of(error: Exception) -> str:
     return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
 
 
+def _key_as_file(key: Secret[bytes] | None) -> AbstractContextManager[str | None]:
+    return nullcontext() if key is None else _as_file(key, is_key=True)
+
+
 @contextmanager
-def as_file(data: Secret[bytes]) -> Generator[str, None, None]:
-    """Write a certificate or key to a file for OpenSSL; only this user can read it."""
-    descriptor, path = tempfile.mkstemp(prefix="trioformer-")
+def _as_file(data: Secret[bytes], *, is_key: bool) -> Generator[str, None, None]:
+    """Write a certificate or key to a file that only this process or user can read.
+
+    In memory where the system has that: a container may have no directory in which it can write.
+    """
+    try:
+        descriptor, path = _open_memory() or tempfile.mkstemp(prefix="trioformer-")
+    except OSError as exc:
+        problem = f"cannot be copied for OpenSSL: no temporary file ({exc.strerror})"
+        raise CertificateRefusedError(problem, is_key=is_key) from exc
     try:
         with os.fdopen(descriptor, "wb") as opened:
-            opened.write(data.reveal())
-        yield path
+            try:
+                opened.write(data.reveal())
+                opened.flush()
+            except OSError as exc:
+                problem = f"cannot be copied for OpenSSL: {exc.strerror}"
+                raise CertificateRefusedError(problem, is_key=is_key) from exc
+            yield path
     finally:
-        os.unlink(path)
+        if not path.startswith(_DESCRIPTORS):
+            os.unlink(path)
+
+
+def _open_memory() -> tuple[int, str] | None:
+    if not (hasattr(os, "memfd_create") and os.path.isdir(_DESCRIPTORS)):
+        return None
+    descriptor = os.memfd_create("trioformer")
+    os.fchmod(descriptor, 0o600)
+    return descriptor, f"{_DESCRIPTORS}{descriptor}"
 
 
 def _reject_passphrase() -> str:

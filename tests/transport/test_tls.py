@@ -27,7 +27,7 @@ from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig, load_kubeconfig
 from trioformer.transport._internal import open_transport
 from trioformer.transport._network import _Network, _SocketStream
-from trioformer.transport._tls import TLS
+from trioformer.transport._tls import REFRESH_PERIOD, TLS
 
 CA = trustme.CA()
 OTHER_CA = trustme.CA()
@@ -272,28 +272,79 @@ async def test_a_connection_closed_during_the_handshake_is_a_transient_failure()
         nursery.cancel_scope.cancel()
 
 
-async def test_the_file_of_the_private_key_is_private_and_removed_after_loading(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(params=["in memory", "in a directory"])
+def copies(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where OpenSSL's copies are, on systems with files in memory and without them."""
+    if request.param == "in a directory":
+        monkeypatch.delattr("os.memfd_create", raising=False)
+    directory = tmp_path / "copies"
+    directory.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(directory))
+    return directory
+
+
+async def test_openssl_gets_private_copies_that_do_not_stay(
+    copies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    modes: list[int] = []
+    (tmp_path / "tls.crt").write_bytes(CHAIN)
+    (tmp_path / "tls.key").write_bytes(KEY)
+    loaded: list[str] = []
     real = ssl.SSLContext.load_cert_chain
 
     def load(self: ssl.SSLContext, certificate: str, key: str, **options: object) -> None:
-        modes.extend(stat.S_IMODE(os.stat(path).st_mode) for path in (certificate, key))
+        loaded.extend((certificate, key))
+        assert [stat.S_IMODE(os.stat(path).st_mode) for path in (certificate, key)] == [0o600, 0o600]
         real(self, certificate, key, **options)  # type: ignore[arg-type]  # the arguments are passed on unchanged
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load)
-    config = ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=KEY)
-    async with open_transport(config):
-        assert modes == [0o600, 0o600]
-        assert list(tmp_path.iterdir()) == []
+    for config in (
+        ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=KEY),
+        ClusterConfig(
+            server="https://api.test",
+            client_certificate_file=str(tmp_path / "tls.crt"),
+            client_key_file=str(tmp_path / "tls.key"),
+        ),
+    ):
+        async with open_transport(config):
+            assert list(copies.iterdir()) == []
+    assert len(loaded) == 4
+    # Never the files that were checked: by now they may be others, such as FIFOs, which OpenSSL would wait for.
+    assert not any(path.startswith(str(tmp_path / "tls")) for path in loaded)
     with pytest.raises(ConfigError):
         async with open_transport(
             ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=b"no key")
         ):
             pass
-    assert list(tmp_path.iterdir()) == []
+    assert list(copies.iterdir()) == []
+
+
+async def test_no_directory_is_needed_for_copies_in_memory(copies: Path) -> None:
+    copies.rmdir()
+    config = ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=KEY)
+    if hasattr(os, "memfd_create"):
+        async with open_transport(config):
+            return
+    with pytest.raises(ConfigError, match="cannot be copied for OpenSSL: no temporary file"):
+        async with open_transport(config):
+            pass
+
+
+async def test_without_a_place_for_copies_the_previous_certificate_stays(
+    copies: Path, tmp_path: Path, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    if hasattr(os, "memfd_create"):
+        pytest.skip("copies are in memory here")
+    (tmp_path / "tls.crt").write_bytes(CHAIN)
+    config = ClusterConfig(
+        server="https://api.test", client_certificate_file=str(tmp_path / "tls.crt"), client_key_data=KEY
+    )
+    tls = TLS(config)
+    copies.rmdir()
+    (tmp_path / "tls.crt").write_bytes(CHAIN + b"\n")
+    await trio.sleep(REFRESH_PERIOD)
+    tls.refresh()
+    assert "keeping the previous ones" in caplog.text
+    assert "cannot be copied for OpenSSL" in caplog.text
 
 
 ENCRYPTED_KEY = b"""-----BEGIN EC PRIVATE KEY-----

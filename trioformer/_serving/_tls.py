@@ -11,7 +11,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from .._certificates import CertificateRefusedError, as_file, load_certificate
+from .._certificates import CertificateRefusedError, load_certificate
 from .._files import FileRefusedError, read_file
 from .._secret import Secret
 from ..errors import ConfigError
@@ -40,13 +40,11 @@ def server_context(
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # OpenSSL gets copies: it would wait for the writer of a FIFO, and read a file of any size.
-    with as_file(_read(certificate, names[0])) as certificate_copy, as_file(_read(key, names[1])) as key_copy:
-        try:
-            load_certificate(context, certificate_copy, key_copy)
-        except CertificateRefusedError as exc:
-            file, name = (key, names[1]) if exc.is_key else (certificate, names[0])
-            raise ConfigError(str(exc), file=os.fspath(file), key=name) from exc
+    try:
+        load_certificate(context, _read(certificate, names[0]), _read(key, names[1]))
+    except CertificateRefusedError as exc:
+        file, name = (key, names[1]) if exc.is_key else (certificate, names[0])
+        raise ConfigError(str(exc), file=os.fspath(file), key=name) from exc
     context.set_alpn_protocols(["http/1.1"])
     return context
 

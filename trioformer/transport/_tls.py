@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import logging
 import ssl
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from typing import Final, final
 
 import trio
 
-from .._certificates import CertificateRefusedError, as_file, load_certificate, reason_of
+from .._certificates import CertificateRefusedError, load_certificate, reason_of
 from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from ..errors import ConfigError
@@ -58,7 +58,7 @@ class TLS:
             )
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE
-        _load_client_certificate(config, self.context)
+        _load_client_certificate(config, self.context, *self._loaded[1:])
 
     def refresh(self) -> None:
         """Load the files that have changed, if they were last read five minutes ago or earlier.
@@ -78,8 +78,8 @@ class TLS:
                 _load_authorities(self.context, _text(new[0].reveal()))
             if new[1:] != self._loaded[1:]:
                 # First into another context: while the files are being replaced, certificate and key may not match.
-                _load_client_certificate(config, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-                _load_client_certificate(config, self.context)
+                _load_client_certificate(config, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *new[1:])
+                _load_client_certificate(config, self.context, *new[1:])
         except (ConfigError, ssl.SSLError) as exc:
             logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", exc)
         else:
@@ -138,7 +138,7 @@ def _text(pem: bytes) -> str:
     return pem.decode("ascii", "ignore") or "\n"
 
 
-def _read_files(config: ClusterConfig) -> tuple[Secret[bytes] | None, ...]:
+def _read_files(config: ClusterConfig) -> tuple[Secret[bytes] | None, Secret[bytes] | None, Secret[bytes] | None]:
     return (
         _read(config, "certificate-authority", config.ca_file),
         _read(config, "client-certificate", config.client_certificate_file),
@@ -162,24 +162,25 @@ def _error(config: ClusterConfig, key: str, file: str | None, problem: str) -> C
     return ConfigError(problem, file=file or config.source, key=key if file else f"{key}-data")
 
 
-def _load_client_certificate(config: ClusterConfig, context: ssl.SSLContext) -> None:
-    with (
-        _as_file(_concealed(config.client_certificate_data), config.client_certificate_file) as certificate,
-        _as_file(_concealed(config.client_key_data), config.client_key_file) as key,
-    ):
-        if certificate is None:
-            return
-        try:
-            load_certificate(context, certificate, key, name="client certificate")
-        except CertificateRefusedError as exc:
-            if exc.is_key:
-                raise _error(config, "client-key", config.client_key_file, str(exc)) from exc
-            raise _error(config, "client-certificate", config.client_certificate_file, str(exc)) from exc
+def _load_client_certificate(
+    config: ClusterConfig,
+    context: ssl.SSLContext,
+    certificate_read: Secret[bytes] | None,
+    key_read: Secret[bytes] | None,
+) -> None:
+    """Load the certificate and key that were read from files, or those in the configuration itself."""
+    certificate = _concealed(config.client_certificate_data) or certificate_read
+    if certificate is None:
+        return
+    try:
+        load_certificate(
+            context, certificate, _concealed(config.client_key_data) or key_read, name="client certificate"
+        )
+    except CertificateRefusedError as exc:
+        if exc.is_key:
+            raise _error(config, "client-key", config.client_key_file, str(exc)) from exc
+        raise _error(config, "client-certificate", config.client_certificate_file, str(exc)) from exc
 
 
 def _concealed(pem: bytes | Secret[bytes] | None) -> Secret[bytes] | None:
     return None if pem is None else conceal(pem)
-
-
-def _as_file(data: Secret[bytes] | None, file: str | None) -> AbstractContextManager[str | None]:
-    return nullcontext(file) if data is None else as_file(data)
