@@ -56,8 +56,8 @@ async def test_files_that_are_no_regular_ones_are_refused_at_once(files: tuple[P
         file.truncate(MAX_SIZE + 1)
     for path, problem in (
         (fifo, "is a FIFO, not a regular file: "),
-        (Path("/dev/zero"), "is a device, not a regular file: "),
-        (tmp_path, "is a directory, not a regular file: "),
+        (Path("/dev/zero"), "is a device, not a regular file"),
+        (tmp_path, "is a directory, not a regular file"),
         (large, "has more than 1,048,576 bytes, the most that is read of such a file: "),
         (tmp_path / "gone", "cannot be read: No such file or directory"),
         ("a\0b", "is not a valid path"),

@@ -315,9 +315,9 @@ async def test_a_certificate_that_cannot_be_used_is_one_line_with_its_path(
     fifo, gone = tmp_path / "fifo", tmp_path / "gone"
     os.mkfifo(fifo)
     for option, path, problem in (
-        ("--key", fifo, "is a FIFO, not a regular file"),
+        ("--key", fifo, "is a FIFO, not a regular file: write a file instead"),
         ("--certificate", gone, "cannot be read: No such file or directory"),
-        ("--token-file", fifo, "is a FIFO, not a regular file"),
+        ("--token-file", fifo, "is a FIFO, not a regular file: write a file instead"),
     ):
         options = {"--certificate": certificate, "--key": key, option: path}
         given = [str(part) for pair in options.items() for part in pair]

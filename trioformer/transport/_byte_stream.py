@@ -31,8 +31,7 @@ from .._util import NoPublicConstructor
 from ..errors import UnexpectedResponseError
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._health import ServerHealth
-from ._limits import BodyMeter, LimitPassedError, Limits
-from ._network import _SocketStream
+from ._limits import BodyMeter, BodyReceiver, LimitPassedError, Limits
 
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
@@ -121,7 +120,7 @@ class ByteStream(metaclass=NoPublicConstructor):
             limit = "list_bytes"  # what it is must be known; only the beginning is read
         self._meter = None if limit is None else BodyMeter(limits, limit)
         connection = response.extensions.get("network_stream")
-        if self._meter is not None and isinstance(connection, _SocketStream):
+        if self._meter is not None and isinstance(connection, BodyReceiver):
             connection.body_patience, self._meter.is_watched = self._meter.patience, True
         # A transport in the same process may have made the response of a complete body.
         # The stream is read itself: ``aiter_raw`` is one generator more, with pieces of the body in its variables.
@@ -178,9 +177,10 @@ class ByteStream(metaclass=NoPublicConstructor):
         self._is_started = self._is_receiving = True
         meter = self._meter
         try:
-            if meter is None:
-                return await self._chunks.__anext__()
-            data = await meter.receive(self._chunks.__anext__)
+            data = b""
+            while not data:  # a transport in the same process may have empty chunks, which are not the end
+                receiving = self._chunks.__anext__
+                data = await (receiving() if meter is None else meter.receive(receiving))
         except StopAsyncIteration:
             self._is_over = True
             return b""
@@ -198,7 +198,8 @@ class ByteStream(metaclass=NoPublicConstructor):
         finally:
             self._is_receiving = False
         try:
-            meter.check(data)
+            if meter is not None:
+                meter.check(data)
         except LimitPassedError as exc:
             self._error = connection_failed(exc, self._server, self._where)
             raise self._error from exc

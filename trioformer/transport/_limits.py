@@ -196,6 +196,16 @@ class Patience:
         self.deadline = now + self._period
 
 
+class BodyReceiver:
+    """A connection that applies the deadline of the body which it receives.
+
+    Attributes:
+        body_patience: The deadline; None until the next request if it has none.
+    """
+
+    body_patience: Patience | None = None
+
+
 @final
 class BodyMeter:
     """Measures one body: how long it is, and how fast it arrives while the program waits for it.

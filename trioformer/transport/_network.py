@@ -33,7 +33,7 @@ import trio
 from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
-from ._limits import DEFAULT_LIMITS, LimitPassedError, Limits, Patience
+from ._limits import DEFAULT_LIMITS, BodyReceiver, LimitPassedError, Limits, Patience
 
 HANDSHAKE_PATIENCE: Final = 10.0
 """Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
@@ -59,12 +59,11 @@ def _bounded(patience: float | None, too_slow: type[Exception], broken: type[Exc
         raise broken(exc) from exc
 
 
-class _SocketStream(httpcore.AsyncNetworkStream):
+class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
     """A TCP connection.
 
     Attributes:
         opened_at: When it was opened.
-        body_patience: The deadline of the body of the response; None until the next request if it has none.
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class _SocketStream(httpcore.AsyncNetworkStream):
         self._merger = ChunkMerger(limits)
         self._limits = limits
         self._head_patience: Patience | None = None
-        self.body_patience: Patience | None = None
         self.opened_at: float = trio.current_time() if opened_at is None else opened_at
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
