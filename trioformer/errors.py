@@ -210,8 +210,9 @@ class StatusError(TrioformerError):
         self, message: str, *, code: int, reason: str = "", details: StatusDetails | None = None, where: str = ""
     ) -> None:
         self.code = code
-        self.reason = reason = _text.one_line(reason, longest=_status.MAX_NAME)
-        self.status_message = _text.one_line(message)
+        reason = _text.one_line(reason, longest=_status.MAX_NAME)
+        self.reason: str = reason
+        self.status_message: str = _text.one_line(message)
         self.details: StatusDetails = details if details is not None else StatusDetails()
         # Shorter than the whole text may be, so that the reason and the hint are not cut off.
         text = _text.one_line(message, longest=_MAX_MESSAGE) or reason or "the server gave no reason"

@@ -17,7 +17,7 @@ from trioformer.testing import APIServer, ControlPlane
 
 Connected = Callable[[], AbstractAsyncContextManager[httpx.AsyncClient]]
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+WIDGETS = "/apis/hostile.example.com/v1/namespaces/default/widgets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 JSON_PATCH = {"content-type": "application/json-patch+json"}
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -56,15 +56,15 @@ async def prepare(http: httpx.AsyncClient) -> None:
     definition: dict[str, Any] = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "spec": WIDGET,
+        "spec": {**WIDGET, "group": "hostile.example.com"},  # other tests have a kind of the same name
     }
-    definition["metadata"] = {"name": "widgets.example.com"}
+    definition["metadata"] = {"name": "widgets.hostile.example.com"}
     assert (await http.post(DEFINITIONS, json=definition)).status_code in (201, 409)
     with trio.fail_after(60):
         while (await http.get(WIDGETS)).status_code == 404:  # noqa: ASYNC110  # nothing reports that a kind is served
             await trio.sleep(0.1)
     widget = {
-        "apiVersion": "example.com/v1",
+        "apiVersion": "hostile.example.com/v1",
         "kind": "Widget",
         "metadata": {"name": "hostile"},
         "spec": {"a": "x" * 1_000},
@@ -104,7 +104,7 @@ async def test_operations_beyond_the_limit_are_refused(connected: Connected) -> 
 @pytest.mark.parametrize("levels", [10_001, 100_000])
 async def test_bodies_of_too_many_levels_are_refused(connected: Connected, levels: int) -> None:
     deep = '{"a":' * levels + "1" + "}" * levels
-    widget = '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"deep"},"spec":'
+    widget = '{"apiVersion":"hostile.example.com/v1","kind":"Widget","metadata":{"name":"deep"},"spec":'
     async with connected() as http:
         for response in (
             await http.post(WIDGETS, content=f"{widget}{deep}}}", headers={"content-type": "application/json"}),
@@ -114,8 +114,11 @@ async def test_bodies_of_too_many_levels_are_refused(connected: Connected, level
             ),
         ):
             code, reason, message = outcome(response)
-            assert (code, reason) == (400, "BadRequest")
-            assert "exceeded max depth" in message
+            if connected.__name__ == "embedded" and levels == 100_000:  # it has more values than a body may have there
+                assert (code, reason) == (413, "RequestEntityTooLarge")
+            else:
+                assert (code, reason) == (400, "BadRequest")
+                assert "exceeded max depth" in message
 
 
 async def test_a_pointer_of_100000_parts_leads_nowhere(connected: Connected) -> None:

@@ -104,6 +104,7 @@ async def test_a_role_for_the_one_lease_suffices_and_without_watch_the_candidate
         config = json.loads(await run_kubectl("config", "view", "--raw", "-o", "json"))
         config["users"][0]["user"] = {"token": await run_kubectl("create", "token", "candidate")}
         path = tmp_path / "kubeconfig"
+        path.touch(mode=0o600)
         path.write_text(json.dumps(config))
         return path
 
