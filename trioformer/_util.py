@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from abc import ABCMeta
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
@@ -117,3 +119,9 @@ def remove_frames(error: BaseException) -> None:
             seen.add(id(each))
             each.__traceback__ = None
             pending += (each.__cause__, each.__context__)
+
+
+@functools.lru_cache(maxsize=1024)
+def warn_once(logger: logging.Logger, text: str) -> None:
+    """Log a warning, unless it was logged before; the texts that are remembered are limited."""
+    logger.warning("%s", text)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from trioformer._util import warn_once
 from trioformer.kubeconfig import load_config, load_kubeconfig
-from trioformer.kubeconfig._permissions import warn_once
+from trioformer.kubeconfig._permissions import _log
 
 CLUSTER = "apiVersion: v1\nclusters: [{name: a, cluster: {server: 'https://h'}}]\ncurrent-context: a\n"
 CONTEXT = "contexts: [{name: a, context: {cluster: a}}]\n"
@@ -154,7 +155,7 @@ def test_files_of_a_service_account_are_not_warned_about(tmp_path: Path, caplog:
 
 def test_the_memory_of_what_was_logged_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     for n in range(3000):
-        warn_once(f"warning {n} %s")
+        warn_once(_log, f"warning {n} %s")
     assert len(caplog.messages) == 3000
     assert caplog.messages[7] == "warning 7 %s"
     assert warn_once.cache_info().currsize <= 1024

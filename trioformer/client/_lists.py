@@ -15,7 +15,7 @@ from ..transport import Limits
 from ..transport._internal import BLOCK, ByteStream, LargeItem, ListSplitter, limit_exceeded
 from ._options import ListOptions
 from ._responses import HINT, raise_failure
-from ._undecodable import Undecodable, UndecodableHandler, is_grammatical, too_large_item, undecodable_item
+from ._undecodable import Undecodable, UndecodableHandler, is_grammatical, too_large, too_large_item, undecodable_item
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -110,9 +110,7 @@ async def read_list(
     async def report_large(large: LargeItem) -> None:
         what = f"an object of the list is too large ({large.size} bytes)"
         exceeded = limit_exceeded(where, limits, "item_bytes", what)
-        error = DecodeError(str(exceeded))
-        error.__cause__ = exceeded
-        found = await too_large_item(wire_format.name, large.beginning, error, slices)
+        found = await too_large_item(wire_format.name, large.beginning, too_large(exceeded), slices)
         if on_undecodable is None:
             what = f"an object, {found.key or _NO_KEY}, is too large ({large.size} bytes)"
             exceeded = limit_exceeded(where, limits, "item_bytes", what)

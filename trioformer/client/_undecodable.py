@@ -18,7 +18,7 @@ import attrs
 
 from .._text import quoted
 from .._util import Slices, remove_frames
-from ..errors import DecodeError
+from ..errors import DecodeError, LimitExceededError
 from ..models._internal import Raw, decode, is_path_segment, level_decoder
 from ..transport._internal import GRAMMAR_SLICE, Grammar, LargeFrame
 
@@ -82,6 +82,13 @@ async def undecodable_item(kind: str, item: bytes, error: DecodeError, slices: S
     """Describe an item of a list; a checkpoint when a slice is over."""
     key, version = _identity(await find_members(item, slices))
     return Undecodable(kind, key, item, "", error, version)
+
+
+def too_large(exceeded: LimitExceededError) -> DecodeError:
+    """Make the error of an object that is reported because it is too large."""
+    error = DecodeError(str(exceeded))
+    error.__cause__ = exceeded
+    return error
 
 
 async def too_large_item(kind: str, beginning: bytes, error: DecodeError, slices: Slices) -> Undecodable:

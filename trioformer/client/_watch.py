@@ -22,7 +22,7 @@ from ..transport._internal import (
     limit_exceeded,
 )
 from ._bodies import failure_in, read_status
-from ._undecodable import Undecodable, UndecodableHandler, undecodable_frame
+from ._undecodable import Undecodable, UndecodableHandler, too_large, undecodable_frame
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -217,10 +217,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
 
     def _too_large(self, frame: LargeFrame) -> DecodeError:
         what = f"an event is too large ({frame.size} bytes)"
-        exceeded = limit_exceeded(self._where, self._limits, "frame_bytes", what)
-        error = DecodeError(str(exceeded))
-        error.__cause__ = exceeded
-        return error
+        return too_large(limit_exceeded(self._where, self._limits, "frame_bytes", what))
 
     def _located(self, cause: DecodeError) -> DecodeError:
         error = DecodeError(f"{self._where}: {cause}")

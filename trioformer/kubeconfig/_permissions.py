@@ -5,20 +5,15 @@ helm warns about the permissions of kubeconfig files in the same way; kubectl do
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import shlex
 import stat
 from pathlib import Path
 
+from .._util import warn_once
+
 _log = logging.getLogger("trioformer.kubeconfig")
-
-
-@functools.lru_cache(maxsize=1024)
-def warn_once(text: str) -> None:
-    """Log a warning, unless it was logged before; the texts that are remembered are limited."""
-    _log.warning("%s", text)
 
 
 def warn_about_permissions(file: str, mode: int, *, has_credentials: bool) -> None:
@@ -45,7 +40,7 @@ def warn_about_permissions(file: str, mode: int, *, has_credentials: bool) -> No
     if problems and not _is_read_only(file):
         shown = " and ".join(problems)
         advice = "set defaultMode: 0400 in its volume" if is_volume else f"run chmod 600 {shlex.quote(file)}"
-        warn_once(f"{file}: {shown} (mode {stat.S_IMODE(mode):04o}): {advice}")
+        warn_once(_log, f"{file}: {shown} (mode {stat.S_IMODE(mode):04o}): {advice}")
 
 
 def _is_in_volume(file: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import ssl
 from contextlib import suppress
@@ -13,6 +12,7 @@ import trio
 from .._certificates import CertificateRefusedError, load_certificate, reason_of
 from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
+from .._util import warn_once
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 
@@ -52,9 +52,10 @@ class TLS:
             problem = f"does not contain a valid certificate ({reason_of(exc)})"
             raise _error(config, "certificate-authority", config.ca_file, problem) from exc
         if config.insecure_skip_tls_verify:
-            _warn_once(
+            warn_once(
+                logger,
                 f"{config.source}: insecure-skip-tls-verify is set: whoever answers as {config.server} receives the"
-                " credentials; set certificate-authority-data instead"
+                " credentials; set certificate-authority-data instead",
             )
             self.context.check_hostname = False
             self.context.verify_mode = ssl.CERT_NONE
@@ -84,11 +85,6 @@ class TLS:
             logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", exc)
         else:
             self._loaded = new
-
-
-@functools.lru_cache(maxsize=1024)
-def _warn_once(text: str) -> None:
-    logger.warning("%s", text)
 
 
 def _client_context(authorities: str | None) -> ssl.SSLContext:
