@@ -257,7 +257,8 @@ def test_repr_shows_no_secret() -> None:
         f"ClusterConfig(server='{SERVER}', namespace='default', ca_data=<4 bytes>, ca_file=None, "
         "insecure_skip_tls_verify=False, tls_server_name=None, client_certificate_data=None, "
         "client_certificate_file=None, client_key_data=<hidden>, client_key_file=None, token=<hidden>, "
-        "token_file=None, username=None, password=<hidden>, context=None, source='code', in_cluster=False)"
+        "token_file=None, username=None, password=<hidden>, exec=None, impersonate=None, "
+        "proxy_url=None, disable_compression=False, context=None, source='code', in_cluster=False)"
     )
     bare = repr(ClusterConfig(server=SERVER, client_certificate_data=b"two"))
     assert "ca_data=None, " in bare

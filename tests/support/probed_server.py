@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import trio
 
 from tests.support.scripted_http import complete
 from trioformer._secret import Secret
-from trioformer.transport._auth import Authorization
+from trioformer.transport._credentials import Credential
 from trioformer.transport._health import ServerHealth
 from trioformer.transport._probe_connection import HTTPProbeConnection
 
@@ -28,7 +28,8 @@ class ProbedServer:
     streams: list[ProbedStream] = attrs.field(factory=list)
     requests: list[tuple[float, str]] = attrs.field(factory=list)
     heads: list[bytes] = attrs.field(factory=list)
-    unauthorized: list[float] = attrs.field(factory=list)
+    rejected: list[Credential] = attrs.field(factory=list)
+    latest: Credential = attrs.field(factory=lambda: Credential(Secret("Bearer t")))
 
     @property
     def paths(self) -> list[str]:
@@ -42,15 +43,15 @@ class ProbedServer:
         self.streams.append(stream)
         return stream
 
-    def header(self) -> Secret[str]:
-        return Secret("Bearer t")
+    async def get(self) -> Credential:
+        return self.latest
 
-    def record_unauthorized(self, sent_at: float) -> None:
-        self.unauthorized.append(sent_at)
+    def reject(self, credential: Credential) -> None:
+        self.rejected.append(credential)
 
     def health(self, *, silence: float = 30.0, patience: float = 15.0) -> ServerHealth:
         """Make the health of a client of this server."""
-        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, {}, cast("Authorization", self))
+        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, {}, self)
         return ServerHealth._create("http://api.test:1/prefix", probes, silence=silence, patience=patience)
 
 

@@ -26,7 +26,7 @@ async def sent_authorization(config: ClusterConfig) -> str | None:
     http_transport = InMemory([response(200)])
     async with open_transport(config, http_transport=http_transport) as transport:
         await transport.request("GET", "/x")
-        assert "s3cret" not in repr(transport._authorization)
+        assert "s3cret" not in repr(transport._credentials)
     found: str | None = http_transport.requests[0].headers.get("authorization")
     return found
 
@@ -93,7 +93,7 @@ async def test_a_token_file_is_read_again_after_a_minute(token_file: Path, autoj
         async with transport.stream("/x", for_watch=True):
             pass
         assert tokens(http_transport) == ["one", "one", "two", "two"]
-        assert repr(transport._authorization) == f"<Authorization: token file {token_file}>"
+        assert repr(transport._credentials) == f"<Authorization: token file {token_file}>"
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"s3cret with space", b"s3cr\xc3\xa9t", None])
@@ -157,10 +157,10 @@ async def test_a_401_to_a_request_older_than_the_token_keeps_the_token(token_fil
         nursery.start_soon(transport.request, "GET", "/slow")  # sent at 40 with the first token, rejected at 70
         await trio.sleep(25)
         token_file.write_text("two")
-        assert transport._authorization.header() == Secret("Bearer two")  # read at 65
+        assert (await transport._credentials.get()).authorization == Secret("Bearer two")  # read at 65
         await trio.sleep(10)
         token_file.write_text("three")
-        assert transport._authorization.header() == Secret("Bearer two")
+        assert (await transport._credentials.get()).authorization == Secret("Bearer two")
 
 
 @pytest.mark.parametrize("path", ["fifo", "device", "directory", "large", "a\0b"])

@@ -46,7 +46,7 @@ class Opened:
 
 
 def pool_of(transport: Transport, *, for_watch: bool) -> list[object]:
-    http_transport = transport._watches if for_watch else transport._requests
+    http_transport = transport._generations.present.watches if for_watch else transport._generations.present.requests
     assert isinstance(http_transport, Connections)
     return list(http_transport._pool.connections)
 

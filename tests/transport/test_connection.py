@@ -18,8 +18,8 @@ from tests.support.scripted_http import (
     suspended_generators,
 )
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport._connection import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, _socket_options
 from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._open import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, socket_options
 
 
 async def test_a_request_sends_its_arguments_and_returns_the_complete_response() -> None:
@@ -54,7 +54,7 @@ async def test_requests_share_connections_until_the_transport_is_closed() -> Non
             for _ in range(3):
                 assert (await transport.request("GET", "/x")).body == b"hello"
             assert server.connections == 1
-            connections = transport._requests._pool.connections  # type: ignore[attr-defined]  # of Connections
+            connections = transport._generations.present.requests._pool.connections  # type: ignore[attr-defined]  # of Connections
             assert [connection.is_closed() for connection in connections] == [False]
         assert [connection.is_closed() for connection in connections] == [True]
 
@@ -84,7 +84,7 @@ def test_a_dead_peer_is_detected_within_45_seconds_of_its_last_byte() -> None:
 def test_socket_options_that_a_platform_lacks_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "TCP_USER_TIMEOUT")
     monkeypatch.delattr(socket, "TCP_KEEPIDLE")
-    assert len(_socket_options()) == 3
+    assert len(socket_options()) == 3
 
 
 async def test_cookies_are_not_kept() -> None:
@@ -149,7 +149,7 @@ async def test_cancelled_requests_release_limiter_and_pool() -> None:
                 for _ in range(150):
                     nursery.start_soon(transport.request, "GET", "/x")
         assert transport._limiter.borrowed_tokens == 0
-        assert transport._requests._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert transport._generations.present.requests._pool.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 

@@ -134,7 +134,7 @@ async def test_any_response_to_a_probe_vouches_for_a_watch(autojump_clock: trio.
     assert watch.ended is None
     assert len(server.requests) == 4
     assert len(server.streams) == 1
-    assert len(server.unauthorized) == (4 if "401" in status else 0)
+    assert len(server.rejected) == (4 if "401" in status else 0)
 
 
 async def test_a_probe_has_the_headers_of_a_request(autojump_clock: trio.testing.MockClock) -> None:

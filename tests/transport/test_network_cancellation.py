@@ -58,7 +58,7 @@ def connections_in_kernel(server: Loopback) -> int:
 
 def pool_of(transport: Transport) -> list[str]:
     """Return the pool's connections of both clients, each with its state."""
-    clients = (transport._requests, transport._watches)
+    clients = (transport._generations.present.requests, transport._generations.present.watches)
     return [repr(each) for client in clients for each in client._pool.connections]  # type: ignore[attr-defined]  # of Connections
 
 

@@ -453,7 +453,7 @@ async def test_a_watch_over_tls_can_be_closed_at_any_point() -> None:
 
         async with cancelled_at_step(1_000_000) as nursery:  # when it waits for the next piece
             nursery.start_soon(watch)
-        assert transport._watches._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert transport._generations.present.watches._pool.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 

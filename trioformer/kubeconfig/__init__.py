@@ -8,6 +8,7 @@ The functions are synchronous: they read a few small local files and do not chec
 Each file is a regular one of at most 1 MiB, and a kubeconfig has at most 30,000 keys and values.
 
 - ``_config.py``: :class:`ClusterConfig`, the server and the credentials
+- ``_users.py``: :class:`ExecConfig` and :class:`Impersonation`
 - ``_checks.py``: checks of server URLs, tokens, certificates and namespaces
 - ``_files.py``: reads and merges kubeconfig files
 - ``_yaml.py``: parses YAML, within limits
@@ -23,5 +24,16 @@ from ._config import ClusterConfig as ClusterConfig
 from ._load import load_config as load_config
 from ._load import load_in_cluster as load_in_cluster
 from ._load import load_kubeconfig as load_kubeconfig
+from ._users import ExecConfig as ExecConfig
+from ._users import Impersonation as Impersonation
+from ._users import InteractiveMode as InteractiveMode
 
-__all__ = ["ClusterConfig", "load_config", "load_in_cluster", "load_kubeconfig"]
+__all__ = [
+    "ClusterConfig",
+    "ExecConfig",
+    "Impersonation",
+    "InteractiveMode",
+    "load_config",
+    "load_in_cluster",
+    "load_kubeconfig",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, final
 
@@ -11,6 +12,7 @@ import attrs
 from .._secret import HIDDEN
 from ..errors import ConfigError
 from ._checks import CheckError, parse_server
+from ._users import ExecConfig, Impersonation
 
 
 def _server(url: str) -> str:
@@ -27,6 +29,10 @@ def _size(data: bytes | None) -> str:
 
 def _hidden(secret: object) -> str:
     return "None" if secret is None else HIDDEN
+
+
+def _without_user(url: str | None) -> str:
+    return "None" if url is None else repr(re.sub(r"(?<=//)[^/]*@", f"{HIDDEN}@", url))
 
 
 @final
@@ -79,6 +85,14 @@ class ClusterConfig:
     """The user of basic authentication; set if and only if ``password`` is."""
     password: str | None = attrs.field(default=None, repr=_hidden)
     """The password of basic authentication, possibly empty."""
+    exec: ExecConfig | None = None
+    """A credential plugin; not used if there is a token, a user name or a client certificate."""
+    impersonate: Impersonation | None = None
+    """The user that all requests are made for, or None for the authenticated one."""
+    proxy_url: str | None = attrs.field(default=None, repr=_without_user)
+    """The proxy: ``http://``, ``https://`` or ``socks5://``; None for the one that the environment has, if any."""
+    disable_compression: bool = False
+    """Whether responses are never compressed."""
     context: str | None = None
     """The context of the kubeconfig, or None."""
     source: str = "code"

@@ -1,6 +1,8 @@
 """HTTP to the API server of one cluster: connections, TLS, credentials, and bodies that are split while they arrive.
 
+- ``_open.py``: checks the configuration, and puts the parts together
 - ``_connection.py``: sends requests, and opens streamed responses
+- ``_generations.py``: the connections for requests and for watches
 - ``_byte_stream.py``: the body of a response
 - ``_response.py``: a complete response
 - ``_network.py``: sockets and TLS under httpcore
@@ -11,7 +13,8 @@
 - ``_retry_line.py``: the order and the rate of retries
 - ``_throttle.py``: limits the rate of requests
 - ``_observer.py``: :class:`RequestObserver`, the interface that metrics implement
-- ``_auth.py``: the ``Authorization`` header
+- ``_credentials.py``: what requests are authenticated with, and the interface of its sources
+- ``_auth.py``: tokens and passwords of the configuration
 - ``_tls.py``: certificates
 - ``_errors.py``: maps httpx's errors to :class:`~trioformer.errors.ConnectionFailedError`
 - ``_describe.py``: what unexpected bytes are, in words

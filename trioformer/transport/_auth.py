@@ -1,9 +1,10 @@
-"""The ``Authorization`` header; no other module reads a token or password."""
+"""Tokens and passwords of the configuration; no other module reads them."""
 
 from __future__ import annotations
 
 import base64
 import logging
+import math
 import re
 from typing import Final, final
 
@@ -13,6 +14,7 @@ from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
+from ._credentials import Credential
 
 TOKEN_PERIOD: Final = 60.0
 """Seconds after which a token file is read again (client-go ``transport/token_source.go``)."""
@@ -24,7 +26,9 @@ logger = logging.getLogger("trioformer.transport")
 
 @final
 class Authorization:
-    """Makes the ``Authorization`` header of each request: a bearer token, basic authentication, or none.
+    """The source of credentials that the configuration has: a bearer token, basic authentication, or none.
+
+    Implements :class:`~._credentials.CredentialSource`.
 
     A token file is read again a minute after it was last read; the old token stays in use while the file is empty, not
     readable, or does not contain a valid token.
@@ -35,20 +39,21 @@ class Authorization:
             contains characters that it must not.
     """
 
-    __slots__ = ("_file", "_header", "_read_at")
+    __slots__ = ("_file", "_latest", "_read_at")
 
     def __init__(self, config: ClusterConfig) -> None:
         self._file = config.token_file
-        self._header: Secret[str] | None = None
+        self._latest = Credential()
         self._read_at = 0.0
         if config.token is not None:
-            self._header = _bearer(conceal(config.token))
-            if self._header is None:
+            header = _bearer(conceal(config.token))
+            if header is None:
                 raise ConfigError("a token must not contain white space, control or non-ASCII characters", key="token")
+            self._latest = Credential(header)
         elif config.username is not None and self._file is None:
             if ":" in config.username:
                 raise ConfigError("a user name must not contain a colon", key="username")
-            self._header = _basic(config.username, conceal(config.password or ""))
+            self._latest = Credential(_basic(config.username, conceal(config.password or "")))
         if self._file is not None:
             self._read(self._file)
 
@@ -56,23 +61,23 @@ class Authorization:
         method = "none"
         if self._file is not None:
             method = f"token file {self._file}"
-        elif self._header is not None:
-            method = self._header.reveal().partition(" ")[0].lower()
+        elif self._latest.authorization is not None:
+            method = self._latest.authorization.reveal().partition(" ")[0].lower()
         return f"<{type(self).__name__}: {method}>"
 
-    def header(self) -> Secret[str] | None:
-        """Return the value of the header for a request that is sent now; None for an anonymous request."""
+    @property
+    def latest(self) -> Credential:
+        return self._latest
+
+    async def get(self) -> Credential:
         if self._file is not None and trio.current_time() >= self._read_at + TOKEN_PERIOD:
             self._read(self._file)
-        return self._header
+        return self._latest
 
-    def record_unauthorized(self, sent_at: float) -> None:
-        """Let the next request read the token file again, after a 401 to a request that was sent at ``sent_at``.
-
-        A token that was read later is not the rejected one (client-go ``ResetTokenOlderThan``).
-        """
-        if self._read_at <= sent_at:
-            self._read_at = sent_at - TOKEN_PERIOD
+    def reject(self, credential: Credential) -> None:
+        # A token that was read later is not the rejected one (client-go ``ResetTokenOlderThan``).
+        if credential is self._latest:
+            self._read_at = -math.inf
 
     def _read(self, file: str) -> None:
         header: Secret[str] | None = None
@@ -86,8 +91,9 @@ class Authorization:
         except OSError as exc:
             problem, cause = f"cannot be read: {exc.strerror}", exc
         if not problem:
-            self._header = header
-        elif self._header is None:
+            if header != self._latest.authorization:
+                self._latest = Credential(header)
+        elif self._latest.authorization is None:
             raise ConfigError(f"the token file {problem}", file=file) from cause
         else:
             logger.warning("token file %s %s; keeping the previous token", file, problem)

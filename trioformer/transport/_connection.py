@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
@@ -15,19 +13,17 @@ import httpx
 import trio
 
 from .._util import NoPublicConstructor
-from .._version import __version__
-from ..errors import ConfigError, ConnectionFailedError
+from ..errors import ConnectionFailedError
 from ..kubeconfig import ClusterConfig
-from ._auth import Authorization
 from ._byte_stream import ByteStream
+from ._credentials import CredentialSource
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
-from ._health import PROBE_PATIENCE, SILENCE, VERSION_PATH, ProbeConnection, ServerHealth
-from ._host_names import check_host_names
-from ._limits import DEFAULT_LIMITS, Limits, check_limits
+from ._generations import Generations
+from ._health import VERSION_PATH, ServerHealth
+from ._limits import Limits
 from ._observer import RequestObserver
 from ._response import Response
-from ._throttle import BURST, Throttle
-from ._tls import TLS
+from ._throttle import Throttle
 
 CONNECT_PATIENCE: Final = 30.0
 """Seconds for a TCP connection (client-go dials for 30 s); a TLS handshake has 10."""
@@ -35,17 +31,6 @@ WRITE_PATIENCE: Final = 60.0
 """Seconds that the server may take to accept a part of a request."""
 READ_PATIENCE: Final = 90.0
 """Seconds without a byte of the response; the API server itself ends a request after 60."""
-IDLE_PERIOD: Final = 60.0
-"""Seconds before an unused connection is closed; the API server closes one after 90."""
-KEEPALIVE_IDLE: Final = 15
-"""Seconds without traffic before the kernel sends a TCP keepalive probe."""
-KEEPALIVE_INTERVAL: Final = 9
-"""Seconds between two probes."""
-KEEPALIVE_COUNT: Final = 3
-"""Unanswered probes that end a connection: a dead peer is detected 42 s after its last byte.
-
-The kernel's timers may each be late by half a second, so it is 45 s at most.
-"""
 MAX_REQUESTS: Final = 100
 """Requests in flight, lists included and watches not; further ones wait."""
 
@@ -58,7 +43,7 @@ _RESUMABLE_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": math.inf, "wr
 
 @final
 class Transport(metaclass=NoPublicConstructor):
-    """Sends requests to one API server; made by :func:`open_transport`.
+    """Sends requests to one API server; made by :func:`~._open.open_transport`.
 
     Any number of tasks may use it at the same time.
     Each watch has its own connection, and no request waits for a connection: httpcore's pool leaks a slot when a task
@@ -73,17 +58,15 @@ class Transport(metaclass=NoPublicConstructor):
     """
 
     __slots__ = (
-        "_authorization",
+        "_credentials",
         "_extensions",
+        "_generations",
         "_headers",
         "_host",
         "_is_closed",
         "_limiter",
         "_observer",
-        "_requests",
         "_throttle",
-        "_tls",
-        "_watches",
         "health",
         "limits",
         "server",
@@ -93,11 +76,9 @@ class Transport(metaclass=NoPublicConstructor):
         self,
         config: ClusterConfig,
         *,
-        requests: httpx.AsyncBaseTransport,
-        watches: httpx.AsyncBaseTransport,
+        generations: Generations,
         health: ServerHealth,
-        authorization: Authorization,
-        tls: TLS | None,
+        credentials: CredentialSource,
         user_agent: str,
         throttle: Throttle | None = None,
         observer: RequestObserver | None = None,
@@ -108,10 +89,8 @@ class Transport(metaclass=NoPublicConstructor):
         self.server: str = config.server
         self._host = urlsplit(config.server).netloc
         self._observer = observer
-        self._requests = requests
-        self._watches = watches
-        self._tls = tls
-        self._authorization = authorization
+        self._generations = generations
+        self._credentials = credentials
         self._limiter = trio.CapacityLimiter(MAX_REQUESTS)
         self._throttle = throttle
         # Compression costs more than the network of a cluster: 24 µs per pod instead of 9.
@@ -276,12 +255,11 @@ class Transport(metaclass=NoPublicConstructor):
         throttled: float | None,
     ) -> tuple[ByteStream, bytes]:
         """Send a request; with a limit, receive the whole body."""
-        connections = self._watches if for_watch else self._requests
         patience = _RESUMABLE_PATIENCE if resumable else _WATCH_PATIENCE if for_watch else _REQUEST_PATIENCE
         self._check_open()
-        if self._tls is not None:
-            self._tls.refresh()
-        authorization = self._authorization.header()
+        credential = await self._credentials.get()
+        generation = self._generations.current(credential)
+        connections = generation.watches if for_watch else generation.requests
         sent_at = trio.current_time()
         code: int | None = None
         try:
@@ -294,8 +272,8 @@ class Transport(metaclass=NoPublicConstructor):
                 extensions={**self._extensions, "timeout": patience},
             )
             request.stream = Content(content or b"")
-            if authorization is not None:  # httpx has what it builds a request from in local variables
-                request.headers["Authorization"] = authorization.reveal()
+            if credential.authorization is not None:  # httpx has what it builds a request from in local variables
+                request.headers["Authorization"] = credential.authorization.reveal()
             response = await connections.handle_async_request(request)
             bound = limit or (None if for_watch else "list_bytes")
             body = ByteStream._create(response, self.server, self.health, self.limits, limit=bound, where=where)
@@ -310,7 +288,7 @@ class Transport(metaclass=NoPublicConstructor):
             self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch)
         self.health.record_response()
         if body.code == 401:
-            self._authorization.record_unauthorized(sent_at)
+            self._credentials.reject(credential)
         return body, received
 
     def _record_end(
@@ -333,141 +311,6 @@ class Transport(metaclass=NoPublicConstructor):
     def _close(self) -> None:
         self._is_closed = True
         self.health.close()
-
-
-@asynccontextmanager
-async def open_transport(
-    config: ClusterConfig,
-    *,
-    http_transport: httpx.AsyncBaseTransport | None = None,
-    user_agent: str | None = None,
-    qps: float | None = None,
-    burst: int = BURST,
-    observer: RequestObserver | None = None,
-    silence: float = SILENCE,
-    probe_patience: float = PROBE_PATIENCE,
-    limits: Limits = DEFAULT_LIMITS,
-) -> AsyncGenerator[Transport, None]:
-    """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
-
-    Args:
-        config: The server and the credentials.
-        http_transport: Sends the requests instead of network connections, such as an API server in the same process;
-            it is then responsible for TLS.
-        user_agent: The ``User-Agent`` header; None for the library's.
-        qps: Requests and lists per second, on average; further ones wait, watches never do.  None for no limit.
-        burst: Requests that may be sent without waiting after a pause.
-        observer: Observes each request.
-        silence: Seconds without a byte after which the server of a watch is verified.
-        probe_patience: Seconds that the server may take to respond then.
-        limits: The limits of what the server may send.
-
-    Raises:
-        ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
-        ValueError: The user agent contains characters that it must not, or ``qps`` or ``burst`` is too small.
-        TypeError: ``limits`` is of another type.
-
-    Ownership:
-        No task is started, so an exception of the block is not wrapped in a group.
-        ``http_transport`` belongs to the caller and is not closed.
-    """
-    user_agent = default_user_agent() if user_agent is None else user_agent
-    if not (user_agent.isascii() and user_agent.isprintable()):
-        raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
-    check_limits(limits)
-    throttle = None if qps is None else Throttle(qps, burst)
-    check_host_names(config)
-    tls: TLS | None = None
-    transports: tuple[httpx.AsyncBaseTransport, httpx.AsyncBaseTransport]
-    if http_transport is not None:
-        authorization = Authorization(config)
-        health = ServerHealth._create(config.server, None)
-        transports = (_Borrowed(http_transport), _Borrowed(http_transport))
-    else:
-        if config.server.startswith("https:"):
-            tls = TLS(config)
-        elif config.token is not None or config.token_file is not None or config.username is not None:
-            raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
-        authorization = Authorization(config)
-        probes = _probe_connection(config, tls, user_agent, authorization)
-        health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
-        transports = (_connections(tls, limits), _connections(tls, limits, health))
-    async with transports[0] as requests, transports[1] as watches:
-        transport = Transport._create(
-            config,
-            requests=requests,
-            watches=watches,
-            health=health,
-            authorization=authorization,
-            tls=tls,
-            user_agent=user_agent,
-            throttle=throttle,
-            observer=observer,
-            limits=limits,
-        )
-        try:
-            yield transport
-        finally:
-            transport._close()
-
-
-def default_user_agent() -> str:
-    """Return the library, its version and the platform as a ``User-Agent`` header."""
-    return f"trioformer/{__version__} ({platform.system().lower()}/{platform.machine().lower()})"
-
-
-class _Borrowed(httpx.AsyncBaseTransport):
-    """The caller's transport, which is not closed with the client that uses it."""
-
-    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
-        self._transport = transport
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self._transport.handle_async_request(request)
-
-
-def _connections(tls: TLS | None, limits: Limits, health: ServerHealth | None = None) -> httpx.AsyncBaseTransport:
-    # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
-    from ._pool import Connections  # noqa: PLC0415
-
-    context = tls.context if tls is not None else None
-    return Connections(context, socket_options=_socket_options(), idle_period=IDLE_PERIOD, health=health, limits=limits)
-
-
-def _probe_connection(
-    config: ClusterConfig, tls: TLS | None, user_agent: str, authorization: Authorization
-) -> ProbeConnection:
-    from ._probe_connection import HTTPProbeConnection, connect  # noqa: PLC0415  # httpcore, as above
-
-    return HTTPProbeConnection(
-        config.server,
-        partial(
-            connect,
-            config.server,
-            tls,
-            server_name=config.tls_server_name,
-            socket_options=_socket_options(),
-            patience=CONNECT_PATIENCE,
-        ),
-        {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": user_agent},
-        authorization,
-    )
-
-
-def _socket_options() -> list[tuple[int, int, int]]:
-    """Make the kernel detect a dead peer; a watch that only waits for events cannot."""
-    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-    after = KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL
-    for name, value in (
-        ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
-        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
-        ("TCP_KEEPCNT", KEEPALIVE_COUNT),
-        ("TCP_USER_TIMEOUT", after * 1000),  # milliseconds; the same for data that the peer does not acknowledge
-    ):
-        number: int | None = getattr(socket, name, None)  # not every platform has all of them
-        if number is not None:
-            options.append((socket.IPPROTO_TCP, number, value))
-    return options
 
 
 @final

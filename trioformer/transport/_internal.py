@@ -5,8 +5,6 @@ from __future__ import annotations
 from ._byte_stream import ByteStream as ByteStream
 from ._byte_stream import encoding_of as encoding_of
 from ._connection import Transport as Transport
-from ._connection import default_user_agent as default_user_agent
-from ._connection import open_transport as open_transport
 from ._describe import excerpt as excerpt
 from ._describe import html_title as html_title
 from ._frames import FrameSplitter as FrameSplitter
@@ -21,4 +19,6 @@ from ._list_head import ListHead as ListHead
 from ._list_splitter import BLOCK as BLOCK
 from ._list_splitter import LargeItem as LargeItem
 from ._list_splitter import ListSplitter as ListSplitter
+from ._open import default_user_agent as default_user_agent
+from ._open import open_transport as open_transport
 from ._response import Response as Response

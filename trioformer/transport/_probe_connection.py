@@ -19,7 +19,7 @@ import httpx
 import trio
 
 from .._secret import Secret
-from ._auth import Authorization
+from ._credentials import Credential, CredentialSource
 from ._httpcore_errors import clear_locals, to_httpx
 from ._network import _Network, _SocketStream
 from ._response import Response
@@ -61,13 +61,14 @@ class HTTPProbeConnection:
     _server: str
     _connect: Callable[[], Awaitable[Stream]]
     _headers: Mapping[str, str]
-    _authorization: Authorization
+    _credentials: CredentialSource
     pending: str | None = attrs.field(default=None, init=False)
     sent_at: float = attrs.field(default=-math.inf, init=False)
     opened_at: float = attrs.field(default=math.inf, init=False)
     was_reused: bool = attrs.field(default=False, init=False)
     _stream: Stream | None = attrs.field(default=None, init=False)
     _http: h11.Connection = attrs.field(init=False)
+    _sent_with: Credential = attrs.field(init=False)
     _head: h11.Response | None = attrs.field(default=None, init=False)
     _body: bytearray = attrs.field(factory=bytearray, init=False)
     _is_shut_down: bool = attrs.field(default=False, init=False)
@@ -97,8 +98,9 @@ class HTTPProbeConnection:
         """Make a request, which contains the credentials; if it fails, its variables are cleared."""
         url = httpx.URL(self._server)
         headers = {"Host": url.netloc.decode("ascii"), **self._headers}
-        if (authorization := self._authorization.header()) is not None:
-            headers["Authorization"] = authorization.reveal()
+        self._sent_with = self._credentials.latest
+        if self._sent_with.authorization is not None:
+            headers["Authorization"] = self._sent_with.authorization.reveal()
         head = h11.Request(
             method="GET", target=url.raw_path.rstrip(b"/") + path.encode("ascii"), headers=list(headers.items())
         )
@@ -152,7 +154,7 @@ class HTTPProbeConnection:
         else:
             self.close()
         if head.status_code == 401:
-            self._authorization.record_unauthorized(self.sent_at)
+            self._credentials.reject(self._sent_with)
         headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
         return Response(head.status_code, headers, bytes(self._body))
 

@@ -1,0 +1,170 @@
+"""Opens the connections to one cluster: checks the configuration, and puts the parts of this package together."""
+
+from __future__ import annotations
+
+import platform
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+import httpx
+
+from .._version import __version__
+from ..errors import ConfigError
+from ..kubeconfig import ClusterConfig
+from ._auth import Authorization
+from ._connection import CONNECT_PATIENCE, Transport
+from ._credentials import CredentialSource
+from ._generations import Generation, Generations
+from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
+from ._host_names import check_host_names
+from ._limits import DEFAULT_LIMITS, Limits, check_limits
+from ._observer import RequestObserver
+from ._throttle import BURST, Throttle
+from ._tls import TLS
+
+IDLE_PERIOD: Final = 60.0
+"""Seconds before an unused connection is closed; the API server closes one after 90."""
+KEEPALIVE_IDLE: Final = 15
+"""Seconds without traffic before the kernel sends a TCP keepalive probe."""
+KEEPALIVE_INTERVAL: Final = 9
+"""Seconds between two probes."""
+KEEPALIVE_COUNT: Final = 3
+"""Unanswered probes that end a connection: a dead peer is detected 42 s after its last byte.
+
+The kernel's timers may each be late by half a second, so it is 45 s at most.
+"""
+
+
+@asynccontextmanager
+async def open_transport(
+    config: ClusterConfig,
+    *,
+    http_transport: httpx.AsyncBaseTransport | None = None,
+    user_agent: str | None = None,
+    qps: float | None = None,
+    burst: int = BURST,
+    observer: RequestObserver | None = None,
+    silence: float = SILENCE,
+    probe_patience: float = PROBE_PATIENCE,
+    limits: Limits = DEFAULT_LIMITS,
+) -> AsyncGenerator[Transport, None]:
+    """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
+
+    Args:
+        config: The server and the credentials.
+        http_transport: Sends the requests instead of network connections, such as an API server in the same process;
+            it is then responsible for TLS.
+        user_agent: The ``User-Agent`` header; None for the library's.
+        qps: Requests and lists per second, on average; further ones wait, watches never do.  None for no limit.
+        burst: Requests that may be sent without waiting after a pause.
+        observer: Observes each request.
+        silence: Seconds without a byte after which the server of a watch is verified.
+        probe_patience: Seconds that the server may take to respond then.
+        limits: The limits of what the server may send.
+
+    Raises:
+        ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
+        ValueError: The user agent contains characters that it must not, or ``qps`` or ``burst`` is too small.
+        TypeError: ``limits`` is of another type.
+
+    Ownership:
+        No task is started, so an exception of the block is not wrapped in a group.
+        ``http_transport`` belongs to the caller and is not closed.
+    """
+    user_agent = default_user_agent() if user_agent is None else user_agent
+    if not (user_agent.isascii() and user_agent.isprintable()):
+        raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
+    check_limits(limits)
+    throttle = None if qps is None else Throttle(qps, burst)
+    check_host_names(config)
+    tls: TLS | None = None
+    if http_transport is not None:
+        credentials = Authorization(config)
+        health = ServerHealth._create(config.server, None)
+        generation = Generation(_Borrowed(http_transport), _Borrowed(http_transport))
+    else:
+        if config.server.startswith("https:"):
+            tls = TLS(config)
+        elif config.token is not None or config.token_file is not None or config.username is not None:
+            raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
+        credentials = Authorization(config)
+        probes = _probe_connection(config, tls, user_agent, credentials)
+        health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
+        generation = Generation(_connections(tls, limits), _connections(tls, limits, health))
+    async with Generations(generation, tls) as generations:
+        transport = Transport._create(
+            config,
+            generations=generations,
+            health=health,
+            credentials=credentials,
+            user_agent=user_agent,
+            throttle=throttle,
+            observer=observer,
+            limits=limits,
+        )
+        try:
+            yield transport
+        finally:
+            transport._close()
+
+
+def default_user_agent() -> str:
+    """Return the library, its version and the platform as a ``User-Agent`` header."""
+    return f"trioformer/{__version__} ({platform.system().lower()}/{platform.machine().lower()})"
+
+
+class _Borrowed(httpx.AsyncBaseTransport):
+    """The caller's transport, which is not closed with the client that uses it."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._transport = transport
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._transport.handle_async_request(request)
+
+
+def _connections(tls: TLS | None, limits: Limits, health: ServerHealth | None = None) -> httpx.AsyncBaseTransport:
+    # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
+    from ._pool import Connections  # noqa: PLC0415
+
+    context = tls.context if tls is not None else None
+    return Connections(context, socket_options=socket_options(), idle_period=IDLE_PERIOD, health=health, limits=limits)
+
+
+def _probe_connection(
+    config: ClusterConfig, tls: TLS | None, user_agent: str, credentials: CredentialSource
+) -> ProbeConnection:
+    from ._probe_connection import HTTPProbeConnection, connect  # noqa: PLC0415  # httpcore, as above
+
+    return HTTPProbeConnection(
+        config.server,
+        partial(
+            connect,
+            config.server,
+            tls,
+            server_name=config.tls_server_name,
+            socket_options=socket_options(),
+            patience=CONNECT_PATIENCE,
+        ),
+        {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": user_agent},
+        credentials,
+    )
+
+
+def socket_options() -> list[tuple[int, int, int]]:
+    """Make the kernel detect a dead peer; a watch that only waits for events cannot."""
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    after = KEEPALIVE_IDLE + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL
+    for name, value in (
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
+        ("TCP_KEEPCNT", KEEPALIVE_COUNT),
+        ("TCP_USER_TIMEOUT", after * 1000),  # milliseconds; the same for data that the peer does not acknowledge
+    ):
+        number: int | None = getattr(socket, name, None)  # not every platform has all of them
+        if number is not None:
+            options.append((socket.IPPROTO_TCP, number, value))
+    return options
