@@ -13,7 +13,7 @@ async def main() -> None:
         factory = SharedInformerFactory(client)
         informer = factory.informer(Pod)
         await nursery.start(factory.run)  # returns when the cache is full
-        print(len(informer.lister.list(selector="app=web")), "pods of app=web")
+        print(len(informer.lister.list(label_selector="app=web")), "pods of app=web")
         with informer.subscribe() as notifications:  # what is there, then what changes
             async for notification in notifications:
                 match notification:

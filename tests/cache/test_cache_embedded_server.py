@@ -66,14 +66,14 @@ async def test_the_programs_of_the_tutorial_work(
     lister = informer.lister
     web = lister.get("web-0", namespace="default")
     assert web is not None
-    assert {each.name for each in lister.list(selector="app=web")} == {"web-0", "web-1"}
+    assert {each.name for each in lister.list(label_selector="app=web")} == {"web-0", "web-1"}
     assert {each.name for each in lister.by_index("node", "worker-1")} == {"web-0", "db"}
     pods = client.api(Pod, namespace="default")
     await pods.patch("web-0", {"metadata": {"labels": {"seen": "yes"}}})
     await pods.delete("db")
     await trio.sleep(1)
     assert names(recorder.seen) == ["+db*", "+web-0*", "+web-1*", "web-0", "-db"]
-    assert [each.name for each in lister.list(selector={"seen": "yes"})] == ["web-0"]
+    assert [each.name for each in lister.list(label_selector={"seen": "yes"})] == ["web-0"]
 
 
 async def test_ten_minutes_of_resync_are_an_update_a_minute_and_few_steps_of_tasks(

@@ -208,7 +208,7 @@ async def test_labels_select_what_kubectl_selects(client: Client, kubectl: Kubec
         async with trio.open_nursery() as asking:
             for selector in (*LABEL_SELECTORS, *REFUSED_LABEL_SELECTORS):
                 asking.start_soon(ask, selector)
-        actual = {selector: result_of(informer.lister, selector=selector) for selector in expected}
+        actual = {selector: result_of(informer.lister, label_selector=selector) for selector in expected}
         nursery.cancel_scope.cancel()
     assert actual == expected
     assert {selector for selector, result in expected.items() if result == REFUSED} == set(REFUSED_LABEL_SELECTORS)

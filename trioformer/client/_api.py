@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, final, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, final, overload
 
 import trio
 
@@ -15,14 +15,14 @@ from ..errors import ConnectionFailedError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, Model, Unstructured, encode
 from ..models._internal import dumps, encode_for_server
 from ..transport._internal import ByteStream
-from ._api_requests import ApiRequests
+from ._api_requests import ApiRequests, suggests_arguments
 from ._lists import PAGE_SIZE, ObjectList, all_pages, read_list
 from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
 from ._patch import PatchType, patch_content, translate_patch_errors
 from ._responses import Asked, check, drain, object_in, raise_failure, server_version_in, streamed_status_error
 from ._subresources import OwnSubresource, body_in, created_in, is_success, with_name
 from ._undecodable import Undecodable, UndecodableHandler
-from ._watch import WatchStream
+from ._watch import RESPONSE_GRACE, WatchStream
 from ._wire_format import JSON
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T", bound=KubernetesObject)
-
-RESPONSE_GRACE: Final = 30.0
-"""Seconds after the ``timeoutSeconds`` of a watch in which the response must have begun."""
 
 PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
 """Whether the objects that a deleted object owns are deleted: not at all, after it, or before it."""
@@ -73,6 +70,7 @@ class Api(ApiRequests[T]):
     @overload
     async def get(self, name: str, *, subresource: str) -> T | Scale | Unstructured: ...
 
+    @suggests_arguments
     async def get(self, name: str, *, subresource: str | None = None) -> T | Scale | Unstructured:
         """Read one object.
 
@@ -86,6 +84,7 @@ class Api(ApiRequests[T]):
         where = self._paths.operation("get", name=name, subresource=subresource)
         return await self._request_any("GET", where, name, subresource)
 
+    @suggests_arguments
     async def list(
         self,
         *,
@@ -198,6 +197,7 @@ class Api(ApiRequests[T]):
                     raise await streamed_status_error(body, method="GET", where=where)
             yield body
 
+    @suggests_arguments
     @asynccontextmanager
     async def watch(
         self,
@@ -434,6 +434,7 @@ class Api(ApiRequests[T]):
         with translate_patch_errors(patch_type, where):
             return await self._request_any("PATCH", where, name, subresource, content, content_type, params)
 
+    @suggests_arguments
     async def delete(
         self,
         name: str,

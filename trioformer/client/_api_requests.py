@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from .._suggestions import suggest_arguments
 from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
 from ..transport._internal import Response, Scan, Transport
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
 
 T = TypeVar("T", bound=KubernetesObject)
+
+suggests_arguments = suggest_arguments(namespace="pass it to client.api(), as in client.api(Pod, namespace='default')")
+"""The decorator for methods of :class:`Api`, whose requests are in the API's own namespace."""
 
 
 class ApiRequests(Generic[T], metaclass=NoPublicConstructor):

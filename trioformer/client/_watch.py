@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Generic, NamedTuple, NoReturn, TypeVar, final
+from typing import Final, Generic, NamedTuple, NoReturn, TypeVar, final
 
 import trio
 
@@ -26,6 +26,9 @@ from ._undecodable import Undecodable, UndecodableHandler, too_large, undecodabl
 from ._wire_format import WireFormat
 
 T = TypeVar("T", bound=KubernetesObject)
+
+RESPONSE_GRACE: Final = 30.0
+"""Seconds after the ``timeoutSeconds`` of a watch in which the response must have begun."""
 
 
 @final

@@ -10,13 +10,13 @@ Source: kube-controller-manager ``pkg/controller/controller_ref_manager.go``; ap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TypeVar, final
 
 import attrs
 import trio
 
-from ..client import Client
+from ..client import Client, LabelSelectorLike
 from ..errors import InvalidError, NotFoundError, StatusError, TrioformerError
 from ..models import KubernetesObject, LabelSelector, OwnerReference, key_of, resource_of
 
@@ -67,7 +67,7 @@ async def claim_objects(
     client: Client,
     owner: KubernetesObject,
     objects: Iterable[T],
-    selector: LabelSelector | Mapping[str, str] | str,
+    label_selector: LabelSelectorLike,
 ) -> tuple[T, ...]:
     """Adopt the objects that match and have no controller, and release the owner's objects that no longer match.
 
@@ -83,7 +83,7 @@ async def claim_objects(
         client: Reads the owner and changes objects.
         owner: The owner, as read from a server or a cache.
         objects: The objects that may be claimed, for example all pods in the owner's namespace from a lister.
-        selector: A label selector in kubectl's grammar, or labels that must all be equal.
+        label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
 
     Returns:
         The objects that match and that the owner now controls, in the order of ``objects``; adopted ones as the server
@@ -101,7 +101,7 @@ async def claim_objects(
 
     Cancellation: objects that have been claimed stay claimed; the next call continues.
     """
-    matcher = LabelSelector.of(selector)
+    matcher = LabelSelector.of(label_selector)
     if matcher.is_empty:
         raise ValueError(f"the selector of {owner!r} is empty and would adopt every object; name a label")
     claim = _Claim(client, owner, controller_reference(owner), matcher)

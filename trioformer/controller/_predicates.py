@@ -8,10 +8,11 @@ Source: controller-runtime ``pkg/predicate``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 from ..cache import Notification, Updated
+from ..client import LabelSelectorLike
 from ..models import KubernetesObject, LabelSelector
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -65,16 +66,16 @@ def states_match(condition: Callable[[T], bool]) -> Predicate[T]:
     return matches
 
 
-def labels_match(selector: LabelSelector | Mapping[str, str] | str) -> Callable[[Notification[T]], bool]:
+def labels_match(label_selector: LabelSelectorLike) -> Callable[[Notification[T]], bool]:
     """Make a predicate that passes events of objects whose labels match, before an update or after it.
 
     Args:
-        selector: A label selector in kubectl's grammar, or labels that must all be equal.
+        label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
 
     Raises:
         SelectorError: The selector is invalid.
     """
-    matcher = LabelSelector.of(selector)
+    matcher = LabelSelector.of(label_selector)
     return states_match(lambda obj: matcher.matches(obj.metadata.labels))
 
 

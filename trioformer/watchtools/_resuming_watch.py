@@ -42,6 +42,7 @@ from .._retry import (
     retry_after,
     watch_timeout,
 )
+from .._suggestions import suggest_arguments
 from .._text import one_line
 from .._util import NoPublicConstructor, Slices
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
@@ -387,6 +388,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
         await self._disconnect()
 
 
+@suggest_arguments()
 @asynccontextmanager
 async def resuming_watch(
     api: Api[T],

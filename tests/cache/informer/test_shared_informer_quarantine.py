@@ -511,7 +511,9 @@ async def test_a_selector_leaves_out_and_marks_what_it_cannot_decode(
         def found() -> list[str]:
             lister = informer.lister
             objects = (
-                lister.list(field_selector="spec.nodeName=n") if selector == "field" else lister.list(selector="!app")
+                lister.list(field_selector="spec.nodeName=n")
+                if selector == "field"
+                else lister.list(label_selector="!app")
             )
             return [obj.name for obj in objects]
 

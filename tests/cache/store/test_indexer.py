@@ -303,10 +303,10 @@ def test_a_lister_reads_by_name_key_namespace_selector_and_index() -> None:
     assert 3 not in pods
     assert pods.list() == (web, db, far)
     assert pods.list(namespace="other") == (far,)
-    assert pods.list(selector="app in (web, cache)") == (web,)
-    assert pods.list(selector={"app": "db"}) == (db,)
-    assert pods.list(selector="") == (web, db, far)
-    assert pods.list(selector="!app", namespace="default") == ()
+    assert pods.list(label_selector="app in (web, cache)") == (web,)
+    assert pods.list(label_selector={"app": "db"}) == (db,)
+    assert pods.list(label_selector="") == (web, db, far)
+    assert pods.list(label_selector="!app", namespace="default") == ()
     assert pods.by_index("node", "n1") == (far,)
     assert pods.index_keys("node", "n1") == ("other/far",)
     assert pods.index_values("node") == ("n1",)
@@ -321,7 +321,7 @@ def test_a_missing_object_raises_an_error_with_its_key() -> None:
 
 def test_a_lister_rejects_a_selector_that_does_not_parse() -> None:
     with pytest.raises(SelectorError):
-        lister(pod("a")).list(selector="a in (")
+        lister(pod("a")).list(label_selector="a in (")
 
 
 READS: list[Callable[[Lister[Pod]], object]] = [

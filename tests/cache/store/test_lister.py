@@ -112,7 +112,7 @@ def test_labels_are_selected_in_any_form_of_a_selector(
     selector: LabelSelector | Mapping[str, str] | str | None, expected: list[str]
 ) -> None:
     """client-go: TestListAll"""
-    assert names(lister_of(Pod, *PODS).list(selector=selector)) == expected
+    assert names(lister_of(Pod, *PODS).list(label_selector=selector)) == expected
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_fields_are_selected_as_the_api_server_compares_them(
 
 def test_labels_fields_and_namespace_must_all_match() -> None:
     pods = lister_of(Pod, *PODS)
-    assert names(pods.list(selector="app=web", field_selector="metadata.name=a", namespace="other")) == [FAR_A]
+    assert names(pods.list(label_selector="app=web", field_selector="metadata.name=a", namespace="other")) == [FAR_A]
     assert names(pods.list(field_selector="metadata.name=b", namespace="other")) == []
     assert names(pods.list(field_selector="metadata.namespace=other", namespace="default")) == []
-    assert names(pods.list(selector="app=db", field_selector="spec.nodeName=n1")) == []
+    assert names(pods.list(label_selector="app=db", field_selector="spec.nodeName=n1")) == []
 
 
 def test_a_name_is_found_in_kinds_without_namespaces() -> None:
@@ -398,7 +398,7 @@ def test_the_results_of_a_lister_cannot_change_the_cache() -> None:
     reads = [
         lambda: pods.list(),
         lambda: pods.list(namespace="default"),
-        lambda: pods.list(selector="app"),
+        lambda: pods.list(label_selector="app"),
         lambda: pods.list(field_selector="metadata.name=a"),
         lambda: pods.by_index("node", "n1"),
         lambda: pods.index_keys("node", "n1"),

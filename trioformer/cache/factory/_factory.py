@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar, final
 import attrs
 import trio
 
+from ..._suggestions import suggest_arguments
 from ..._util import first_leaf
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
@@ -100,6 +101,7 @@ class SharedInformerFactory:
     _has_run: bool
     _has_stopped: bool
 
+    @suggest_arguments()
     def __init__(
         self,
         client: Client,
@@ -137,6 +139,7 @@ class SharedInformerFactory:
 
     # --- requests ---
 
+    @suggest_arguments()
     def informer(
         self,
         kind: type[T],
@@ -185,6 +188,7 @@ class SharedInformerFactory:
         entry.is_pinned = True
         return entry.informer
 
+    @suggest_arguments()
     @asynccontextmanager
     async def open_informer(
         self,

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar, final
 
 import attrs
 
+from ..._suggestions import suggest_arguments
 from ..._util import NoPublicConstructor
 from ...client import FieldSelectorLike, LabelSelectorLike
 from ...errors import CacheNotSyncedError, DecodeError, NotFoundError
@@ -107,10 +108,11 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     def __len__(self) -> int:
         return len(self._synced_indexer())
 
+    @suggest_arguments()
     def list(
         self,
         *,
-        selector: LabelSelectorLike | None = None,
+        label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
         namespace: str | None = None,
     ) -> tuple[T, ...]:
@@ -120,7 +122,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         An object is left out, and is in quarantine, if what a selector reads of it does not decode.
 
         Args:
-            selector: A label selector in kubectl's grammar, or labels that must all be equal.
+            label_selector: A label selector in kubectl's grammar, or labels that must all be equal.
             field_selector: A field selector in kubectl's grammar, or fields that must all be equal; only fields that
                 the API server supports for the kind.
             namespace: Only objects of this namespace; None is all namespaces.
@@ -130,7 +132,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
                 cache holds.
         """
         indexer = self._synced_indexer()
-        labels, fields = LabelSelector.of(selector), FieldSelector.of(field_selector)
+        labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
         objects = _all(indexer, namespace) if fields.is_empty else self._with_fields(indexer, fields, namespace)
         return objects if labels.is_empty else self._matching(objects, lambda obj: labels.matches(obj.metadata.labels))
 
