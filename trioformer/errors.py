@@ -13,7 +13,8 @@
     │   ├── BadRequestError             400
     │   ├── UnauthorizedError           401
     │   ├── ForbiddenError              403
-    │   ├── NotFoundError               404; also raised by ``lister[key]``
+    │   ├── NotFoundError               404
+    │   │   └── NotInCacheError         raised by ``lister[key]``; no server was asked
     │   ├── MethodNotAllowedError       405
     │   ├── NotAcceptableError          406
     │   ├── ConflictError               409: the object has changed since it was read
@@ -71,6 +72,7 @@ __all__ = [
     "MethodNotAllowedError",
     "NotAcceptableError",
     "NotFoundError",
+    "NotInCacheError",
     "NotSynced",
     "QuarantinedError",
     "RequestTooLargeError",
@@ -285,6 +287,17 @@ class ForbiddenError(StatusError):
 
 class NotFoundError(StatusError):
     """404: no such object, or no such resource on this server."""
+
+
+class NotInCacheError(NotFoundError):
+    """An informer's cache has no object under this key; no server was asked.
+
+    A :class:`NotFoundError`, so that code which reads from either handles both.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=404, reason="NotFound")
+        self.args = (self.status_message,)
 
 
 class MethodNotAllowedError(StatusError):

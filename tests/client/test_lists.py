@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
@@ -69,6 +69,24 @@ async def test_a_list_of_one_page() -> None:
     assert [(pod.kind, pod.api_version, pod.spec.node_name) for pod in listing] == [("Pod", "v1", "n")] * 2
     assert repr(listing).startswith("ObjectList(items=<2 objects>, resource_version='7'")
     assert transport.targets == ["GET /api/v1/namespaces/shop/pods?limit=500"]
+
+
+async def test_a_list_is_a_sequence() -> None:
+    async with client_of(page("a", "b", "c")) as (client, _):
+        listing = await client.api(Pod, "shop").list()
+    assert isinstance(listing, Sequence)
+    first, second, last = listing
+    assert (listing[0], listing[-1]) == (first, last)
+    assert listing[:2] == (first, second)
+    assert list(reversed(listing)) == [last, second, first]
+    assert (second in listing, listing.index(last), listing.count(first)) == (True, 2, 1)
+    with pytest.raises(IndexError):
+        listing[3]
+    match listing:
+        case [one, *rest]:
+            assert (one, len(rest)) == (first, 2)
+        case _:
+            pytest.fail("a listing matches no sequence pattern")
 
 
 async def test_all_namespaces_and_cluster_scoped_kinds_have_their_urls() -> None:

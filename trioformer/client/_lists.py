@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Final, Generic, Protocol, TypeVar, final
+from collections.abc import Iterator, Sequence
+from typing import Final, Generic, Protocol, SupportsIndex, TypeVar, final, overload
 
 import attrs
 
@@ -31,8 +31,8 @@ PAGE_SIZE: Final = 500
 
 @final
 @attrs.frozen(kw_only=True)
-class ObjectList(Generic[T]):
-    """The objects of a list, at one resourceVersion; iterable, with a length."""
+class ObjectList(Sequence[T], Generic[T]):
+    """The objects of a list, at one resourceVersion: a sequence of them; slices are tuples."""
 
     items: tuple[T, ...] = attrs.field(repr=lambda items: f"<{len(items)} objects>")
     """The objects, in the server's order."""
@@ -44,6 +44,14 @@ class ObjectList(Generic[T]):
     """The number of objects on further pages, if the server reports it."""
     pages: int = 1
     """The number of pages that were requested; with more than one, the server does not ignore limits."""
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> T | tuple[T, ...]:
+        return self.items[index]
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)

@@ -6,6 +6,7 @@ Against client-go's ``listers_test.go``; the indexer is tested in ``test_indexer
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,7 +18,8 @@ import trio.testing
 from trioformer import Client, SharedInformerFactory
 from trioformer.cache import NAMESPACE_INDEX, IndexFunc, Lister, SharedInformer, field_index
 from trioformer.cache.store._indexer import Indexer
-from trioformer.errors import CacheNotSyncedError, DecodeError, NotFoundError, SelectorError
+from trioformer.controller import Request
+from trioformer.errors import CacheNotSyncedError, DecodeError, NotFoundError, NotInCacheError, SelectorError
 from trioformer.models import (
     FieldSelector,
     KubernetesObject,
@@ -464,9 +466,70 @@ def test_get_returns_none_where_a_subscript_raises() -> None:
     assert pods.get("a", namespace="default") is PODS[0]
     assert pods.get("default/a") is PODS[0]
     assert pods.get("x", namespace="default") is None
-    with pytest.raises(NotFoundError, match="Pod 'default/x' is not in the cache") as caught:
+    with pytest.raises(NotFoundError) as caught:
         pods["default/x"]
+    assert str(caught.value) == "Pod 'default/x' is not in the cache"
+    assert isinstance(caught.value, NotInCacheError)
     assert (caught.value.code, caught.value.reason) == (404, "NotFound")
+
+
+NEEDS_NAMESPACE = (
+    "pods are namespaced, and 'x' has no namespace; write lister.get(name, namespace=...) or lister['namespace/name']"
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda pods: pods.get("x"), NEEDS_NAMESPACE),
+        (lambda pods: pods.get("x", namespace=""), NEEDS_NAMESPACE),
+        (lambda pods: pods["x"], NEEDS_NAMESPACE),
+        (lambda pods: "x" in pods, NEEDS_NAMESPACE),
+        (lambda pods: pods.get("default/a", namespace="default"), "'default/a' is not a name: it contains '/'"),
+    ],
+)
+def test_a_name_without_its_namespace_is_an_error_and_not_an_absent_object(
+    read: Callable[[Any], object], message: str
+) -> None:
+    for pods in lister_of(Pod, *PODS), lister_of(Pod):
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
+            read(pods)
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda nodes: nodes.get("n1", namespace="default"), "nodes are not namespaced; omit the namespace 'default'"),
+        (lambda nodes: nodes.get("default/n1"), "nodes are not namespaced, and 'default/n1' has a namespace; pass"),
+        (lambda nodes: nodes["default/n1"], "nodes are not namespaced, and 'default/n1' has a namespace; pass only"),
+        (lambda nodes: "default/n1" in nodes, "nodes are not namespaced, and 'default/n1' has a namespace; pass only"),
+    ],
+)
+def test_a_namespace_for_a_cluster_scoped_kind_is_an_error(read: Callable[[Any], object], message: str) -> None:
+    nodes = lister_of(Node, made(Node, "n1"))
+    assert nodes.get("n1") is nodes["n1"]
+    assert nodes.get("n2") is None
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}"):
+        read(nodes)
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda pods: pods.get(PODS[0]), "a name must be a string, not an object (Pod); pass obj.name and namespace="),
+        (lambda pods: pods.get(PODS[0], namespace="default"), "a name must be a string, not an object (Pod); pass"),
+        (lambda pods: pods.get("a", namespace=1), "a namespace must be a string, not int"),
+        (lambda pods: pods.get(Request("default", "a")), "a name must be a string, not Request; pass its name and"),
+        (lambda pods: pods["default", "a"], "a key must be a string, 'namespace/name' or 'name', not tuple"),
+        (lambda pods: pods[0], "a key must be a string, 'namespace/name' or 'name', not int"),
+        (lambda pods: PODS[0] in pods, "a key must be a string, 'namespace/name' or 'name', not an object (Pod); pass"),
+    ],
+)
+def test_a_lister_says_what_to_pass_instead_of_an_object_or_a_number(
+    read: Callable[[Any], object], message: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"^{re.escape(message)}"):
+        read(lister_of(Pod, *PODS))
 
 
 def test_a_field_is_decoded_once_and_a_decoding_error_is_raised_every_time() -> None:

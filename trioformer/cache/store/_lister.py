@@ -9,12 +9,14 @@ from typing import Generic, TypeVar, final
 import attrs
 
 from ..._suggestions import suggest_arguments
+from ..._text import quoted
 from ..._util import NoPublicConstructor
 from ...client import FieldSelectorLike, LabelSelectorLike
-from ...errors import CacheNotSyncedError, DecodeError, NotFoundError
+from ...errors import CacheNotSyncedError, DecodeError, NotInCacheError
 from ...models import FieldSelector, KubernetesObject, LabelSelector
 from .._bad_objects import Quarantined
 from ._indexer import NAMESPACE_INDEX, Indexer
+from ._keys import check_key, check_name
 from ._quarantine import Quarantine
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -60,14 +62,20 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         """Return the object of that name, or None; cluster-scoped kinds take no namespace.
 
         Args:
-            name: The object's name.
+            name: The object's name; without ``namespace`` also its key, ``namespace/name``.
             namespace: The object's namespace.
             allow_stale: Return the stored state of an object that is in quarantine.
 
         Raises:
             QuarantinedError: The object is in quarantine; with ``allow_stale``, only if no state is stored.
+            ValueError: The kind is namespaced and there is no namespace, or the other way round: the result would be
+                None, as for an object that was deleted.
+            TypeError: The name is not a string.
         """
-        return self._read(f"{namespace}/{name}" if namespace else name, allow_stale=allow_stale)
+        obj = self._read(f"{namespace}/{name}" if namespace else name, allow_stale=allow_stale)
+        if obj is None:
+            check_name(name, namespace, self._kind)
+        return obj
 
     def _read(self, key: str, *, allow_stale: bool = False) -> T | None:
         obj = self._synced_indexer().get(key)
@@ -79,19 +87,31 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         """Return the object under ``namespace/name`` (or ``name``).
 
         Raises:
-            NotFoundError: It is not in the cache.
+            NotInCacheError: It is not in the cache; it is a NotFoundError.
             QuarantinedError: It is in quarantine.
+            ValueError: No object of the kind can have this key.
+            TypeError: The key is not a string.
         """
         obj = self._read(key)
         if obj is None:
-            raise NotFoundError(f"{self._name} {key!r} is not in the cache", code=404, reason="NotFound")
+            check_key(key, self._kind)
+            raise NotInCacheError(f"{self._name} {quoted(key)} is not in the cache")
         return obj
 
     def __contains__(self, key: object) -> bool:
-        """Whether an object exists under the key; true for one in quarantine, whether a state is stored or not."""
-        if not isinstance(key, str):
-            return False
-        return self._synced_indexer().get(key) is not None or (key in self._quarantine.entries and key != "")
+        """Whether an object exists under the key; true for one in quarantine, whether a state is stored or not.
+
+        Raises:
+            ValueError: No object of the kind can have this key.
+            TypeError: The key is not a string.
+        """
+        if isinstance(key, str):
+            if self._synced_indexer().get(key) is not None or (key in self._quarantine.entries and key != ""):
+                return True
+            if not key:
+                return False
+        check_key(key, self._kind)
+        return False
 
     def quarantined(self) -> Mapping[str, Quarantined]:
         """Return the objects whose newest state the cache cannot take, by key; a new mapping.
