@@ -3,7 +3,7 @@
 ::
 
     TrioformerError
-    ├── ConfigError                     a kubeconfig or in-cluster file is wrong: names file and key
+    ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
@@ -58,6 +58,7 @@ __all__ = [
     "CacheNotSyncedError",
     "CacheSyncError",
     "ConfigError",
+    "ConfigProblem",
     "ConflictError",
     "ConnectionFailedError",
     "DecodeError",
@@ -129,16 +130,33 @@ def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object])
     return error
 
 
+@attrs.frozen
+class ConfigProblem:
+    """One thing that is wrong with a configuration; ``str()`` is a line with file, key and message."""
+
+    message: str
+    """What is wrong, without a secret."""
+    file: str | None = None
+    """The file; None when it is not in a single file."""
+    key: str | None = None
+    """The key in it, such as ``users[dev].user.token``, or None."""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.file, self.key, self.message) if part)
+
+
 class ConfigError(TrioformerError):
     """The configuration is missing, invalid or not supported.
 
     Attributes:
         file: The file with the problem; None when it is not in a single file.
-        key: The key in it, such as ``users[dev].user.token``, or None.
+        key: The key in it, such as ``users[dev].user.token``; None when there are several problems.
+        problems: All problems that were found, each a :class:`ConfigProblem`; the text has the first twenty.
     """
 
     def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:
-        super().__init__(": ".join(part for part in (file, key, message) if part))
+        self.problems: tuple[ConfigProblem, ...] = (ConfigProblem(message, file, key),)
+        super().__init__(str(self.problems[0]))
         self.file = file
         self.key = key
 

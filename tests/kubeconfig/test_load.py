@@ -19,7 +19,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trioformer.errors import ConfigError
+from trioformer.errors import ConfigError, ConfigProblem
 from trioformer.kubeconfig import ClusterConfig, _yaml, load_config, load_in_cluster, load_kubeconfig
 
 SERVER = "https://k8s.example:6443"
@@ -314,7 +314,8 @@ def test_credentials_are_omitted_for_a_plain_http_server(
 # ------------------------------------------------------------------------------------- data and files
 
 
-def test_data_takes_precedence_over_a_file_which_is_not_read(write: Write, pems: Certificates) -> None:
+def test_a_file_together_with_data_is_an_error(write: Write, pems: Certificates) -> None:
+    """As in client-go (``validateClusterInfo``, ``validateAuthInfo``)."""
     path = write(
         kubeconfig(
             cluster={
@@ -330,10 +331,14 @@ def test_data_takes_precedence_over_a_file_which_is_not_read(write: Write, pems:
             },
         )
     )
-    config = load_kubeconfig(path)
-    assert (config.ca_data, config.ca_file) == (pems.ca, None)
-    assert (config.client_certificate_data, config.client_certificate_file) == (pems.certificate, None)
-    assert (config.client_key_data, config.client_key_file) == (pems.key, None)
+    assert [str(problem) for problem in fails(lambda: load_kubeconfig(path)).problems] == [
+        f"{path}: {key}: is set together with {key.rpartition('.')[2]}-data: remove one of the two"
+        for key in (
+            "clusters[dev].cluster.certificate-authority",
+            "users[dev].user.client-certificate",
+            "users[dev].user.client-key",
+        )
+    ]
 
 
 def test_certificate_data_may_be_used_with_a_key_file(write: Write, pems: Certificates) -> None:
@@ -550,8 +555,12 @@ AAAA
     ],
 )
 def test_an_invalid_user_is_an_error_with_its_key(
-    write: Write, user: dict[str, object], field: str, message: str
+    write: Write, pems: Certificates, user: dict[str, object], field: str, message: str
 ) -> None:
+    if "client-certificate-data" in user:
+        user = user | {"client-key-data": encode(pems.key)}
+    elif "client-key-data" in user:
+        user = user | {"client-certificate-data": encode(pems.certificate)}
     check_error(write, with_user(**user), f"users[dev].user{field}", message)
 
 
@@ -708,7 +717,8 @@ FILE_FIELDS = [
 def test_the_error_of_a_missing_file_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
     path = write(with_cluster(**{field: "gone"}) if where == "cluster" else with_user(**{field: "gone"}))
     error = fails(lambda: load_kubeconfig(path))
-    assert str(error) == f"{path}: {where}s[dev].{where}.{field}: file '{tmp_path / 'gone'}' does not exist"
+    problem = str(error.problems[0])  # the second may be that a certificate has no key
+    assert problem == f"{path}: {where}s[dev].{where}.{field}: file '{tmp_path / 'gone'}' does not exist"
 
 
 @pytest.mark.parametrize(("where", "field"), FILE_FIELDS)
@@ -717,7 +727,7 @@ def test_the_error_of_a_path_that_is_no_file_names_it(write: Write, tmp_path: Pa
     path = write(with_cluster(**{field: "directory"}) if where == "cluster" else with_user(**{field: "directory"}))
     error = fails(lambda: load_kubeconfig(path))
     place = f"{path}: {where}s[dev].{where}.{field}"
-    assert str(error) == f"{place}: file '{tmp_path / 'directory'}' is a directory, not a regular file"
+    assert str(error.problems[0]) == f"{place}: file '{tmp_path / 'directory'}' is a directory, not a regular file"
 
 
 def test_a_path_with_a_nul_is_an_error(write: Write) -> None:
@@ -740,19 +750,19 @@ def test_the_error_of_a_file_with_invalid_content_names_it(
     wrong = write(content, "wrong")
     path = write(with_user(**{field: "wrong"}))
     error = fails(lambda: load_kubeconfig(path))
-    assert str(error) == f"{path}: users[dev].user.{field}: file '{wrong}' {predicate}"
+    assert str(error.problems[0]) == f"{path}: users[dev].user.{field}: file '{wrong}' {predicate}"
 
 
 def test_the_error_of_swapped_certificate_and_key_shows_what_was_found(write: Write, pems: Certificates) -> None:
-    swapped = {"client-certificate-data": encode(pems.key), "client-key-data": encode(pems.certificate)}
-    error = fails(lambda: load_kubeconfig(write(with_user(**swapped))))
+    def messages(certificate: bytes, key: bytes) -> list[str]:
+        user = {"client-certificate-data": encode(certificate), "client-key-data": encode(key)}
+        return [problem.message for problem in fails(lambda: load_kubeconfig(write(with_user(**user)))).problems]
+
     label = pems.key.split(b"-----")[1].removeprefix(b"BEGIN ").decode()
-    assert str(error).endswith(f"client-certificate-data: contains no PEM certificate, only {label}")
-    error = fails(lambda: load_kubeconfig(write(with_user(**{"client-key-data": encode(pems.certificate)}))))
-    assert str(error).endswith("client-key-data: contains no PEM private key, only CERTIFICATE")
-    both = encode(pems.certificate + b"-----BEGIN EC PARAMETERS-----\nAAAA\n-----END EC PARAMETERS-----\n")
-    error = fails(lambda: load_kubeconfig(write(with_user(**{"client-key-data": both}))))
-    assert str(error).endswith("client-key-data: contains no PEM private key, only CERTIFICATE, EC PARAMETERS")
+    no_certificate, no_key = "contains no PEM certificate, only", "contains no PEM private key, only"
+    assert messages(pems.key, pems.certificate) == [f"{no_certificate} {label}", f"{no_key} CERTIFICATE"]
+    both = pems.certificate + b"-----BEGIN EC PARAMETERS-----\nAAAA\n-----END EC PARAMETERS-----\n"
+    assert messages(pems.certificate, both) == [f"{no_key} CERTIFICATE, EC PARAMETERS"]
 
 
 def test_key_parameters_may_come_before_the_key(write: Write, pems: Certificates) -> None:
@@ -781,6 +791,81 @@ def test_an_error_about_a_merged_entry_names_its_file(write: Write) -> None:
     second = write(kubeconfig(**{"current-context": "gone"}), "second")
     assert fails(lambda: load_kubeconfig(first, second)).file == second
     assert fails(lambda: load_kubeconfig(first, second, context="gone")).file == f"{first}{os.pathsep}{second}"
+
+
+# ------------------------------------------------------------------------------------- all errors at once
+
+
+def test_one_error_lists_all_problems_of_a_context(write: Write, tmp_path: Path) -> None:
+    path = write(
+        kubeconfig(
+            cluster={
+                "server": "ftp://h",
+                "certificate-authority": "gone",
+                "insecure-skip-tls-verify": True,
+                "tls-server-name": 7,
+            },
+            user={
+                "client-certificate-data": "?",
+                "token": "hidden hidden",
+                "username": ["u"],
+                "password": "hidden",
+            },
+            context={"cluster": "dev", "user": "dev", "namespace": "No!"},
+        )
+    )
+    error = fails(lambda: load_kubeconfig(path))
+    expected = [
+        ("clusters[dev].cluster.server", "must begin with https:// or http://, not 'ftp://h'"),
+        ("contexts[dev].context.namespace", f"{NO_LABEL}'No!'"),
+        ("clusters[dev].cluster.certificate-authority", f"file '{tmp_path / 'gone'}' does not exist"),
+        (
+            "clusters[dev].cluster.insecure-skip-tls-verify",
+            "excludes a certificate authority: remove one of the two",
+        ),
+        ("clusters[dev].cluster.tls-server-name", QUOTE_IT.format("an integer")),
+        ("users[dev].user.client-certificate-data", "is not valid base64"),
+        (
+            "users[dev].user.client-key",
+            "is missing, but client-certificate is set: set client-key or client-key-data",
+        ),
+        ("users[dev].user.token", NO_TOKEN),
+        ("users[dev].user.username", "must be a string, not a list"),
+        ("users[dev].user", "has both a bearer token and a user name with password: remove one of the two"),
+    ]
+    assert error.problems == tuple(ConfigProblem(message, path, key) for key, message in expected)
+    text = "; ".join(f"{key}: {message}" for key, message in expected)
+    assert str(error) == f"{path}: 10 problems: {text}"
+    assert (error.file, error.key) == (path, None)
+    assert "hidden" not in "".join(traceback.format_exception(error))
+
+
+def test_a_missing_cluster_does_not_hide_the_problems_of_the_user(write: Write) -> None:
+    path = write(kubeconfig(clusters=[], user={"token": 1}))
+    keys = [problem.key for problem in fails(lambda: load_kubeconfig(path)).problems]
+    assert keys == ["contexts[dev].context.cluster", "users[dev].user.token"]
+
+
+def test_one_error_lists_the_problems_of_all_files(write: Write, pod: Pod) -> None:
+    wrong, broken = write({"kind": "Pod", "users": [7], "clusters": {}}, "wrong"), write("[", "broken")
+    for load in (
+        lambda: load_kubeconfig(wrong, write(kubeconfig()), broken),
+        lambda: pod.load({"KUBECONFIG": f"{wrong}:{broken}"}),
+    ):
+        error = fails(load)
+        assert (error.file, error.key) == (None, None)
+        assert str(error).startswith(
+            f"4 problems: {wrong}: kind: must be 'Config' in a kubeconfig; {wrong}: clusters: "
+        )
+        places = [(problem.file, problem.key) for problem in error.problems]
+        assert places == [(wrong, "kind"), (wrong, "clusters"), (wrong, "users[0]"), (broken, None)]
+
+
+def test_the_text_of_an_error_has_at_most_twenty_problems(write: Write) -> None:
+    error = fails(lambda: load_kubeconfig(write({"users": [7] * 25})))
+    assert len(error.problems) == 25
+    assert "25 problems: users[0]: " in str(error)
+    assert str(error).endswith("; users[19]: must be a mapping, not an integer; and 5 more")
 
 
 # ------------------------------------------------------------------------------------- files that are not kubeconfigs

@@ -91,8 +91,8 @@ def test_other_files_that_are_fifos_are_refused_at_once(where: str, field: str, 
     fields = {field: "fifo"} | ({"server": "https://h"} if where == "cluster" else {})
     (tmp_path / "config").write_text(document(**{where: fields}))
     place = f"{tmp_path / 'config'}: {where}s[a].{where}.{field}"
-    error = in_time(lambda: load_kubeconfig(tmp_path / "config"))
-    assert str(error) == f"{place}: file '{tmp_path / 'fifo'}' is a FIFO, not a regular file: write a file instead"
+    problem = in_time(lambda: load_kubeconfig(tmp_path / "config")).problems[0]
+    assert str(problem) == f"{place}: file '{tmp_path / 'fifo'}' is a FIFO, not a regular file: write a file instead"
 
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}

@@ -14,7 +14,8 @@ from tests.support.cpu_time import least_seconds
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import _yaml
-from trioformer.kubeconfig._values import Fields, Items, Number, Value
+from trioformer.kubeconfig._checks import CheckError
+from trioformer.kubeconfig._values import Fields, Items, Number, NumberKind, Value, to_json
 
 MEBIBYTE = 1 << 20
 
@@ -36,6 +37,8 @@ def plain(value: Value) -> object:
             return [plain(item) for item in value]
         case Fields():
             return {key: plain(value.get(key)) for key in value._fields}
+        case Number():
+            return value.kind
         case _:
             return value
 
@@ -70,10 +73,10 @@ def problem(text: str | bytes) -> str:
         ("[true, True, yes, on, ON, y, Y]", [True] * 7),
         ("[false, FALSE, no, off, Off, n, N]", [False] * 7),
         ("['true', \"yes\", !!str no, ! off]", ["true", "yes", "no", "off"]),
-        ("[!!bool true, !!null ~, !!int 1, !!float 1.5]", [True, None, Number.INTEGER, Number.DECIMAL]),
+        ("[!!bool true, !!null ~, !!int 1, !!float 1.5]", [True, None, NumberKind.INTEGER, NumberKind.DECIMAL]),
         ("!!map {a: !!seq [b]}", {"a": ["b"]}),
-        ("[0, -1, +12, 1_000, 0x1F, 0o17, 017, 0b11]", [Number.INTEGER] * 8),
-        ("[1.5, .5, 1., -1e3, 1.5E-3, .inf, -.Inf, .nan]", [Number.DECIMAL] * 8),
+        ("[0, -1, +12, 1_000, 0x1F, 0o17, 017, 0b11]", [NumberKind.INTEGER] * 8),
+        ("[1.5, .5, 1., -1e3, 1.5E-3, .inf, -.Inf, .nan]", [NumberKind.DECIMAL] * 8),
         (
             "[1.2.3, 1x, -, --, ., .., 0x, 0b2, 1e, +, _1]",
             ["1.2.3", "1x", "-", "--", ".", "..", "0x", "0b2", "1e", "+", "_1"],
@@ -118,13 +121,41 @@ def test_a_number_that_overflows_is_a_string_as_for_kubectl(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        *((text, Number.INTEGER) for text in ("9" * 60, "0xffffffffffffffff", "-0x8000000000000000", "0" + "7" * 99)),
-        *((text, Number.INTEGER) for text in ("0" * 100_000, "0x" + "0" * 100_000 + "f", "0o1777777777777777777777")),
-        *((text, Number.DECIMAL) for text in ("1e-400", "1.7e308", "0." + "9" * 100_000, "-.inf", "0e999999999")),
+        *(
+            (text, NumberKind.INTEGER)
+            for text in ("9" * 60, "0xffffffffffffffff", "-0x8000000000000000", "0" + "7" * 99)
+        ),
+        *(
+            (text, NumberKind.INTEGER)
+            for text in ("0" * 100_000, "0x" + "0" * 100_000 + "f", "0o1777777777777777777777")
+        ),
+        *((text, NumberKind.DECIMAL) for text in ("1e-400", "1.7e308", "0." + "9" * 100_000, "-.inf", "0e999999999")),
     ],
 )
-def test_a_long_number_that_does_not_overflow_is_one(text: str, expected: Number) -> None:
+def test_a_long_number_that_does_not_overflow_is_one(text: str, expected: NumberKind) -> None:
     assert parsed(text) is expected
+
+
+@both_loaders
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[0, -1, +12, 1_000, 00, 9223372036854775808]", [0, -1, 12, 1000, 0, 1 << 63]),
+        ("[0x1F, -0x10, 0o17, 017, -017, 0b11, 089]", [31, -16, 15, 15, -15, 3, 89]),
+        ("[1.5, .5, 1., -1e3, 99999999999999999999999]", [1.5, 0.5, 1.0, -1000.0, 1e23]),
+        ("0" + "7" * 40, float("7" * 40)),
+        ("0" * 100_000, 0),
+        ("{a: [b, ~, yes, {c: 1}]}", {"a": ["b", None, True, {"c": 1}]}),
+    ],
+)
+def test_what_is_passed_on_as_json_has_the_values_of_kubectl(text: str, expected: object) -> None:
+    assert to_json(_yaml.parse_yaml(Secret(text.encode()), "config")) == expected
+
+
+@pytest.mark.parametrize("text", [".inf", "-.Inf", ".nan", "[{a: .NaN}]"])
+def test_a_number_that_json_does_not_have_cannot_be_passed_on(text: str) -> None:
+    with pytest.raises(CheckError, match="JSON does not have"):
+        to_json(_yaml.parse_yaml(Secret(text.encode()), "config"))
 
 
 @both_loaders

@@ -11,6 +11,8 @@ Each file is a regular one of at most 1 MiB, and a kubeconfig has at most 30,000
 - ``_users.py``: :class:`ExecConfig` and :class:`Impersonation`
 - ``_checks.py``: checks of server URLs, tokens, certificates and namespaces
 - ``_files.py``: reads and merges kubeconfig files
+- ``_entries.py``: reads the fields of clusters, contexts and users
+- ``_problems.py``: collects what is wrong, for one error
 - ``_yaml.py``: parses YAML, within limits
 - ``_values.py``: the values of a YAML document
 - ``_permissions.py``: warns about what others may read or change

@@ -1,126 +1,21 @@
 """Reads and merges kubeconfig files; the first file with an entry wins (client-go's ``tools/clientcmd/loader.go``).
 
-Here only the structure of entries is checked; the methods of :class:`Entry` check the fields of those that are used.
+Here only the structure is checked; the methods of ``Entry`` check the fields of the entries that are used.
 """
 
 from __future__ import annotations
 
-import binascii
-import os
-from collections.abc import Callable, Mapping
-from typing import TypeVar, final
+from collections.abc import Mapping
+from typing import final
 
 import attrs
 
-from .._secret import Secret
 from ..errors import ConfigError
 from ._checks import CheckError, MissingError, read_file_and_mode
+from ._entries import Entry
 from ._permissions import warn_about_permissions
+from ._problems import Problems
 from ._values import Fields, Items, Value, kind_of
-
-T = TypeVar("T")
-
-
-@final
-@attrs.frozen
-class Entry:
-    """One named entry of a kubeconfig: a cluster, a context or a user.
-
-    No variable of a method that raises a ConfigError contains the text of a field that may be a credential, and the
-    error has no cause: a traceback with variables would show them.
-    """
-
-    file: str
-    """The path of the file, as it was given."""
-    key: str
-    """The key in the file, such as ``users[dev].user``."""
-    fields: Fields = attrs.field(repr=False)
-    """The fields, unchecked."""
-
-    def error(self, field: str, message: str) -> ConfigError:
-        """Make an error with the file and the key of ``field``."""
-        return ConfigError(message, file=self.file, key=".".join(part for part in (self.key, field) if part))
-
-    def call(self, field: str, check: Callable[[], T], subject: str = "") -> T:
-        """Call ``check``, and raise its :class:`CheckError` as an error about ``field`` that begins with ``subject``.
-
-        Raises:
-            ConfigError: Instead of the CheckError.
-        """
-        try:
-            return check()
-        except CheckError as exc:
-            problem = f"{subject}{exc}"
-        raise self.error(field, problem)
-
-    def has(self, field: str) -> bool:
-        """Whether the field is present, and neither null nor an empty string, list or mapping."""
-        value = self.fields.get(field)
-        return bool(value) if isinstance(value, (Secret, Items, Fields)) else value is not None
-
-    def secret(self, field: str) -> Secret[str] | None:
-        """Return a string field; None if it is absent or empty.
-
-        Raises:
-            ConfigError: It is not a string.
-        """
-        value = self.fields.get(field)
-        if value is None or isinstance(value, Secret):
-            return value or None
-        if isinstance(value, (Items, Fields)):
-            raise self.error(field, f"must be a string, not {kind_of(value)}")
-        raise self.error(field, f"must be a string, but YAML reads it as {kind_of(value)}: put it in quotes")
-
-    def text(self, field: str) -> str | None:
-        """Return a string field that is no credential; None if it is absent or empty.
-
-        Raises:
-            ConfigError: It is not a string.
-        """
-        value = self.secret(field)
-        return None if value is None else value.reveal()
-
-    def flag(self, field: str) -> bool:
-        """Return a boolean field; False if it is absent.
-
-        Raises:
-            ConfigError: It is not a boolean.
-        """
-        value = self.fields.get(field)
-        if value is None or isinstance(value, bool):
-            return bool(value)
-        raise self.error(field, f"must be true or false, not {kind_of(value)}")
-
-    def data(self, field: str) -> Secret[bytes] | None:
-        """Return the bytes of a base64 field; None if it is absent or empty.
-
-        Raises:
-            ConfigError: It is not a string, or not base64.
-        """
-        text = self.secret(field)
-        if text is None:
-            return None
-        try:
-            # base64.b64decode() is a function whose variables a traceback could show; this is not.
-            return Secret(
-                binascii.a2b_base64(text.reveal().replace("\r", "").replace("\n", "").encode(), strict_mode=True)
-            )
-        except ValueError:
-            problem = "is not valid base64"
-        raise self.error(field, problem)
-
-    def path(self, field: str) -> str | None:
-        """Return a path as an absolute one, relative to the kubeconfig's directory; None if it is absent.
-
-        As in kubectl, ``~`` is not expanded.
-
-        Raises:
-            ConfigError: It is not a string.
-        """
-        text = self.text(field)
-        if text is None or os.path.isabs(text):
-            return text
-        return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(self.file)), text))
 
 
 @final
@@ -186,15 +81,17 @@ def read_kubeconfig(file: str) -> Kubeconfig:
     if not isinstance(document, Fields):
         raise ConfigError(f"must be a YAML mapping, not {kind_of(document)}", file=file)
     top = Entry(file, "", document)
-    _check_type(top)
+    problems = Problems()
+    _check_type(top, problems)
     kubeconfig = Kubeconfig(
         files=(file,),
-        current_context=top.text("current-context"),
+        current_context=problems.attempt(lambda: top.text("current-context")),
         current_context_file=file,
-        contexts=_entries(top, "contexts", "context"),
-        clusters=_entries(top, "clusters", "cluster"),
-        users=_entries(top, "users", "user"),
+        contexts=_entries(top, "contexts", "context", problems),
+        clusters=_entries(top, "clusters", "cluster", problems),
+        users=_entries(top, "users", "user", problems),
     )
+    problems.raise_if_any()
     warn_about_permissions(
         file, mode, has_credentials=any(_has_credentials(user) for user in kubeconfig.users.values())
     )
@@ -209,14 +106,14 @@ def _has_credentials(user: Entry) -> bool:
     return isinstance(plugin, Fields) and bool(plugin.get("env"))  # often a password or a token
 
 
-def _check_type(top: Entry) -> None:
+def _check_type(top: Entry, problems: Problems) -> None:
     for field, expected in (("kind", "Config"), ("apiVersion", "v1")):
-        value = top.secret(field)  # the file may be something else
-        if value is not None and value.reveal() != expected:
-            raise top.error(field, f"must be {expected!r} in a kubeconfig")
+        value = problems.attempt(lambda field=field: top.secret(field))  # type: ignore[misc]  # mypy cannot infer it
+        if value is not None and value.reveal() != expected:  # the file may be something else
+            problems.add(top.error(field, f"must be {expected!r} in a kubeconfig"))
 
 
-def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
+def _entries(top: Entry, section: str, field: str, problems: Problems) -> dict[str, Entry]:
     """Return the entries of ``section``, a list of ``{name: …, field: {…}}``.
 
     kubectl accepts entries that are null or have no name; nothing can refer to them, so they are left out.
@@ -225,22 +122,34 @@ def _entries(top: Entry, section: str, field: str) -> dict[str, Entry]:
     if items is None:
         return {}
     if not isinstance(items, Items):
-        raise top.error(section, f"must be a list, not {kind_of(items)}")
+        problems.add(top.error(section, f"must be a list, not {kind_of(items)}"))
+        return {}
     entries: dict[str, Entry] = {}
     for index, item in enumerate(items):
-        if item is None:
+        try:
+            entry = _entry(top, f"{section}[{index}]", section, field, item)
+        except ConfigError as exc:
+            problems.add(exc)
             continue
-        unnamed = Entry(top.file, f"{section}[{index}]", _mapping(top, f"{section}[{index}]", item))
-        name = unnamed.text("name")
-        if name is None:
+        if entry is None:
             continue
-        key = f"{section}[{name if name.isprintable() else repr(name)}]"
+        name, body = entry
         if name in entries:
-            raise top.error(key, "is twice in this file")
-        body = unnamed.fields.get(field)
-        fields = Fields() if body is None else _mapping(top, f"{key}.{field}", body)
-        entries[name] = Entry(top.file, f"{key}.{field}", fields)
+            problems.add(top.error(body.key.removesuffix(f".{field}"), "is twice in this file"))
+        entries.setdefault(name, body)
     return entries
+
+
+def _entry(top: Entry, key: str, section: str, field: str, item: Value) -> tuple[str, Entry] | None:
+    if item is None:
+        return None
+    unnamed = Entry(top.file, key, _mapping(top, key, item))
+    name = unnamed.text("name")
+    if name is None:
+        return None
+    key = f"{section}[{name if name.isprintable() else repr(name)}].{field}"
+    body = unnamed.fields.get(field)
+    return name, Entry(top.file, key, Fields() if body is None else _mapping(top, key, body))
 
 
 def _mapping(top: Entry, key: str, value: Value) -> Fields:

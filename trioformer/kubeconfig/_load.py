@@ -12,6 +12,7 @@ from ..errors import ConfigError
 from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, read_file, read_token
 from ._config import ClusterConfig
 from ._files import Kubeconfig, read_kubeconfig
+from ._problems import Problems
 from ._resolve import resolve
 
 _log = logging.getLogger("trioformer.kubeconfig")
@@ -153,15 +154,20 @@ def _read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
     """Merge the files that exist; return the reasons for those that are missing or empty."""
     merged = Kubeconfig()
     reasons: list[str] = []
+    problems = Problems()
     for file in dict.fromkeys(files):
         try:
             kubeconfig = read_kubeconfig(file)
         except MissingError as exc:
             reasons.append(f"{file!r} ({exc})")
             continue
+        except ConfigError as exc:
+            problems.add(exc)
+            continue
         merged = merged.merge(kubeconfig)
         if kubeconfig.is_empty:
             reasons.append(f"{file!r} (is empty)")
+    problems.raise_if_any()
     return merged, reasons
 
 

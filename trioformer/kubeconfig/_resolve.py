@@ -22,12 +22,17 @@ from ._checks import (
     read_token,
 )
 from ._config import ClusterConfig
-from ._files import Entry, Kubeconfig
+from ._entries import Entry
+from ._files import Kubeconfig
+from ._problems import Problems
 from ._values import Fields
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
 _MAX_SHOWN = 20
+_UNKNOWN = "https://unknown"
+"""The server of a configuration that has a problem with its server, and therefore is not returned."""
+_CERTIFICATE_AND_KEY = ("client-certificate", "client-key")
 _ALTERNATIVE = "give the user a token or a client certificate, or use a server started by 'kubectl proxy'"
 _HOST_AND_PORT = re.compile(r"[^/@?#]+/?")
 _UNSUPPORTED_IN_USER: Mapping[str, str] = {
@@ -56,25 +61,23 @@ def resolve(
         default_namespace: Called if the context has no namespace.
 
     Raises:
-        ConfigError: Something that the context needs is missing, not valid, or not supported.
+        ConfigError: Something that the context needs is missing, not valid, or not supported; it lists all of this.
     """
     name, chosen = _choose_context(kubeconfig, context)
-    cluster = _follow(chosen, "cluster", kubeconfig.clusters)
-    if cluster is None:
-        raise chosen.error("cluster", "is missing: a context must name its cluster")
+    problems = Problems()
+    cluster = problems.attempt(lambda: _cluster(chosen, kubeconfig.clusters))
     # Without a user, requests are anonymous.
-    user = _follow(chosen, "user", kubeconfig.users) or Entry(chosen.file, chosen.key, Fields())
-    _check_unsupported(cluster, _UNSUPPORTED_IN_CLUSTER)
-    _check_unsupported(user, _UNSUPPORTED_IN_USER)
-
+    anonymous = Entry(chosen.file, chosen.key, Fields())
+    user = problems.attempt(lambda: _follow(chosen, "user", kubeconfig.users)) or anonymous
     config = ClusterConfig(
-        server=_server(cluster),
-        namespace=_namespace(chosen) or default_namespace(),
+        server=(cluster and problems.attempt(lambda: _server(cluster))) or _UNKNOWN,
+        namespace=problems.attempt(lambda: _namespace(chosen) or default_namespace()) or "",
         context=name,
         source=kubeconfig.source,
     )
-    with_tls = _with_tls(config, cluster)
-    with_credentials = _with_credentials(with_tls, user)
+    with_tls = config if cluster is None else _with_tls(config, cluster, problems)
+    with_credentials = _with_credentials(with_tls, user, problems)
+    problems.raise_if_any()
     if config.server.startswith("https:"):
         return with_credentials
     if with_credentials != with_tls:
@@ -97,6 +100,13 @@ def _choose_context(kubeconfig: Kubeconfig, context: str | None) -> tuple[str, E
     raise ConfigError(message, file=kubeconfig.current_context_file, key="current-context")
 
 
+def _cluster(chosen: Entry, clusters: Mapping[str, Entry]) -> Entry:
+    cluster = _follow(chosen, "cluster", clusters)
+    if cluster is None:
+        raise chosen.error("cluster", "is missing: a context must name its cluster")
+    return cluster
+
+
 def _follow(chosen: Entry, field: str, entries: Mapping[str, Entry]) -> Entry | None:
     name = chosen.text(field)
     if name is None:
@@ -113,11 +123,11 @@ def _names(names: Iterable[str]) -> str:
     return (", ".join(ordered[:_MAX_SHOWN]) or "none") + more
 
 
-def _check_unsupported(entry: Entry, unsupported: Mapping[str, str]) -> None:
+def _check_unsupported(entry: Entry, unsupported: Mapping[str, str], problems: Problems) -> None:
     for field, message in unsupported.items():
         # A plugin may have an empty mapping; if it were ignored, the user would be anonymous.
         if entry.has(field) or (field in ("exec", "auth-provider") and entry.fields.get(field) is not None):
-            raise entry.error(field, message)
+            problems.add(entry.error(field, message))
 
 
 def _namespace(chosen: Entry) -> str | None:
@@ -143,36 +153,39 @@ def _with_scheme(server: str, cluster: Entry) -> str:
     return f"{'https' if has_tls else 'http'}://{server}"
 
 
-def _with_tls(config: ClusterConfig, cluster: Entry) -> ClusterConfig:
-    ca_data, ca_file = _pem(cluster, "certificate-authority", check_certificates)
-    insecure = cluster.flag("insecure-skip-tls-verify")
-    if insecure and (ca_data or ca_file):
-        raise cluster.error("insecure-skip-tls-verify", "excludes a certificate authority: remove one of the two")
+def _with_tls(config: ClusterConfig, cluster: Entry, problems: Problems) -> ClusterConfig:
+    _check_unsupported(cluster, _UNSUPPORTED_IN_CLUSTER, problems)
+    ca_data, ca_file = _pem(cluster, "certificate-authority", check_certificates, problems)
+    insecure = bool(problems.attempt(lambda: cluster.flag("insecure-skip-tls-verify")))
+    if insecure and (cluster.has("certificate-authority") or cluster.has("certificate-authority-data")):
+        message = "excludes a certificate authority: remove one of the two"
+        problems.add(cluster.error("insecure-skip-tls-verify", message))
     return attrs.evolve(
         config,
         ca_data=_revealed(ca_data),
         ca_file=ca_file,
         insecure_skip_tls_verify=insecure,
-        tls_server_name=cluster.text("tls-server-name"),
+        tls_server_name=problems.attempt(lambda: cluster.text("tls-server-name")),
     )
 
 
-def _with_credentials(config: ClusterConfig, user: Entry) -> ClusterConfig:
-    certificate_data, certificate_file = _pem(user, "client-certificate", check_certificates)
-    has_certificate = bool(certificate_data or certificate_file)
+def _with_credentials(config: ClusterConfig, user: Entry, problems: Problems) -> ClusterConfig:
+    _check_unsupported(user, _UNSUPPORTED_IN_USER, problems)
+    certificate_data, certificate_file = _pem(user, "client-certificate", check_certificates, problems)
+    has_certificate, has_key = (user.has(field) or user.has(f"{field}-data") for field in _CERTIFICATE_AND_KEY)
     # client-go ignores a key without a certificate; alone, it is a mistake, since requests would be anonymous.
     is_ignored = not has_certificate and any(user.has(field) for field in ("token", "tokenFile", "username"))
-    key_data, key_file = (None, None) if is_ignored else _pem(user, "client-key", check_private_key)
-    has_key = bool(key_data or key_file)
-    if has_certificate != has_key:
-        missing, given = ("client-certificate", "client-key") if has_key else ("client-key", "client-certificate")
-        raise user.error(missing, f"is missing, but {given} is set: set {missing} or {missing}-data")
-    token, token_file = _token(user)
-    username, password = user.text("username"), user.secret("password")
-    if password is not None and username is None:
-        raise user.error("username", "is missing, but password is set")
-    if token is not None and username is not None:
-        raise user.error("", "has both a bearer token and a user name with password: remove one of the two")
+    key_data, key_file = (None, None) if is_ignored else _pem(user, "client-key", check_private_key, problems)
+    if has_certificate != has_key and not is_ignored:
+        missing, given = reversed(_CERTIFICATE_AND_KEY) if has_certificate else _CERTIFICATE_AND_KEY
+        problems.add(user.error(missing, f"is missing, but {given} is set: set {missing} or {missing}-data"))
+    token, token_file = problems.attempt(lambda: _token(user)) or (None, None)
+    username = problems.attempt(lambda: user.text("username"))
+    password = problems.attempt(lambda: user.secret("password"))
+    if user.has("password") and not user.has("username"):
+        problems.add(user.error("username", "is missing, but password is set"))
+    if user.has("username") and (user.has("token") or user.has("tokenFile")):
+        problems.add(user.error("", "has both a bearer token and a user name with password: remove one of the two"))
     return attrs.evolve(
         config,
         client_certificate_data=_revealed(certificate_data),
@@ -190,15 +203,19 @@ def _revealed(secret: Secret[AnyStr] | None) -> AnyStr | None:
     return None if secret is None else secret.reveal()
 
 
-def _pem(entry: Entry, field: str, check: Callable[[bytes], None]) -> tuple[Secret[bytes] | None, str | None]:
+def _pem(
+    entry: Entry, field: str, check: Callable[[bytes], None], problems: Problems
+) -> tuple[Secret[bytes] | None, str | None]:
     """Check ``field``-data, or the file that ``field`` names; return the data or the file's path."""
-    data = entry.data(f"{field}-data")
+    if entry.has(field) and entry.has(f"{field}-data"):
+        problems.add(entry.error(field, f"is set together with {field}-data: remove one of the two"))
+    data = problems.attempt(lambda: entry.data(f"{field}-data"))
     if data is not None:
-        entry.call(f"{field}-data", lambda: check(data.reveal()))
+        problems.attempt(lambda: entry.call(f"{field}-data", lambda: check(data.reveal())))
         return data, None
-    path = entry.path(field)
+    path = problems.attempt(lambda: entry.path(field))
     if path is not None:
-        entry.call(field, lambda: check(read_file(path).reveal()), f"file {path!r} ")
+        problems.attempt(lambda: entry.call(field, lambda: check(read_file(path).reveal()), f"file {path!r} "))
     return None, path
 
 

@@ -22,7 +22,7 @@ import yaml
 
 from .._secret import Secret
 from ..errors import ConfigError
-from ._values import Fields, Items, Number, RawValue, Value
+from ._values import Fields, Items, Number, NumberKind, RawValue, Value
 
 MAX_LEVELS: Final = 50
 """Collections inside each other; a kubeconfig has six, and extensions in it a few more."""
@@ -254,9 +254,9 @@ def _resolve(text: str) -> RawValue:
     if text[0] in _FIRST_OF_NUMBER:
         digits = text.replace("_", "")
         if _INTEGER.fullmatch(digits):
-            return text if _overflows(digits) else Number.INTEGER
+            return text if _overflows(digits) else Number(NumberKind.INTEGER, digits)
         if _DECIMAL.fullmatch(digits):
-            return text if _overflows(digits) else Number.DECIMAL
+            return text if _overflows(digits) else Number(NumberKind.DECIMAL, digits)
     return text
 
 

@@ -1,0 +1,170 @@
+"""The entries of a kubeconfig: clusters, contexts and users, whose fields are checked when they are read."""
+
+from __future__ import annotations
+
+import binascii
+import os
+from collections.abc import Callable, Mapping
+from typing import TypeVar, final
+
+import attrs
+
+from .._secret import Secret
+from ..errors import ConfigError
+from ._checks import CheckError
+from ._values import Fields, Items, RawValue, Value, kind_of
+
+T = TypeVar("T")
+
+
+@final
+@attrs.frozen
+class Entry:
+    """One named entry of a kubeconfig, a cluster, a context or a user, or a mapping in one.
+
+    No variable of a method that raises a ConfigError contains the text of a field that may be a credential, and the
+    error has no cause: a traceback with variables would show them.
+    """
+
+    file: str
+    """The path of the file, as it was given."""
+    key: str
+    """The key in the file, such as ``users[dev].user``."""
+    fields: Fields = attrs.field(repr=False)
+    """The fields, unchecked."""
+    overridden: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    """Fields whose values are not the file's, and the keys by which errors name them instead."""
+
+    def override(self, fields: Mapping[str, RawValue], names: Mapping[str, str]) -> Entry:
+        """Return a copy with other values; errors about them have the key in ``names`` and no file."""
+        return attrs.evolve(self, fields=self.fields.replace(fields), overridden={**self.overridden, **names})
+
+    def error(self, field: str, message: str) -> ConfigError:
+        """Make an error with the file and the key of ``field``."""
+        if field in self.overridden:
+            return ConfigError(message, key=self.overridden[field])
+        return ConfigError(message, file=self.file or None, key=".".join(part for part in (self.key, field) if part))
+
+    def call(self, field: str, check: Callable[[], T], subject: str = "") -> T:
+        """Call ``check``, and raise its :class:`CheckError` as an error about ``field`` that begins with ``subject``.
+
+        Raises:
+            ConfigError: Instead of the CheckError.
+        """
+        try:
+            return check()
+        except CheckError as exc:
+            problem = f"{subject}{exc}"
+        raise self.error(field, problem)
+
+    def has(self, field: str) -> bool:
+        """Whether the field is present, and neither null nor an empty string, list or mapping."""
+        value = self.fields.get(field)
+        return bool(value) if isinstance(value, (Secret, Items, Fields)) else value is not None
+
+    def secret(self, field: str) -> Secret[str] | None:
+        """Return a string field; None if it is absent or empty.
+
+        Raises:
+            ConfigError: It is not a string.
+        """
+        value = self.fields.get(field)
+        if value is None or isinstance(value, Secret):
+            return value or None
+        if isinstance(value, (Items, Fields)):
+            raise self.error(field, f"must be a string, not {kind_of(value)}")
+        raise self.error(field, f"must be a string, but YAML reads it as {kind_of(value)}: put it in quotes")
+
+    def text(self, field: str) -> str | None:
+        """Return a string field that is no credential; None if it is absent or empty.
+
+        Raises:
+            ConfigError: It is not a string.
+        """
+        value = self.secret(field)
+        return None if value is None else value.reveal()
+
+    def flag(self, field: str) -> bool:
+        """Return a boolean field; False if it is absent.
+
+        Raises:
+            ConfigError: It is not a boolean.
+        """
+        value = self.fields.get(field)
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        raise self.error(field, f"must be true or false, not {kind_of(value)}")
+
+    def data(self, field: str) -> Secret[bytes] | None:
+        """Return the bytes of a base64 field; None if it is absent or empty.
+
+        Raises:
+            ConfigError: It is not a string, or not base64.
+        """
+        text = self.secret(field)
+        if text is None:
+            return None
+        try:
+            # base64.b64decode() is a function whose variables a traceback could show; this is not.
+            return Secret(
+                binascii.a2b_base64(text.reveal().replace("\r", "").replace("\n", "").encode(), strict_mode=True)
+            )
+        except ValueError:
+            problem = "is not valid base64"
+        raise self.error(field, problem)
+
+    def path(self, field: str) -> str | None:
+        """Return a path as an absolute one, relative to the kubeconfig's directory; None if it is absent.
+
+        As in kubectl, ``~`` is not expanded.
+
+        Raises:
+            ConfigError: It is not a string.
+        """
+        text = self.text(field)
+        if text is None or os.path.isabs(text):
+            return text
+        return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(self.file)), text))
+
+    def mapping(self, field: str) -> Entry | None:
+        """Return a field that is a mapping; None if it is absent.
+
+        Raises:
+            ConfigError: It is not a mapping.
+        """
+        value = self.fields.get(field)
+        return None if value is None else self._inner(field, value)
+
+    def mappings(self, field: str) -> list[Entry]:
+        """Return a list of mappings; it is empty if it is absent.
+
+        Raises:
+            ConfigError: It is not a list, or not of mappings.
+        """
+        return [self._inner(f"{field}[{index}]", item) for index, item in enumerate(self._items(field))]
+
+    def strings(self, field: str) -> tuple[Secret[str], ...]:
+        """Return a list of strings; it is empty if it is absent.
+
+        Raises:
+            ConfigError: It is not a list, or not of strings.
+        """
+        strings: list[Secret[str]] = []
+        for index, item in enumerate(self._items(field)):
+            if not isinstance(item, Secret):
+                raise self.error(f"{field}[{index}]", f"must be a string, not {kind_of(item)}")
+            strings.append(item)
+        return tuple(strings)
+
+    def _items(self, field: str) -> Items:
+        value = self.fields.get(field)
+        if value is None:
+            return Items([])
+        if not isinstance(value, Items):
+            raise self.error(field, f"must be a list, not {kind_of(value)}")
+        return value
+
+    def _inner(self, field: str, value: Value) -> Entry:
+        if not isinstance(value, Fields):
+            raise self.error(field, f"must be a mapping, not {kind_of(value)}")
+        return Entry(self.file, f"{self.key}.{field}" if self.key else field, value)
