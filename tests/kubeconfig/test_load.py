@@ -8,95 +8,28 @@ import os
 import re
 import ssl
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
-import trustme
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.kubeconfigs import (
+    SERVER,
+    Certificates,
+    Write,
+    encode,
+    fails,
+    kubeconfig,
+    with_cluster,
+    with_context,
+    with_user,
+)
 from trioformer.errors import ConfigError, ConfigProblem
 from trioformer.kubeconfig import ClusterConfig, _yaml, load_config, load_in_cluster, load_kubeconfig
-
-SERVER = "https://k8s.example:6443"
-INSTEAD = "give the user a token or a client certificate, or use a server started by 'kubectl proxy'"
-
-
-@attrs.frozen
-class Certificates:
-    ca: bytes
-    certificate: bytes
-    key: bytes
-
-
-@pytest.fixture(scope="session")
-def pems() -> Certificates:
-    authority = trustme.CA()
-    client = authority.issue_cert("client")
-    chain = b"".join(blob.bytes() for blob in client.cert_chain_pems)
-    return Certificates(authority.cert_pem.bytes(), chain, client.private_key_pem.bytes())
-
-
-def encode(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def kubeconfig(
-    *, cluster: object = None, user: object = None, context: object = None, name: str = "dev", **top: object
-) -> dict[str, object]:
-    """A kubeconfig whose context, cluster and user have the name ``name``."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": name,
-        "clusters": [{"name": name, "cluster": {"server": SERVER} if cluster is None else cluster}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name} if context is None else context}],
-        "users": [{"name": name, "user": {} if user is None else user}],
-    } | top
-
-
-Write = Callable[..., str]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Write a document (or text, or bytes) to a file below ``tmp_path`` and return its path."""
-
-    def write(content: object, name: str = "config") -> str:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-        path.chmod(0o600)  # others are warned about
-        return str(path)
-
-    return write
-
-
-def with_cluster(**fields: object) -> dict[str, object]:
-    return kubeconfig(cluster={"server": SERVER} | fields)
-
-
-def with_user(**fields: object) -> dict[str, object]:
-    return kubeconfig(user=fields)
-
-
-def with_context(**fields: object) -> dict[str, object]:
-    return kubeconfig(context={"cluster": "dev", "user": "dev"} | fields)
-
-
-def fails(load: Callable[[], object]) -> ConfigError:
-    with pytest.raises(ConfigError) as caught:
-        load()
-    assert "\n" not in str(caught.value)
-    return caught.value
-
 
 # ------------------------------------------------------------------------------------- the configuration of a context
 
@@ -132,6 +65,7 @@ def test_every_supported_field_is_loaded(write: Write, pems: Certificates) -> No
         namespace="team-a",
         ca_data=pems.ca,
         tls_server_name="api.internal",
+        disable_compression=True,
         client_certificate_data=pems.certificate,
         client_key_data=pems.key,
         token="secret",
@@ -502,7 +436,6 @@ def check_error(write: Write, document: object, key: str, message: str) -> None:
     assert "hidden" not in "".join(traceback.format_exception(error))
 
 
-IMPERSONATION = f"impersonation is not supported yet; {INSTEAD}"
 QUOTE_IT = "must be a string, but YAML reads it as {}: put it in quotes"
 ENCRYPTED = "is encrypted with a passphrase, which is not supported; store it decrypted"
 NO_TOKEN = "contains white space, control or non-ASCII characters, which a bearer token must not"
@@ -519,18 +452,6 @@ AAAA
 @pytest.mark.parametrize(
     ("user", "field", "message"),
     [
-        ({"exec": {"command": "aws"}}, ".exec", f"credential plugins are not supported yet; {INSTEAD}"),
-        ({"exec": {}}, ".exec", f"credential plugins are not supported yet; {INSTEAD}"),
-        (
-            {"auth-provider": {"name": "oidc"}},
-            ".auth-provider",
-            f"authentication providers are not supported; {INSTEAD}",
-        ),
-        ({"auth-provider": {}}, ".auth-provider", f"authentication providers are not supported; {INSTEAD}"),
-        ({"as": "jane", "token": "hidden"}, ".as", IMPERSONATION),
-        ({"as-uid": "1"}, ".as-uid", IMPERSONATION),
-        ({"as-groups": ["a"]}, ".as-groups", IMPERSONATION),
-        ({"as-user-extra": {"a": ["b"]}}, ".as-user-extra", IMPERSONATION),
         (
             {"token": "hidden", "username": "u"},
             "",
@@ -567,11 +488,6 @@ def test_an_invalid_user_is_an_error_with_its_key(
 @pytest.mark.parametrize(
     ("cluster", "field", "message"),
     [
-        (
-            {"proxy-url": "http://proxy:3128"},
-            "proxy-url",
-            "proxies are not supported yet; use a server without a proxy, or 'kubectl proxy'",
-        ),
         ({"server": ""}, "server", "is missing: a cluster needs the URL of its API server"),
         ({"tls-server-name": 5}, "tls-server-name", QUOTE_IT.format("an integer")),
         ({"insecure-skip-tls-verify": "true"}, "insecure-skip-tls-verify", "must be true or false, not a string"),

@@ -180,6 +180,9 @@ def test_what_a_traceback_shows_is_found() -> None:
     assert f"context = '{SECRET}'" in shown_by(error)
 
 
+EXTENSION = "client.authentication.k8s.io/exec"
+EXEC = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "login"}
+
 USERS: list[object] = [
     {"token": f"{SECRET} x"},
     {"token": f"{SECRET}é"},
@@ -188,7 +191,19 @@ USERS: list[object] = [
     {"token": SECRET, "username": "u"},
     {"token": SECRET, "username": "u", "password": SECRET},
     {"token": SECRET, "exec": {"command": SECRET}},
-    {"token": SECRET, "as": "jane"},
+    {"token": SECRET, "as": "jane", "as-groups": SECRET},
+    {"token": SECRET, "as": f"{SECRET}\n", "as-uid": f"{SECRET}\0", "as-groups": [f"{SECRET}\t"]},
+    {"as": "jane", "as-user-extra": {"a": SECRET}},
+    {"as": "jane", "as-user-extra": [SECRET]},
+    {"as-groups": [SECRET]},
+    {"exec": {**EXEC, "args": [SECRET, {SECRET: SECRET}]}},
+    {"exec": {**EXEC, "args": SECRET}},
+    {"exec": {**EXEC, "env": [{"name": "A", "value": SECRET}, {"name": SECRET + "="}, {"value": SECRET}]}},
+    {"exec": {**EXEC, "env": [{"name": "A", "value": f"{SECRET}\0"}]}},
+    {"exec": {**EXEC, "interactiveMode": SECRET, "args": [SECRET]}},
+    {"exec": {**EXEC, "apiVersion": SECRET, "env": [{"name": "A", "value": SECRET}]}},
+    {"exec": SECRET, "token": SECRET},
+    {"exec": {**EXEC, "args": [SECRET]}, "client-key": "/gone"},
     {"token": SECRET, "username": 5},
     {"token": SECRET, "tokenFile": 5},
     {"password": SECRET},
@@ -240,7 +255,17 @@ DOCUMENTS: list[str] = [
     document(cluster={"server": [SECRET]}),
     document(cluster={"server": "https://h", "insecure-skip-tls-verify": SECRET}),
     document(cluster={"server": "https://h", "certificate-authority-data": SECRET}),
-    document(cluster={"server": "https://h", "proxy-url": f"http://u:{SECRET}@h"}),
+    *(
+        document(cluster={"server": "https://h", "proxy-url": f"{scheme}u:{SECRET}@h{port}"})
+        for scheme, port in (("http://", ":0"), ("http://", ":port"), ("ftp://", ""), ("", ":1"), ("http://", "/ x"))
+    ),
+    document(cluster={"server": "http:/h", "proxy-url": f"http://u:{SECRET}@h"}),
+    document(cluster={"server": "https://h", "extensions": [SECRET]}, user={"exec": EXEC}),
+    document(cluster={"server": "https://h", "extensions": {SECRET: SECRET}}, user={"exec": EXEC}),
+    document(
+        cluster={"server": "https://h", "extensions": [{"name": EXTENSION, "extension": [SECRET, float("inf")]}]},
+        user={"exec": EXEC},
+    ),
     document(user={"token": SECRET}, context={"cluster": "gone", "user": "a"}),
     document(user={"token": SECRET}, context={"cluster": "a", "user": "a", "namespace": "A"}),
     document(user={"token": SECRET}, **{"current-context": "gone"}),

@@ -9,15 +9,17 @@ Each file is a regular one of at most 1 MiB, and a kubeconfig has at most 30,000
 
 - ``_config.py``: :class:`ClusterConfig`, the server and the credentials
 - ``_users.py``: :class:`ExecConfig` and :class:`Impersonation`
-- ``_checks.py``: checks of server URLs, tokens, certificates and namespaces
+- ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 - ``_files.py``: reads and merges kubeconfig files
+- ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context
+- ``_clusters.py``: reads the server, how it is verified, and the proxy
+- ``_credentials.py``: reads certificates, tokens, credential plugins and impersonation
 - ``_entries.py``: reads the fields of clusters, contexts and users
 - ``_problems.py``: collects what is wrong, for one error
+- ``_checks.py``: checks of server URLs, tokens, certificates and namespaces
+- ``_permissions.py``: warns about what others may read or change
 - ``_yaml.py``: parses YAML, within limits
 - ``_values.py``: the values of a YAML document
-- ``_permissions.py``: warns about what others may read or change
-- ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context
-- ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 """
 
 from __future__ import annotations

@@ -95,6 +95,25 @@ def parse_server(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rstrip(':')}{parts.path.rstrip('/')}"
 
 
+def check_proxy_url(url: str) -> None:
+    """Check the URL of a proxy; it may contain a user name and a password.
+
+    Raises:
+        CheckError: It has no scheme that is supported, or no host.
+    """
+    try:
+        parts, port = urlsplit(url), urlsplit(url).port
+    except ValueError:
+        parts, port = urlsplit(""), 0
+    # No text quotes the URL, which may contain a password.
+    if port == 0 or not _VISIBLE.fullmatch(url):
+        raise CheckError("must be a URL such as 'http://proxy:3128'")
+    if parts.scheme not in ("http", "https", "socks5"):
+        raise CheckError("must begin with http://, https:// or socks5://")
+    if not parts.hostname:
+        raise CheckError("has no host: it must be a URL such as 'http://proxy:3128'")
+
+
 def parse_token(text: str) -> Secret[str]:
     """Return a bearer token without surrounding white space.
 

@@ -71,9 +71,7 @@ class Entry:
         value = self.fields.get(field)
         if value is None or isinstance(value, Secret):
             return value or None
-        if isinstance(value, (Items, Fields)):
-            raise self.error(field, f"must be a string, not {kind_of(value)}")
-        raise self.error(field, f"must be a string, but YAML reads it as {kind_of(value)}: put it in quotes")
+        raise self.error(field, _no_string(value))
 
     def text(self, field: str) -> str | None:
         """Return a string field that is no credential; None if it is absent or empty.
@@ -144,16 +142,16 @@ class Entry:
         return [self._inner(f"{field}[{index}]", item) for index, item in enumerate(self._items(field))]
 
     def strings(self, field: str) -> tuple[Secret[str], ...]:
-        """Return a list of strings; it is empty if it is absent.
+        """Return a list of strings; it is empty if it is absent.  A null is an empty string, as for kubectl.
 
         Raises:
             ConfigError: It is not a list, or not of strings.
         """
         strings: list[Secret[str]] = []
         for index, item in enumerate(self._items(field)):
-            if not isinstance(item, Secret):
-                raise self.error(f"{field}[{index}]", f"must be a string, not {kind_of(item)}")
-            strings.append(item)
+            if item is not None and not isinstance(item, Secret):
+                raise self.error(f"{field}[{index}]", _no_string(item))
+            strings.append(item or Secret(""))
         return tuple(strings)
 
     def _items(self, field: str) -> Items:
@@ -168,3 +166,9 @@ class Entry:
         if not isinstance(value, Fields):
             raise self.error(field, f"must be a mapping, not {kind_of(value)}")
         return Entry(self.file, f"{self.key}.{field}" if self.key else field, value)
+
+
+def _no_string(value: Value) -> str:
+    if isinstance(value, (Items, Fields)):
+        return f"must be a string, not {kind_of(value)}"
+    return f"must be a string, but YAML reads it as {kind_of(value)}: put it in quotes"
