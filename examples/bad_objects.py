@@ -7,9 +7,11 @@ Run it against the cluster that kubectl uses::
 
 from __future__ import annotations
 
+import sys
+
 import trio
 
-from trioformer import Lister, SharedInformer, SharedInformerFactory, Updated, open_client
+from trioformer import Lister, SharedInformer, SharedInformerFactory, Updated, open_client, run
 from trioformer.errors import DecodeError
 from trioformer.models.apps_v1 import Deployment
 
@@ -49,4 +51,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    sys.exit(run(main))

@@ -21,7 +21,7 @@ import argparse
 import logging
 import math
 import os
-import signal
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -34,7 +34,7 @@ import trio
 import yaml
 from attrs import validators
 
-from trioformer import ConflictError, NotFoundError, SharedInformerFactory, open_client
+from trioformer import ConflictError, NotFoundError, SharedInformerFactory, open_client, run
 from trioformer.controller import Controller, Request, RequeueAfter, request_for_owner
 from trioformer.leaderelection import LeaderElectionOptions
 from trioformer.manager import LeaderElection, ManagerContext, enabled_controllers, follow_file, run_controllers
@@ -173,16 +173,9 @@ def by_owner(pod: Pod) -> Iterable[str]:
 WORKERS = {"namespace-labeller": NamespaceLabeller, "pod-janitor": PodJanitor, "replica-counter": ReplicaCounter}
 
 
-async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` on SIGINT or SIGTERM."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            stop.set()
-
-
-async def main(arguments: argparse.Namespace) -> None:
-    """Run the controllers until a signal."""
-    stop, metrics = trio.Event(), Metrics()
+async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+    """Run the controllers until ``stop`` is set."""
+    metrics = Metrics()
     config = None if arguments.config is None else follow_file(arguments.config, Settings.parse)
     fencing_log = os.open(arguments.fencing_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o644)
 
@@ -195,7 +188,6 @@ async def main(arguments: argparse.Namespace) -> None:
         return worker
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stop_on_signal, stop)
         if config is not None:
             await nursery.start(config.run)
         if arguments.embedded:
@@ -256,4 +248,6 @@ def parse_arguments() -> argparse.Namespace:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
-    trio.run(main, parse_arguments())  # LeadershipLostError exits with 1; the process is expected to be restarted
+    stop = trio.Event()
+    # LeadershipLostError exits with 1; the process is expected to be restarted.
+    sys.exit(run(main, parse_arguments(), stop, stop=stop))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from typing import ClassVar, TypeVar
 import attrs
 import trio
 
-from trioformer import AlreadyExistsError, Client, NotFoundError, SharedInformerFactory, StatusError, open_client
+from trioformer import AlreadyExistsError, Client, NotFoundError, SharedInformerFactory, StatusError, open_client, run
 from trioformer.controller import (
     Controller,
     Expectations,
@@ -259,24 +259,23 @@ class Operator:
         print(f"{Request.of(website)}: {note}")
 
 
-async def serve(client: Client, now: Callable[[], datetime]) -> None:
-    """Install the kind and operate until a signal; then drain the queue, in at most ten seconds."""
+async def serve(client: Client, now: Callable[[], datetime], stop: trio.Event) -> None:
+    """Install the kind and operate until ``stop`` is set; then drain the queue, in at most ten seconds."""
     factory, recorder = SharedInformerFactory(client), EventRecorder(client, controller="website-operator")
     controller = Operator(client, factory, recorder, now).controller()
 
     async def operate() -> None:
         await install(client)
-        for run in (recorder.run, factory.run, controller.run):
-            await nursery.start(run)
+        for each in (recorder, factory, controller):
+            await nursery.start(each.run)
         print("operating")
 
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(operate)  # not awaited: a signal must end it even while the server does not respond
-            await anext(aiter(signals))
-            with trio.move_on_after(10):
-                await controller.stop()
-            nursery.cancel_scope.cancel()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(operate)  # not awaited: a signal must end it even while the server does not respond
+        await stop.wait()
+        with trio.move_on_after(10):
+            await controller.stop()
+        nursery.cancel_scope.cancel()
 
 
 async def run_demo(client: Client) -> None:
@@ -291,8 +290,8 @@ async def run_demo(client: Client) -> None:
     await wait_for(websites, "hello", deleted())
 
 
-async def main(arguments: argparse.Namespace) -> None:
-    """Connect and run the operator."""
+async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+    """Connect and run the operator until ``stop`` is set."""
     server = APIServer()
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
@@ -300,7 +299,7 @@ async def main(arguments: argparse.Namespace) -> None:
         async with opened as client:
             if arguments.embedded:
                 nursery.start_soon(run_demo, client)
-            await serve(client, lambda: datetime.now(UTC))
+            await serve(client, lambda: datetime.now(UTC), stop)
         nursery.cancel_scope.cancel()
 
 
@@ -310,4 +309,5 @@ if __name__ == "__main__":
     where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
     where.add_argument("--embedded", action="store_true", help="run a demo against an API server in this process")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    trio.run(main, parser.parse_args())
+    stop = trio.Event()
+    sys.exit(run(main, parser.parse_args(), stop, stop=stop))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import ClassVar
 
 import attrs
-import trio
 
-from trioformer import Client, KubernetesObject, Model, ObjectMeta, ResourceInfo, open_client
+from trioformer import Client, KubernetesObject, Model, ObjectMeta, ResourceInfo, open_client, run
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -48,4 +48,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    sys.exit(run(main))

@@ -11,7 +11,7 @@ from collections import Counter
 
 import trio
 
-from trioformer import Client, ResourceInfo, open_client
+from trioformer import Client, ResourceInfo, open_client, run
 from trioformer.models import Unstructured, metadata_kind
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
@@ -69,4 +69,4 @@ async def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main, sys.argv[1:])
+    sys.exit(run(main, sys.argv[1:]))

@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import logging
-import signal
+import sys
 
 import trio
 
-from trioformer import Client, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer import Client, ResourceEventHandler, SharedInformerFactory, open_client, run
 from trioformer.events import EventRecorder
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
@@ -90,18 +90,9 @@ async def show(client: Client) -> None:
             print(f"{event.type} {event.reason} {event.regarding.kind}/{event.regarding.name}: {event.note} (x{count})")
 
 
-async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` on SIGINT or SIGTERM."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            stop.set()
-
-
-async def main(arguments: argparse.Namespace) -> None:
+async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
     logging.basicConfig(level=logging.WARNING)
-    stop = trio.Event()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stop_on_signal, stop)
         server = APIServer()
         if arguments.embedded:
             await nursery.start(server.run)
@@ -122,4 +113,5 @@ if __name__ == "__main__":
     where.add_argument(
         "--embedded", action="store_true", help="use an API server in this process, with a pod that restarts"
     )
-    trio.run(main, parser.parse_args())
+    stop = trio.Event()
+    sys.exit(run(main, parser.parse_args(), stop, stop=stop))

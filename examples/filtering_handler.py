@@ -7,9 +7,11 @@ Run it against the cluster that kubectl uses, and stop it with Ctrl-C::
 
 from __future__ import annotations
 
+import sys
+
 import trio
 
-from trioformer import Notification, ResourceEventHandler, SharedInformerFactory, open_client
+from trioformer import Notification, ResourceEventHandler, SharedInformerFactory, open_client, run
 from trioformer.cache import FilteringHandler
 from trioformer.models.core_v1 import Pod
 
@@ -47,4 +49,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    sys.exit(run(main))

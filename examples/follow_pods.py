@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import trio
 
-from trioformer import Added, Deleted, SharedInformerFactory, Updated, open_client
+from trioformer import Added, Deleted, SharedInformerFactory, Updated, open_client, run
 from trioformer.models.core_v1 import Pod
 
 
@@ -26,4 +28,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    sys.exit(run(main))

@@ -7,11 +7,12 @@ Run it against the cluster that kubectl uses::
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import trio
 
-from trioformer import Lister, SharedInformerFactory, field_index, open_client
+from trioformer import Lister, SharedInformerFactory, field_index, open_client, run
 from trioformer.models.core_v1 import Pod
 
 
@@ -45,4 +46,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    sys.exit(run(main))

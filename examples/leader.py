@@ -9,13 +9,12 @@ Run it in two terminals, against the cluster that kubectl uses, and stop one wit
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 
 import trio
 
-from trioformer import open_client
-from trioformer.leaderelection import LeaderElectionOptions, Leadership, LeadershipLostError, run_as_leader
+from trioformer import open_client, run
+from trioformer.leaderelection import LeaderElectionOptions, Leadership, run_as_leader
 
 
 async def work(lead: Leadership) -> None:
@@ -30,32 +29,16 @@ async def work(lead: Leadership) -> None:
         print(f"{lead.identity} has cleaned up")
 
 
-async def cancel_on_signal(scope: trio.CancelScope) -> None:
-    """Cancel on Ctrl-C, and on SIGTERM, with which Kubernetes ends a pod."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            scope.cancel()
-            return
-
-
-async def main(identity: str | None, retry_period: float) -> int:
-    """Wait for the lease, then work; returns the exit code."""
+async def main(identity: str | None, retry_period: float) -> None:
+    """Wait for the lease, then work; ends with a LeadershipLostError when the lease cannot be kept."""
     options = LeaderElectionOptions(
         lease_duration=7.5 * retry_period,
         renew_deadline=5 * retry_period,
         retry_period=retry_period,
         on_new_leader=lambda leader: print(f"the leader is {leader or 'nobody'}"),
     )
-    async with open_client() as client, trio.open_nursery() as nursery:
-        nursery.start_soon(cancel_on_signal, nursery.cancel_scope)
-        try:
-            await run_as_leader(client, work, name="example", namespace="default", identity=identity, options=options)
-        except LeadershipLostError as error:
-            print(error, file=sys.stderr)
-            return 1  # expects to be restarted
-        finally:
-            nursery.cancel_scope.cancel()
-    return 0
+    async with open_client() as client:
+        await run_as_leader(client, work, name="example", namespace="default", identity=identity, options=options)
 
 
 if __name__ == "__main__":
@@ -63,4 +46,5 @@ if __name__ == "__main__":
     parser.add_argument("--identity", help="unique to the process; default: host name and a random part")
     parser.add_argument("--retry-period", type=float, default=2.0, metavar="SECONDS", help="default: 2")
     arguments = parser.parse_args()
-    sys.exit(trio.run(main, arguments.identity, arguments.retry_period))
+    # Ctrl-C, or SIGTERM with which Kubernetes ends a pod, cancels the work; a LeadershipLostError exits with 1.
+    sys.exit(run(main, arguments.identity, arguments.retry_period))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 
 import trio
 
-from trioformer import Client, ExpiredError, NotFoundError, open_client
+from trioformer import Client, ExpiredError, NotFoundError, open_client, run
 from trioformer.models.core_v1 import Pod
 
 
@@ -57,4 +58,4 @@ if __name__ == "__main__":
     parser.add_argument("--namespace", default="default")
     parser.add_argument("--for", type=float, default=60.0, metavar="SECONDS", dest="seconds")
     arguments = parser.parse_args()
-    trio.run(main, arguments.namespace, arguments.seconds)
+    sys.exit(run(main, arguments.namespace, arguments.seconds))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import trio
 
-from trioformer import Client, ReflectorOptions, SharedInformerFactory, open_client
+from trioformer import Client, ReflectorOptions, SharedInformerFactory, open_client, run
 from trioformer.models import metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
@@ -43,4 +43,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    sys.exit(run(main))

@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +24,7 @@ from trioformer import (
     SharedInformerFactory,
     TrioformerError,
     open_client,
+    run,
 )
 from trioformer.client import Client
 from trioformer.models.core_v1 import Pod
@@ -90,20 +89,16 @@ async def cluster(arguments: argparse.Namespace, nursery: trio.Nursery) -> Async
             yield client
 
 
-async def stop_on_signal(scope: trio.CancelScope) -> None:
-    """Cancel ``scope`` on SIGINT or SIGTERM."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            scope.cancel()
-
-
 async def main(arguments: argparse.Namespace) -> None:
-    """Connect, and log until a signal or the end of ``--for``."""
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(stop_on_signal, nursery.cancel_scope)
-        nursery.cancel_scope.deadline = trio.current_time() + arguments.run_for
-        async with cluster(arguments, nursery) as client:
-            await log_pods(client, namespace=arguments.namespace, resync_period=arguments.resync)
+    """Connect, and log until cancelled or the end of ``--for``."""
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.cancel_scope.deadline = trio.current_time() + arguments.run_for
+            async with cluster(arguments, nursery) as client:
+                await log_pods(client, namespace=arguments.namespace, resync_period=arguments.resync)
+    except ExceptionGroup as failures:
+        failures.add_note("try --embedded for a cluster inside this process")
+        raise
 
 
 def seconds(text: str) -> float:
@@ -131,34 +126,11 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def run() -> int:
-    """Run the program and return its exit code."""
-    arguments = parse_arguments()
+if __name__ == "__main__":
+    options = parse_arguments()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
     logger.addHandler(Output(sys.stdout))
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    failures: list[TrioformerError] = []
-    try:
-        trio.run(main, arguments)
-    except* KeyboardInterrupt:
-        pass  # Ctrl-C before the signal handler was installed
-    except* BrokenPipeError:
-        # The pipe is closed, and Python would report an error when it flushes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except* TrioformerError as group:
-        failures.extend(_leaves(group))
-    for failure in failures[:1]:
-        print(f"pod_logger: {failure}; try --embedded for a cluster inside this process", file=sys.stderr)
-    return 1 if failures else 0
-
-
-def _leaves(group: BaseExceptionGroup[TrioformerError]) -> list[TrioformerError]:
-    found: list[TrioformerError] = []
-    for error in group.exceptions:
-        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
-    return found
-
-
-if __name__ == "__main__":
-    sys.exit(run())
+    code = run(main, options)
+    sys.exit(0 if code in (130, 143) else code)  # a signal is how this program is meant to end

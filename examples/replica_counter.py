@@ -10,13 +10,13 @@ See the result with ``kubectl get replicasets -o yaml | grep example.com/running
 from __future__ import annotations
 
 import logging
-import signal
+import sys
 from collections.abc import Iterable
 
 import attrs
 import trio
 
-from trioformer import Client, NotFoundError, SharedInformer, SharedInformerFactory, open_client
+from trioformer import Client, NotFoundError, SharedInformer, SharedInformerFactory, open_client, run
 from trioformer.controller import (
     Controller,
     Request,
@@ -88,21 +88,12 @@ async def serve(client: Client, stop: trio.Event, *, patience: float = 10.0) -> 
         nursery.cancel_scope.cancel()
 
 
-async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` on SIGINT or SIGTERM."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            stop.set()
-
-
-async def main() -> None:
+async def main(stop: trio.Event) -> None:
     logging.basicConfig(level=logging.WARNING)
-    stop = trio.Event()
-    async with open_client() as client, trio.open_nursery() as nursery:
-        nursery.start_soon(stop_on_signal, stop)
+    async with open_client() as client:
         await serve(client, stop)
-        nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    stop = trio.Event()
+    sys.exit(run(main, stop, stop=stop))

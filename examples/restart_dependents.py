@@ -26,7 +26,6 @@ import argparse
 import json
 import logging
 import math
-import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -38,7 +37,7 @@ import trio
 import yaml
 from attrs import validators
 
-from trioformer import Client, SharedInformer, SharedInformerFactory, load_config, open_client
+from trioformer import Client, SharedInformer, SharedInformerFactory, load_config, open_client, run
 from trioformer.controller import Controller, Request, RequeueAfter, request_for_owner
 from trioformer.errors import ConfigError, ConflictError, NotFoundError
 from trioformer.manager import FollowedFile, follow_file
@@ -249,17 +248,14 @@ async def follow(config: FollowedFile[Settings]) -> None:
 
 
 async def main(arguments: argparse.Namespace) -> None:
-    """Serve as the arguments say, until a signal."""
+    """Serve as the arguments say, until cancelled."""
+    if arguments.embedded:
+        await run_demo()
+        return
+    config = follow_file(arguments.config, partial(Settings.parse, kubeconfig=arguments.kubeconfig))
     async with trio.open_nursery() as nursery:
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            if arguments.embedded:
-                nursery.start_soon(run_demo)
-            else:
-                config = follow_file(arguments.config, partial(Settings.parse, kubeconfig=arguments.kubeconfig))
-                await nursery.start(config.run)
-                nursery.start_soon(follow, config)
-            await anext(signals)
-        nursery.cancel_scope.cancel()
+        await nursery.start(config.run)
+        await follow(config)
 
 
 if __name__ == "__main__":
@@ -269,4 +265,4 @@ if __name__ == "__main__":
     parser.add_argument("--embedded", action="store_true", help="run a demo against an API server in this process")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logger.setLevel(logging.INFO)
-    trio.run(main, parser.parse_args())
+    sys.exit(run(main, parser.parse_args()))

@@ -7,10 +7,12 @@ Run it against the cluster that kubectl uses, in a namespace where you may creat
 
 from __future__ import annotations
 
+import sys
+
 import attrs
 import trio
 
-from trioformer import ObjectMeta, SharedInformerFactory, open_client
+from trioformer import ObjectMeta, SharedInformerFactory, open_client, run
 from trioformer.client import Client
 from trioformer.models.core_v1 import ConfigMap
 
@@ -45,4 +47,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    sys.exit(run(main))

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from trioformer import Api, ExpiredError, NotFoundError, ObjectMeta, open_client
+from trioformer import Api, ExpiredError, NotFoundError, ObjectMeta, open_client, run
 from trioformer.models.core_v1 import Container, Pod, PodSpec
 from trioformer.watchtools import deleted, has_condition, resuming_watch, wait_for
 
@@ -76,4 +76,4 @@ async def main(patience: float) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Wait until a new pod is ready, and until it is gone.")
     parser.add_argument("--for", type=float, default=60.0, metavar="SECONDS", dest="patience")
-    sys.exit(trio.run(main, parser.parse_args().patience))
+    sys.exit(run(main, parser.parse_args().patience))

@@ -8,12 +8,14 @@ A page is a name; ``news:2`` fails twice before it is published, and ``lost:99``
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from functools import partial
 
 import attrs
 import trio
 
+from trioformer import run
 from trioformer.workqueue import RateLimitingQueue
 
 MAX_RETRIES = 5
@@ -68,7 +70,7 @@ def main() -> None:
     parser.add_argument("pages", nargs="*", default=["index", "news:2", "lost:99"], help="what to publish")
     parser.add_argument("--for", type=float, default=1.0, dest="seconds", help="how long to run; default: 1")
     options = parser.parse_args()
-    trio.run(partial(Publisher().serve, options.pages, seconds=options.seconds))
+    sys.exit(run(partial(Publisher().serve, options.pages, seconds=options.seconds)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ dropped until its next event::
 from __future__ import annotations
 
 import argparse
-import signal
+import sys
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from trioformer import (
     SharedInformer,
     SharedInformerFactory,
     open_client,
+    run,
 )
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
@@ -130,18 +131,9 @@ async def serve(client: Client, workers: int, stop: trio.Event) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def stop_on_signal(stop: trio.Event) -> None:
-    """Set ``stop`` on SIGINT or SIGTERM."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            stop.set()
-
-
-async def main(arguments: argparse.Namespace) -> None:
-    """Connect and run the controller."""
-    stop = trio.Event()
+async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+    """Connect and run the controller until ``stop`` is set."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(stop_on_signal, stop)
         if arguments.embedded:
             server = APIServer()
             await nursery.start(server.run)
@@ -159,4 +151,5 @@ if __name__ == "__main__":
     parser.add_argument("--workers", type=int, default=2, metavar="NUMBER", help="how many pods at once; default: 2")
     parser.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
     parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
-    trio.run(main, parser.parse_args())
+    stop = trio.Event()
+    sys.exit(run(main, parser.parse_args(), stop, stop=stop))

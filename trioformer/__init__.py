@@ -19,10 +19,12 @@ The packages, in the order in which data flows through them::
 
 This module re-exports the everyday names; the kinds are imported from their group, for example
 ``from trioformer.models.core_v1 import Pod``.
+:func:`run` runs a program: it ends in order on Ctrl-C and SIGTERM, and returns its exit code.
 """
 
 from __future__ import annotations
 
+from ._run import run as run
 from ._version import __version__ as __version__
 from .cache import Added as Added
 from .cache import Deleted as Deleted
@@ -108,5 +110,6 @@ __all__ = [
     "load_config",
     "open_client",
     "resuming_watch",
+    "run",
     "wait_for",
 ]

@@ -96,7 +96,7 @@ class RestartScenario:
         deployments = self.client.api(Deployment, namespace=self.namespace)
         await wait_for(deployments, "web", is_rolled_out)
         await trio.sleep(1)  # in real time one rollout too many would come now
-        assert await program.interrupt() == 0
+        assert await program.interrupt() == 130
         assert program.errors == []
         web = await wait_for(deployments, "web", is_rolled_out)
         assert web.spec.template.metadata.annotations[ROLLOUT] == str(self.restarts)

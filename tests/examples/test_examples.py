@@ -316,9 +316,9 @@ async def test_a_terminated_leader_cleans_up_and_the_next_replica_leads(served: 
             async with running(*leader, "b") as second:
                 await second.wait_for_line("the leader is a")
                 first.process.terminate()
-                assert await first.wait_until_over() == 0
+                assert await first.wait_until_over() == 143
                 await first.wait_for_line("a has cleaned up")
                 await second.wait_for_line("b leads, transitions 1")
-                assert await second.interrupt() == 0
+                assert await second.interrupt() == 130
                 await second.wait_for_line("b has cleaned up")
     assert first.errors == second.errors == []

@@ -678,7 +678,7 @@ def test_embedded_it_shows_a_rollout_for_each_restart_until_interrupted(result: 
         "default/web: restarts 2, rollouts 2",
     ]
     assert "default/web: restarts 4, rollouts 4" in lines
-    assert (code, errors) == (0, [])
+    assert (code, errors) == (130, [])
 
 
 async def served(nursery: trio.Nursery, kubeconfig: Path, *, seed: int = 0) -> Cluster:
@@ -740,7 +740,7 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
                 await wait_for(deployments, "api", lambda found: LEDGER in found.metadata.annotations)
                 second.restart("db-0")
                 await wait_for(deployments, "web", lambda found: Ledger.of(found).rollouts == 2)
-            assert await program.interrupt() == 0
+            assert await program.interrupt() == 130
     assert program.lines[number:] == []
     assert program.errors == []
     first.observe_all()
@@ -758,7 +758,7 @@ async def test_a_kubeconfig_on_the_command_line_overrides_that_of_the_file(
         async with running(*command) as program:
             await program.wait_for_line("default/web: restarts 0, rollouts 0")
             program.process.terminate()
-            assert await program.wait_until_over() == 0
+            assert await program.wait_until_over() == 143
     assert program.errors == []
 
 

@@ -1,0 +1,260 @@
+"""Run a program until it ends or a signal asks it to: ``sys.exit(trioformer.run(main))``.
+
+A Kubernetes pod is ended with SIGTERM, a program in a terminal with Ctrl-C (SIGINT).  A program should then end its
+requests and release its leases, and still be gone when somebody insists; what it reports is read by a shell, a kubelet
+or a person, who need an exit code and a line, not a traceback of nested exception groups.
+
+The state of a run is in the dispositions of the two signals:
+
+- *Running*: both are handled here.  The first signal asks the function to end.
+- *Stopping*: both have the system's default action, so the second signal kills, whatever Python does at that moment.
+- *Over*: both are as they were before the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final, TextIO, TypeAlias, TypeVarTuple, Unpack, final
+
+import attrs
+import trio
+
+from . import _text
+from .errors import TrioformerError
+
+__all__ = ["run"]
+
+logger = logging.getLogger(__name__)
+
+Args = TypeVarTuple("Args")
+
+_Handler: TypeAlias = Callable[[int, FrameType | None], object] | int | None
+"""What ``signal.getsignal`` returns; None for a handler that was not installed from Python."""
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+FAILED: Final = 1
+"""The exit code after an error of the library."""
+CLOSED_PIPE: Final = 128 + 13
+"""The exit code of a program whose output nobody reads any more, as a shell reports SIGPIPE."""
+MAX_CODE: Final = 255
+
+
+def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args, stop: trio.Event | None = None) -> int:
+    """Run an async function as ``trio.run`` does, end it in order on SIGINT or SIGTERM, and return the exit code.
+
+    ::
+
+        if __name__ == "__main__":
+            sys.exit(trioformer.run(main))
+
+    The first SIGINT or SIGTERM cancels the function, which then cleans up as on every cancellation: requests end,
+    leases are released, recorded events are written.  A second signal of either kind kills the process immediately,
+    also while its cleanup, a thread or an extension module is stuck.
+
+    A program that has to finish something first, such as the keys in a queue, passes an event: the first signal sets
+    it and cancels nothing.  The function ends when it is ready to::
+
+        stop = trio.Event()
+        sys.exit(trioformer.run(main, stop, stop=stop))
+
+    A :class:`~trioformer.errors.TrioformerError` is what went wrong in the world, so its text is printed to standard
+    error, a line for each one that is different, with its notes (``BaseException.add_note``) and without a traceback.
+    The traceback is logged at level DEBUG.
+
+    A signal that the process ignores, as SIGINT in a job that a shell has started in the background, stays ignored.
+
+    Args:
+        async_fn: The program; what it returns is its exit code, and None is 0.
+        args: Its arguments.
+        stop: Set by the first signal, which then does not cancel.
+
+    Returns:
+        The exit code, which is 0 to 255.  It is
+
+        - what the function has returned, also after a signal;
+        - 130 after SIGINT or 143 after SIGTERM, when the signal has cancelled the function before its end, as a shell
+          reports programs that these signals have ended;
+        - 1 after an error of the library, also after a signal;
+        - 141 when standard output is a pipe that nobody reads any more (``… | head``), which is not reported.
+
+    Raises:
+        TypeError: ``async_fn`` is not an async function, or has returned something else than None or an ``int``.
+        ValueError: It has returned an exit code that is not between 0 and 255.
+        RuntimeError: It is not the main thread, where alone Python handles signals; use ``trio.run`` in others.
+        BaseException: Any other exception of the function, also when errors of the library are beside it in a group.
+
+    Ownership: owns the two signals while it runs; handlers that were installed before are there again afterwards.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("trioformer.run() handles signals, which only the main thread can: use trio.run() in others")
+    _check_is_function(async_fn)
+    program = _Program(stop)
+    try:
+        with program.signals_handled():
+            code = program.exit_code_of(trio.run(program.main, async_fn, args))
+        _flush(sys.stdout)  # Python would do it at its exit, where an error cannot be caught
+    except BaseException as error:
+        failures = _reportable(error)
+        if failures is None:
+            raise
+        logger.debug("the program has failed", exc_info=error)
+        _report(failures)
+        _end_output()
+        return FAILED if failures else CLOSED_PIPE
+    return code
+
+
+@final
+@attrs.define(eq=False)
+class _Program:
+    """One run: which signal has come, and how it reaches the function."""
+
+    _stop: trio.Event | None
+    _signal: int | None = attrs.field(default=None, init=False)
+    """The first signal."""
+    _token: trio.lowlevel.TrioToken | None = attrs.field(default=None, init=False)
+    """Set while the function runs: the way from a signal handler to its scope."""
+    _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
+
+    async def main(self, async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], args: tuple[*Args]) -> int | None:
+        """Run the function in a scope that the first signal cancels."""
+        self._token = trio.lowlevel.current_trio_token()
+        if self._signal is not None:  # before there was a token
+            self._end()
+        code = None
+        with self._scope:
+            awaitable = async_fn(*args)
+            _check_is_awaitable(awaitable, async_fn)
+            code = await awaitable
+        if self._scope.cancelled_caught:
+            assert self._signal is not None
+            return 128 + self._signal
+        return code
+
+    @staticmethod
+    def exit_code_of(returned: object) -> int:
+        """Check what the function has returned; None is 0."""
+        if returned is None:
+            return 0
+        if not isinstance(returned, int) or isinstance(returned, bool):
+            kind = type(returned).__name__
+            raise TypeError(f"a program returns its exit code, an int, or None for 0, and not a {kind}")
+        if not 0 <= returned <= MAX_CODE:
+            raise ValueError(f"an exit code is 0 to {MAX_CODE}, not {returned}, of which a shell sees only 8 bits")
+        return returned
+
+    @contextmanager
+    def signals_handled(self) -> Iterator[None]:
+        """Handle both signals in the block, unless they are ignored."""
+        before: Mapping[signal.Signals, _Handler] = {
+            each: handler for each in SIGNALS if (handler := signal.getsignal(each)) is not signal.SIG_IGN
+        }
+        # A handler that was not installed from Python cannot be put back, so it stays.
+        ours = {each: handler for each, handler in before.items() if handler is not None}
+
+        def on_signal(number: int, _: FrameType | None) -> None:
+            for each in ours:
+                signal.signal(each, signal.SIG_DFL)
+            self._signal = number
+            if self._token is not None:
+                # After the end of trio.run there is nothing left to end.
+                with contextlib.suppress(trio.RunFinishedError):
+                    self._token.run_sync_soon(self._end)
+
+        try:
+            for each in ours:
+                signal.signal(each, on_signal)
+            yield
+        finally:
+            for each, handler in ours.items():
+                signal.signal(each, handler)
+
+    def _end(self) -> None:
+        """Ask the function to end; more than once is harmless."""
+        if self._stop is None:
+            self._scope.cancel()
+        else:
+            self._stop.set()
+
+
+def _check_is_function(given: object) -> None:
+    if isinstance(given, Coroutine):
+        given.close()  # so that Python does not warn that it was never awaited
+        raise TypeError("trioformer.run() calls the function: write run(main, argument), not run(main(argument))")
+
+
+def _check_is_awaitable(returned: object, async_fn: object) -> None:
+    if not isinstance(returned, Awaitable):
+        name = getattr(async_fn, "__qualname__", repr(async_fn))
+        raise TypeError(f"trioformer.run() needs an async function, which {name} is not: write `async def`")
+
+
+def _leaves(error: BaseException, around: tuple[str, ...] = ()) -> Iterator[tuple[BaseException, tuple[str, ...]]]:
+    """Yield the exceptions in nested groups, each with its own notes, then those of the groups around it."""
+    notes = (*getattr(error, "__notes__", ()), *around)
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each, notes)
+    else:
+        yield error, notes
+
+
+def _reportable(error: BaseException) -> list[tuple[TrioformerError, tuple[str, ...]]] | None:
+    """Return the errors that are worth a line; None when any is not of the library, and needs a traceback."""
+    failures = []
+    for leaf, notes in _leaves(error):
+        if isinstance(leaf, TrioformerError):
+            failures.append((leaf, notes))
+        elif not isinstance(leaf, BrokenPipeError) or not (_is_broken(sys.stdout) or _is_broken(sys.stderr)):
+            return None
+    return failures
+
+
+def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
+    """Print each line once: many informers may have failed for the same reason."""
+    lines = (_text.one_line("; ".join([str(failure), *notes])) for failure, notes in failures)
+    with contextlib.suppress(OSError, ValueError):  # nobody reads it, or it is closed
+        for line in dict.fromkeys(lines):
+            print(f"{_program_name()}: {line}", file=sys.stderr)  # noqa: T201  # output of the program
+        _flush(sys.stderr)
+
+
+def _program_name() -> str:
+    """Return the name of the program as its user knows it."""
+    path = Path(sys.argv[0] if sys.argv else "")
+    return (path.parent.name if path.stem == "__main__" else path.stem.removeprefix("-c")) or "python"
+
+
+def _flush(stream: TextIO | None) -> None:
+    if stream is not None and not stream.closed:
+        stream.flush()
+
+
+def _is_broken(stream: TextIO | None) -> bool:
+    """Whether a stream is a pipe or socket whose other end is closed."""
+    poll = select.poll()
+    try:
+        poll.register(stream, 0)  # type: ignore[arg-type]  # None is refused with the TypeError
+    except (TypeError, OSError, ValueError):
+        return False  # a program may have no such stream, or a closed one, or one that is not a file
+    return any(happened & (select.POLLERR | select.POLLHUP) for _, happened in poll.poll(0))
+
+
+def _end_output() -> None:
+    """Write what is left in Python's buffer; if nobody reads it, send it nowhere, or Python reports it at its exit."""
+    try:
+        _flush(sys.stdout)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
