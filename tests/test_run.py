@@ -47,7 +47,8 @@ def current_handlers() -> dict[signal.Signals, object]:
 
 
 async def wait_for_ever() -> None:
-    await trio.sleep_forever()
+    with trio.fail_after(10):  # a guard against a signal that is lost
+        await trio.sleep_forever()
 
 
 async def signal_itself(number: int) -> None:
