@@ -25,8 +25,9 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """Return the known name that was probably meant; empty if nothing is close."""
     names = {each: each for each in known}
     snake = snake_case(name)
-    if snake in names:
-        return snake
+    for exact in (snake, f"{snake}_"):  # words of Python end with an underscore
+        if exact in names:
+            return exact
     if (synonym := _SYNONYMS.get(name, "")) in names:
         return synonym
     return next(iter(difflib.get_close_matches(snake, names, n=1, cutoff=0.7)), "")

@@ -12,6 +12,8 @@ from typing import Any
 
 import attrs
 
+from ._mistakes import not_a_kind
+
 __all__ = ["check_class", "keep_methods"]
 
 
@@ -25,6 +27,8 @@ def check_class(cls: type[Any], model: type[Any]) -> None:
     Raises:
         TypeError: They are not.
     """
+    if not isinstance(cls, type):
+        raise not_a_kind(cls)
     fields = {attribute.name for attribute in attrs.fields(cls)}
     library = model.__module__.rpartition(".")[0] + "."
     for base in cls.__mro__[: cls.__mro__.index(model)]:

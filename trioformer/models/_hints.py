@@ -22,7 +22,7 @@ import attrs
 from ._quantity import Quantity
 from ._values import FrozenMap
 
-__all__ = ["UNIONS", "check_annotations", "check_hint", "check_names"]
+__all__ = ["UNIONS", "check_annotations", "check_hint", "check_names", "has_float", "is_scalar", "without_none"]
 
 _LISTS = (
     list,
@@ -225,3 +225,23 @@ def _text(hint: Any) -> str:
     if origin is not None and args and origin is not Annotated:
         return f"{_text(origin)}[{', '.join(map(_text, args))}]"
     return hint.__name__ if isinstance(hint, type | typing.TypeVar) else str(hint).replace("typing.", "")
+
+
+def without_none(hint: Any) -> Any:
+    """Return the type without None in it."""
+    members = [each for each in get_args(hint) if each is not type(None)] if get_origin(hint) in UNIONS else [hint]
+    return members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007  # built at run time
+
+
+def is_scalar(hint: Any) -> bool:
+    """Return whether the values of a type are scalars of JSON, or tuples of them."""
+    if get_origin(hint) in UNIONS:
+        return all(map(is_scalar, get_args(hint)))
+    if get_origin(hint) is tuple:
+        return is_scalar(get_args(hint)[0])
+    return hint in (str, int, float, bool, bytes)
+
+
+def has_float(hint: Any) -> bool:
+    """Return whether a type contains float."""
+    return hint is float or any(map(has_float, get_args(hint)))

@@ -33,7 +33,8 @@ from . import _serde
 from ._definitions import check_class, keep_methods
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
-from ._hints import UNIONS, check_annotations, check_hint, check_names
+from ._hints import check_annotations, check_hint, check_names, has_float, is_scalar, without_none
+from ._mistakes import arguments_of, missing_attribute, refuse_change, refuse_item, wrong_argument
 from ._parts import model_in, part_of
 from ._repr import show
 from ._serde import Raw
@@ -123,6 +124,7 @@ class Model(_Slots):
 
     @classmethod
     def __attrs_init_subclass__(cls) -> None:  # attrs calls it when it has made the class
+        cls.__setattr__ = cls.__delattr__ = refuse_change  # type: ignore[method-assign]  # attrs has set its own
         if not _is_builtin(cls):
             check_made(cls)
             check_names(cls)
@@ -132,12 +134,17 @@ class Model(_Slots):
 
         def __new__(cls, *args: object, **given: object) -> Self:
             check_made(cls)
+            if not given.keys() <= arguments_of(cls):
+                raise wrong_argument(cls, given, _plan_of(cls).parts)
             made = object.__new__(cls)
             names = list(given)
             if "_origin" in given:
                 del names[names.index("_origin") :]
             if args:
-                names += [a.alias for a in attrs.fields(cls) if a.init and not a.kw_only][: len(args)]
+                known = [a.alias for a in attrs.fields(cls) if a.init and not a.kw_only]
+                if len(args) > len(known):
+                    raise TypeError(f"{cls.__name__}() takes {len(known) or 'no'} arguments without a name")
+                names += known[: len(args)]
             _set_once(made, frozenset(names))
             return made
 
@@ -158,13 +165,15 @@ class Model(_Slots):
         def __getattr__(self, name: str) -> Any:
             plan = _plan_of(type(self))
             if name not in plan.fields:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                raise missing_attribute(type(self), name, plan.parts)
             try:
                 return plan.read(self, name)
             except DecodeError:
                 if plan.can_skip(name) and _is_read_by_evolve():
                     return _UNDECODABLE
                 raise
+
+        __getitem__, __iter__ = refuse_item, None
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -278,33 +287,9 @@ def to_dict(model: Model) -> dict[str, Any]:
 # --- plans: how the fields of a class are decoded and encoded ---------------------------------------------------------
 
 
-def _without_none(hint: Any) -> Any:
-    members = [member for member in get_args(hint) if member is not type(None)] if _is_union(hint) else [hint]
-    return members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007  # built at run time
-
-
-def _is_union(hint: Any) -> bool:
-    return get_origin(hint) in UNIONS
-
-
-_PLAIN = (str, int, float, bool, bytes)
-
-
-def _is_plain(hint: Any) -> bool:
-    if _is_union(hint):
-        return all(map(_is_plain, get_args(hint)))
-    if get_origin(hint) is tuple:
-        return _is_plain(get_args(hint)[0])
-    return hint in _PLAIN
-
-
-def _has_float(hint: Any) -> bool:
-    return hint is float or any(map(_has_float, get_args(hint)))
-
-
 def _codec(hint: Any) -> Codec:
     """Return how a value of the hinted type is decoded and encoded."""
-    hint = _without_none(hint)
+    hint = without_none(hint)
     origin, args = get_origin(hint), get_args(hint)
     container, model = model_in(hint, Model)
     if model is not None:
@@ -322,12 +307,12 @@ def _codec(hint: Any) -> Codec:
             lambda value: _object([_serde.dumps(key) + b":" + encode(one) for key, one in value.items()]),
             False,
         )
-    if origin is Mapping and _is_plain(args[1]):
+    if origin is Mapping and is_scalar(args[1]):
         decode_map = _serde.plain_decoder(dict[str, args[1]])  # type: ignore[valid-type]  # a run-time type
-        dumps = _serde.dumps_finite if _has_float(args[1]) else _serde.dumps
+        dumps = _serde.dumps_finite if has_float(args[1]) else _serde.dumps
         return lambda raw: FrozenMap(decode_map(raw)), dumps, False
-    if _is_plain(hint):
-        return _serde.plain_decoder(hint), _serde.dumps_finite if _has_float(hint) else _serde.dumps, False
+    if is_scalar(hint):
+        return _serde.plain_decoder(hint), _serde.dumps_finite if has_float(hint) else _serde.dumps, False
     return (
         lambda raw: freeze(_serde.structure(raw, hint)),
         lambda value: _serde.dumps(_serde.unstructure(value, hint)),
@@ -353,7 +338,7 @@ class _Plan:
                 check_hint(cls, attribute.name, hints[attribute.name], Model)
         builtin = _is_builtin(cls)
         self.fields = {a.name: _Field(cls, a, _codec(hints[a.name]), is_builtin=builtin) for a in declared}
-        parts = ((a.alias, part_of(cls, a.name, _without_none(hints[a.name]), Model)) for a in declared)
+        parts = ((a.alias, part_of(cls, a.name, without_none(hints[a.name]), Model)) for a in declared)
         self.parts = {argument: part for argument, part in parts if part is not None}
         self.has_post_init = cls.__attrs_post_init__ is not Model.__attrs_post_init__
         self.level = [field for name, field in self.fields.items() if name not in cls._deferred]

@@ -15,6 +15,7 @@ from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._lazy import Model
+from ._mistakes import not_a_kind
 from ._names import check_resource
 from ._serde import Head, Raw
 from ._values import EMPTY_MAP, JSON, Time
@@ -319,6 +320,8 @@ def resource_of(cls: type[object]) -> ResourceInfo:
     Raises:
         TypeError: The class is not a kind: it has no ``__resource__``, or fields that attrs has not made.
     """
+    if not isinstance(cls, type):
+        raise not_a_kind(cls)
     if issubclass(cls, _lazy.Model):
         _lazy.check_made(cls)
     info = getattr(cls, "__resource__", None)

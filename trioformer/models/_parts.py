@@ -1,68 +1,82 @@
-"""Checks that what a program gives for a part of an object is a model.
+"""Checks that what a program gives for a field is of its type: models, scalars, and tuples and mappings of them.
 
-The constructor that attrs makes takes a dict in the place of an ``ObjectMeta``.
-It would fail only when the object is read or encoded, far from the mistake.
+The constructor that attrs makes takes a dict in the place of an ``ObjectMeta``, and a text in the place of a tuple.
+It would fail only when the object is read or encoded, or on the server, far from the mistake.
 Decoded objects are not checked: their parts are made of the bytes when they are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypeVar, final, get_args, get_origin
+from typing import Any, Final, NoReturn, TypeVar, final, get_args, get_origin
 
 import attrs
 
-__all__ = ["Part", "model_in", "part_of"]
+__all__ = ["Part", "model_in", "part_of", "with_article"]
 
 B = TypeVar("B")
+
+_SCALARS: Final = (str, bool, int)
+"""The scalars that are checked; a float may be given as an int."""
 
 
 @final
 @attrs.frozen(eq=False)
 class Part:
-    """A field that has a model, or a tuple or a mapping of models."""
+    """A field whose values have a class that can be checked, or a tuple or a mapping of such values."""
 
     where: str
     """The class and the field, as in errors."""
     name: str
     model: type[Any]
+    """The class of the values; ``object`` in a container of values that are not checked."""
     container: type[Any] | None
 
     def check(self, value: Any) -> None:
         """Check what the program gave; None removes the member.
 
         Raises:
-            TypeError: It is something else than the field's models.
+            TypeError: It is of another type than the field.
         """
         if value is None:
             return
         if self.container is None:
-            self._check_model(value, self.where)
+            self._check_value(value, self.where)
         elif self.container is tuple:
             if not isinstance(value, tuple | list | set | frozenset):
-                self._refuse(value, "a tuple", f"({self.model.__name__}(...),)")
+                self._refuse(value, "a tuple", f"({self._example},)")
             for index, item in enumerate(value):
                 if not isinstance(item, self.model):
-                    self._check_model(item, f"{self.where}[{index}]")
+                    self._check_value(item, f"{self.where}[{index}]")
         else:
             if not isinstance(value, Mapping):
-                self._refuse(value, "a mapping", f"{{key: {self.model.__name__}(...)}}")
+                self._refuse(value, "a mapping", f"{{key: {self._example}}}")
             for item in value.values():
-                self._check_model(item, f"each value of {self.where}")
+                self._check_value(item, f"each value of {self.where}")
 
-    def _check_model(self, value: Any, where: str) -> None:
+    @property
+    def is_model(self) -> bool:
+        """Whether the values are models."""
+        return self.model is not object and self.model not in _SCALARS
+
+    @property
+    def _example(self) -> str:
+        return f"{self.model.__name__}(...)" if self.is_model else "..."
+
+    def _check_value(self, value: Any, where: str) -> None:
         if isinstance(value, self.model):
             return
         name = self.model.__name__
-        other = f" or from_dict({name}, ...)" if isinstance(value, Mapping) else ""
-        raise TypeError(f"{where} must be {_a(self.model)}, not {_a(type(value))}; write {name}(...){other}")
+        other = f" or from_dict({name}, ...)" if isinstance(value, Mapping) and self.is_model else ""
+        hint = f"; write {name}(...){other}" if self.is_model else ""
+        raise TypeError(f"{where} must be {with_article(self.model)}, not {with_article(type(value))}{hint}")
 
     def _refuse(self, value: Any, wanted: str, example: str) -> NoReturn:
-        raise TypeError(f"{self.where} must be {wanted}, not {_a(type(value))}; write {example}")
+        raise TypeError(f"{self.where} must be {wanted}, not {with_article(type(value))}; write {example}")
 
 
 def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | None:
-    """Return how the values of a field are checked; None if it has no models.
+    """Return how the values of a field are checked; None if any value may be right.
 
     Args:
         cls: The class of the field.
@@ -71,7 +85,10 @@ def part_of(cls: type[Any], name: str, hint: Any, base: type[Any]) -> Part | Non
         base: The base of all models.
     """
     container, model = model_in(hint, base)
-    return None if model is None else Part(f"{cls.__name__}.{name}", name, model, container)
+    if model is None:
+        value = hint if container is None else get_args(hint)[0 if container is tuple else 1]
+        model = value if value in _SCALARS else object
+    return None if model is object and container is None else Part(f"{cls.__name__}.{name}", name, model, container)
 
 
 def model_in(hint: Any, base: type[B]) -> tuple[type[Any] | None, type[B] | None]:
@@ -86,5 +103,6 @@ def model_in(hint: Any, base: type[B]) -> tuple[type[Any] | None, type[B] | None
     return container, model if isinstance(model, type) and issubclass(model, base) else None
 
 
-def _a(cls: type[Any]) -> str:
+def with_article(cls: type[Any]) -> str:
+    """Return the name of a class with its article."""
     return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"
