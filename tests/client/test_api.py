@@ -26,7 +26,7 @@ from trioformer.errors import (
     NotFoundError,
     UnexpectedResponseError,
 )
-from trioformer.kubeconfig import ClusterConfig
+from trioformer.kubeconfig import ClusterConfig, ConfigOverrides
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Namespace, Node, Pod
@@ -458,13 +458,16 @@ async def test_open_client_finds_its_configuration(tmp_path: Any, monkeypatch: p
     monkeypatch.setenv("KUBECONFIG", str(file))
     async with open_client(http_transport=transport) as client:
         assert client.config.server == "https://c.test"
+    overrides = ConfigOverrides(server="https://e.test", namespace="n")
+    async with open_client(kubeconfig=file, overrides=overrides, http_transport=transport) as client:
+        assert (client.config.server, client.config.namespace) == ("https://e.test", "n")
     with pytest.raises(ConfigError):
         async with open_client(kubeconfig=tmp_path / "missing"):
             pass
 
 
-@pytest.mark.parametrize("given", [{"kubeconfig": "x"}, {"context": "x"}])
-async def test_a_config_excludes_kubeconfig_and_context(given: dict[str, str]) -> None:
+@pytest.mark.parametrize("given", [{"kubeconfig": "x"}, {"context": "x"}, {"overrides": ConfigOverrides()}])
+async def test_a_config_excludes_kubeconfig_context_and_overrides(given: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="not both"):
         async with open_client(CONFIG, **given):  # type: ignore[arg-type]  # mypy checks against every parameter
             pass

@@ -8,7 +8,7 @@ import pytest
 import trustme
 import yaml
 
-from tests.support.kubeconfigs import Certificates, Write
+from tests.support.kubeconfigs import Certificates, Pod, Write
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +34,16 @@ def write(tmp_path: Path) -> Write:
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def pod(tmp_path: Path, pems: Certificates) -> Pod:
+    directory = tmp_path / "serviceaccount"
+    directory.mkdir()
+    (directory / "token").write_text("pod-token\n")
+    (directory / "ca.crt").write_bytes(pems.ca)
+    (directory / "namespace").write_text("pod-namespace\n")
+    home = tmp_path / "home"
+    home.mkdir()
+    service = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    return Pod(directory, {"HOME": str(home), **service})

@@ -9,7 +9,6 @@ import re
 import ssl
 import traceback
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from tests.support.kubeconfigs import (
     SERVER,
     Certificates,
+    Pod,
     Write,
     encode,
     fails,
@@ -732,8 +732,8 @@ def test_one_error_lists_all_problems_of_a_context(write: Write, tmp_path: Path)
     )
     error = fails(lambda: load_kubeconfig(path))
     expected = [
-        ("clusters[dev].cluster.server", "must begin with https:// or http://, not 'ftp://h'"),
         ("contexts[dev].context.namespace", f"{NO_LABEL}'No!'"),
+        ("clusters[dev].cluster.server", "must begin with https:// or http://, not 'ftp://h'"),
         ("clusters[dev].cluster.certificate-authority", f"file '{tmp_path / 'gone'}' does not exist"),
         (
             "clusters[dev].cluster.insecure-skip-tls-verify",
@@ -892,34 +892,6 @@ def test_any_file_is_a_config_or_a_config_error_of_one_line(write: Write, conten
 # ------------------------------------------------------------------------------------- finding the configuration
 
 
-@attrs.frozen
-class Pod:
-    """A service account's directory, and the environment of its pod."""
-
-    directory: Path
-    environ: dict[str, str]
-
-    def load(self, environ: dict[str, str] | None = None, **options: Any) -> ClusterConfig:
-        whole = self.environ | (environ or {})
-        return load_config(environ=whole, service_account_directory=self.directory, **options)
-
-    def load_in_cluster(self, **environ: str) -> ClusterConfig:
-        return load_in_cluster(environ=self.environ | environ, service_account_directory=self.directory)
-
-
-@pytest.fixture
-def pod(tmp_path: Path, pems: Certificates) -> Pod:
-    directory = tmp_path / "serviceaccount"
-    directory.mkdir()
-    (directory / "token").write_text("pod-token\n")
-    (directory / "ca.crt").write_bytes(pems.ca)
-    (directory / "namespace").write_text("pod-namespace\n")
-    home = tmp_path / "home"
-    home.mkdir()
-    service = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
-    return Pod(directory, {"HOME": str(home), **service})
-
-
 def test_in_a_pod_the_service_account_is_used(pod: Pod) -> None:
     expected = ClusterConfig(
         server="https://10.0.0.1:443",
@@ -1037,14 +1009,20 @@ def test_a_kubeconfig_variable_without_any_file_hides_the_home_directory(
     with caplog.at_level(logging.DEBUG, "trioformer.kubeconfig"):
         assert pod.load({"KUBECONFIG": "/gone:/lost"}).in_cluster
     tried = "'/gone' (does not exist), '/lost' (does not exist)"
-    assert caplog.messages == [f"using the in-cluster configuration; tried before it: {tried}"]
+    assert caplog.messages == [
+        f"no file of $KUBECONFIG exists: {tried}",
+        f"using the in-cluster configuration; tried before it: {tried}",
+    ]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG"]
 
 
 def test_an_invalid_kubeconfig_is_an_error_in_a_pod_too(write: Write, pod: Pod) -> None:
+    """client-go: TestInClusterClientConfigPrecedence."""
     wrong = write(kubeconfig(**{"current-context": "gone"}))
     assert fails(lambda: pod.load({"KUBECONFIG": wrong})).key == "current-context"
-    unset = write(kubeconfig(**{"current-context": ""}))
-    assert fails(lambda: pod.load({"KUBECONFIG": unset})).key == "current-context"
+    for section, key in (("clusters", "cluster"), ("users", "user")):
+        dangling = write(kubeconfig(**{section: []}))  # type: ignore[arg-type]  # none of these is one of its keywords
+        assert fails(lambda: pod.load({"KUBECONFIG": dangling})).key == f"contexts[dev].context.{key}"  # noqa: B023
     broken = write("[")
     assert fails(lambda: pod.load({"KUBECONFIG": broken})).file == broken
 
@@ -1052,22 +1030,36 @@ def test_an_invalid_kubeconfig_is_an_error_in_a_pod_too(write: Write, pod: Pod) 
 @pytest.mark.parametrize(
     "document",
     [
-        {"current-context": "dev"},
+        kubeconfig(**{"current-context": ""}),
         {"contexts": [entry("contexts", "dev")]},
         {"clusters": [entry("clusters", "dev")]},
         {"users": [entry("users", "dev")]},
     ],
 )
-def test_a_kubeconfig_with_anything_in_it_is_not_empty(write: Write, pod: Pod, document: object) -> None:
+def test_in_a_pod_a_kubeconfig_without_current_context_is_not_used(
+    write: Write, pod: Pod, document: object, caplog: pytest.LogCaptureFixture
+) -> None:
     path = write(document)
-    assert fails(lambda: pod.load({"KUBECONFIG": path})).key == "current-context"
+    for config in (pod.load({"KUBECONFIG": path}), pod.load(kubeconfig=path)):
+        assert config.in_cluster
+    assert caplog.messages == [f"using the in-cluster configuration: {path} has no current-context"] * 2
+    outside = {"HOME": pod.environ["HOME"], "KUBECONFIG": path}
+    assert fails(lambda: load_config(environ=outside)).key == "current-context"
     assert fails(lambda: load_kubeconfig(path)).key == "current-context"
 
 
-def test_an_empty_kubeconfig_falls_back_unless_it_is_explicit(write: Write, pod: Pod) -> None:
+def test_a_kubeconfig_with_a_current_context_only_is_not_empty(write: Write, pod: Pod) -> None:
+    path = write({"current-context": "dev"})
+    assert fails(lambda: pod.load({"KUBECONFIG": path})).key == "current-context"
+
+
+def test_in_a_pod_an_empty_kubeconfig_is_not_used(write: Write, pod: Pod, caplog: pytest.LogCaptureFixture) -> None:
     empty = write("", "empty")
-    assert pod.load({"KUBECONFIG": empty}).in_cluster
-    assert fails(lambda: pod.load(kubeconfig=empty)).file == empty
+    with caplog.at_level(logging.DEBUG, "trioformer.kubeconfig"):
+        assert pod.load({"KUBECONFIG": empty}).in_cluster
+        assert pod.load(kubeconfig=empty).in_cluster
+    assert caplog.messages == [f"using the in-cluster configuration; tried before it: '{empty}' (is empty)"] * 2
+    assert fails(lambda: pod.load(kubeconfig=empty, context="dev")).file == empty
 
 
 def test_in_a_pod_a_context_without_namespace_gets_the_pods(write: Write, pod: Pod) -> None:

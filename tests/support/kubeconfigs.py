@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 
 from trioformer.errors import ConfigError
+from trioformer.kubeconfig import ClusterConfig, load_config, load_in_cluster
 
 SERVER = "https://k8s.example:6443"
 
@@ -58,3 +61,18 @@ def fails(load: Callable[[], object]) -> ConfigError:
         load()
     assert "\n" not in str(caught.value)
     return caught.value
+
+
+@attrs.frozen
+class Pod:
+    """A service account's directory, and the environment of its pod."""
+
+    directory: Path
+    environ: dict[str, str]
+
+    def load(self, environ: dict[str, str] | None = None, **options: Any) -> ClusterConfig:
+        whole = self.environ | (environ or {})
+        return load_config(environ=whole, service_account_directory=self.directory, **options)
+
+    def load_in_cluster(self, **environ: str) -> ClusterConfig:
+        return load_in_cluster(environ=self.environ | environ, service_account_directory=self.directory)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal, assert_type
 
-from trioformer import Client, open_client
+from trioformer import Client, ClusterConfig, load_config, open_client
 from trioformer.client import PatchType, WatchEvent
-from trioformer.errors import LimitExceededError
+from trioformer.errors import ConfigError, ConfigProblem, LimitExceededError
+from trioformer.kubeconfig import ConfigOverrides, ExecConfig, Impersonation
 from trioformer.models import Unstructured
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale
@@ -63,3 +65,14 @@ async def limits() -> None:
         assert_type(client, Client)
     assert_type(Limits().body_period, float)
     assert_type(LimitExceededError("", limit="headers").limit, str)
+
+
+async def configurations() -> None:
+    overrides = ConfigOverrides(server="https://h", ca_file=Path("ca.crt"), impersonate=Impersonation(user="jane"))
+    assert_type(overrides.ca_file, str | None)
+    async with open_client(context="dev", overrides=overrides) as client:
+        assert_type(client.config.exec, ExecConfig | None)
+    try:
+        assert_type(load_config(overrides=overrides), ClusterConfig)
+    except ConfigError as exc:
+        assert_type(exc.problems, tuple[ConfigProblem, ...])

@@ -12,7 +12,7 @@ import httpx
 
 from .._util import NoPublicConstructor
 from ..errors import DecodeError
-from ..kubeconfig import ClusterConfig, load_config
+from ..kubeconfig import ClusterConfig, ConfigOverrides, load_config
 from ..models import KubernetesObject, Unstructured, unstructured_kind
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
 from ..transport import BURST, Limits, RequestObserver
@@ -138,6 +138,7 @@ async def open_client(
     *,
     kubeconfig: str | os.PathLike[str] | None = None,
     context: str | None = None,
+    overrides: ConfigOverrides | None = None,
     http_transport: httpx.AsyncBaseTransport | None = None,
     user_agent: str | None = None,
     qps: float | None = None,
@@ -160,6 +161,7 @@ async def open_client(
             otherwise the one of the pod's service account.
         kubeconfig: The kubeconfig file.
         context: The context in the kubeconfig.
+        overrides: Values that replace those of the kubeconfig, as kubectl's options such as ``--server`` do.
         http_transport: Sends the requests instead of network connections, such as the API server of
             :mod:`trioformer.testing`.
         user_agent: The ``User-Agent`` header; None for the library and its version.
@@ -171,8 +173,8 @@ async def open_client(
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
-        ValueError: ``config`` is given together with ``kubeconfig`` or ``context``; or ``qps`` or ``burst`` is too
-            small.
+        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps`` or ``burst``
+            is too small.
         TypeError: ``limits`` is of another type.
 
     Ownership:
@@ -180,9 +182,9 @@ async def open_client(
         ``http_transport`` belongs to the caller and is not closed.
     """
     if config is None:
-        config = load_config(kubeconfig=kubeconfig, context=context)
-    elif kubeconfig is not None or context is not None:
-        raise ValueError("pass either config, or kubeconfig and context, not both")
+        config = load_config(kubeconfig=kubeconfig, context=context, overrides=overrides)
+    elif kubeconfig is not None or context is not None or overrides is not None:
+        raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
     opened = _Opened(http_transport, user_agent, observer, Limits() if limits is None else limits)
     async with open_transport(
         config,

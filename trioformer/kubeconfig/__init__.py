@@ -9,7 +9,9 @@ Each file is a regular one of at most 1 MiB, and a kubeconfig has at most 30,000
 
 - ``_config.py``: :class:`ClusterConfig`, the server and the credentials
 - ``_users.py``: :class:`ExecConfig` and :class:`Impersonation`
+- ``_overrides.py``: :class:`ConfigOverrides`, what replaces values of a kubeconfig
 - ``_load.py``: finds the kubeconfig files, or the in-cluster service account
+- ``_pod.py``: loads the in-cluster service account
 - ``_files.py``: reads and merges kubeconfig files
 - ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context
 - ``_clusters.py``: reads the server, how it is verified, and the proxy
@@ -28,12 +30,14 @@ from ._config import ClusterConfig as ClusterConfig
 from ._load import load_config as load_config
 from ._load import load_in_cluster as load_in_cluster
 from ._load import load_kubeconfig as load_kubeconfig
+from ._overrides import ConfigOverrides as ConfigOverrides
 from ._users import ExecConfig as ExecConfig
 from ._users import Impersonation as Impersonation
 from ._users import InteractiveMode as InteractiveMode
 
 __all__ = [
     "ClusterConfig",
+    "ConfigOverrides",
     "ExecConfig",
     "Impersonation",
     "InteractiveMode",

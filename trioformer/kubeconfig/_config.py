@@ -23,15 +23,18 @@ def _server(url: str) -> str:
     raise ConfigError(problem, key="server")
 
 
-def _size(data: bytes | None) -> str:
+def show_size(data: bytes | None) -> str:
+    """Show how long a field is."""
     return "None" if data is None else f"<{len(data)} bytes>"
 
 
-def _hidden(secret: object) -> str:
+def show_hidden(secret: object) -> str:
+    """Show whether a field is set."""
     return "None" if secret is None else HIDDEN
 
 
-def _without_user(url: str | None) -> str:
+def show_without_user(url: str | None) -> str:
+    """Show a URL without user name and password."""
     return "None" if url is None else repr(re.sub(r"(?<=//)[^/]*@", f"{HIDDEN}@", url))
 
 
@@ -61,7 +64,7 @@ class ClusterConfig:
     """The URL of the API server: ``https://`` or ``http://``, host, port and path, without trailing slash."""
     namespace: str = "default"
     """The default namespace."""
-    ca_data: bytes | None = attrs.field(default=None, repr=_size)
+    ca_data: bytes | None = attrs.field(default=None, repr=show_size)
     """PEM certificates of the trusted authorities; without CA data and file, the system's authorities are trusted."""
     ca_file: str | None = None
     """The file that contains them; it may be rotated while the program runs."""
@@ -69,27 +72,27 @@ class ClusterConfig:
     """Whether the server's certificate is not verified."""
     tls_server_name: str | None = None
     """The name for SNI that the server's certificate must be valid for, if it is not the host of the URL."""
-    client_certificate_data: bytes | None = attrs.field(default=None, repr=_size)
+    client_certificate_data: bytes | None = attrs.field(default=None, repr=show_size)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = None
     """The file that contains it."""
-    client_key_data: bytes | None = attrs.field(default=None, repr=_hidden)
+    client_key_data: bytes | None = attrs.field(default=None, repr=show_hidden)
     """The client certificate's PEM private key."""
     client_key_file: str | None = None
     """The file that contains it."""
-    token: str | None = attrs.field(default=None, repr=_hidden)
+    token: str | None = attrs.field(default=None, repr=show_hidden)
     """The bearer token; with a ``token_file``, the token to use until that file can be read."""
     token_file: str | None = None
     """The file that contains the bearer token, with optional white space; it may be rotated while the program runs."""
     username: str | None = None
     """The user of basic authentication; set if and only if ``password`` is."""
-    password: str | None = attrs.field(default=None, repr=_hidden)
+    password: str | None = attrs.field(default=None, repr=show_hidden)
     """The password of basic authentication, possibly empty."""
     exec: ExecConfig | None = None
     """A credential plugin; not used if there is a token, a user name or a client certificate."""
     impersonate: Impersonation | None = None
     """The user that all requests are made for, or None for the authenticated one."""
-    proxy_url: str | None = attrs.field(default=None, repr=_without_user)
+    proxy_url: str | None = attrs.field(default=None, repr=show_without_user)
     """The proxy: ``http://``, ``https://`` or ``socks5://``; None for the one that the environment has, if any."""
     disable_compression: bool = False
     """Whether responses are never compressed."""
@@ -101,7 +104,7 @@ class ClusterConfig:
     """Whether it is the service account of the pod that the program runs in."""
 
 
-def _hide_arguments(construct: Callable[..., None]) -> Callable[..., None]:
+def hide_arguments(construct: Callable[..., None]) -> Callable[..., None]:
     """Let errors leave a constructor without its frame, whose variables are credentials."""
 
     @functools.wraps(construct)
@@ -116,4 +119,4 @@ def _hide_arguments(construct: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
-ClusterConfig.__init__ = _hide_arguments(ClusterConfig.__init__)  # type: ignore[method-assign]  # the same arguments
+ClusterConfig.__init__ = hide_arguments(ClusterConfig.__init__)  # type: ignore[method-assign]  # the same arguments

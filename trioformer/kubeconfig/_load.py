@@ -5,28 +5,24 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from typing import Final, final
 
-from .._secret import Secret
 from ..errors import ConfigError
-from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, read_file, read_token
+from ._checks import MissingError
 from ._config import ClusterConfig
 from ._files import Kubeconfig, read_kubeconfig
+from ._overrides import ConfigOverrides
+from ._pod import SERVICE_ACCOUNT_DIRECTORY, Pod, Variables
 from ._problems import Problems
 from ._resolve import resolve
 
 _log = logging.getLogger("trioformer.kubeconfig")
-
-SERVICE_ACCOUNT_DIRECTORY: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-"""The directory of a pod's service account: ``token``, ``ca.crt`` and ``namespace``."""
-
-_SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
 
 def load_config(
     *,
     kubeconfig: str | os.PathLike[str] | None = None,
     context: str | None = None,
+    overrides: ConfigOverrides | None = None,
     environ: Mapping[str, str] | None = None,
     service_account_directory: str | os.PathLike[str] = SERVICE_ACCOUNT_DIRECTORY,
 ) -> ClusterConfig:
@@ -34,17 +30,19 @@ def load_config(
 
     The first of these that is given is used: the file ``kubeconfig``; the files of ``$KUBECONFIG``, merged;
     ``~/.kube/config``.
-    If the files of the last two are missing or empty, and no context is given, the service account of the pod that the
-    program runs in is used; an invalid kubeconfig is always an error.
+    If nothing in them says what to connect to, the service account of the pod that the program runs in is used: the
+    files are missing or empty, or there is no current context, and neither a context nor a server is given.
+    An invalid kubeconfig is always an error.
     Inside a pod, a context without a namespace gets the pod's (``$POD_NAMESPACE``, otherwise the service account's).
 
     Reads a few small local files, and does not checkpoint.
-    The behaviour is that of client-go's ``tools/clientcmd/merged_client_builder.go`` with two differences:
-    an empty ``kubeconfig`` file, and a kubeconfig without a current context, are errors inside a pod as well.
+    The behaviour is that of client-go's ``tools/clientcmd/merged_client_builder.go``, except that a context whose
+    cluster or user does not exist is an error, inside a pod as well.
 
     Args:
         kubeconfig: The only file to use; it must exist.
         context: The context to use instead of the current one.
+        overrides: Values that replace those of the context, its cluster and its user, or of the service account.
         environ: The environment variables; None for those of the process.
         service_account_directory: The directory of the pod's service account.
 
@@ -52,22 +50,37 @@ def load_config(
         ConfigError: No configuration was found (the error lists what was tried), or it is not valid or not supported
             (the error names file and key).
     """
-    variables = _Variables(environ)
-    pod = _Pod(variables, os.fspath(service_account_directory))
+    variables = Variables(environ)
+    pod = Pod(variables, os.fspath(service_account_directory))
     if kubeconfig is not None:
-        return resolve(_read_one(os.fspath(kubeconfig)), context=context, default_namespace=pod.default_namespace)
-    files, tried = _candidates(variables)
-    merged, reasons = _read_list(files)
-    if not merged.is_empty:
-        return resolve(merged, context=context, default_namespace=pod.default_namespace)
-    tried += reasons
-    if context is not None:
-        raise ConfigError(f"no kubeconfig with context {context!r} found; tried {', '.join(tried)}")
-    problem = pod.problem()
-    if problem is None:
-        _log.debug("using the in-cluster configuration; tried before it: %s", ", ".join(tried))
-        return pod.load()
-    raise ConfigError(f"no cluster configuration found; tried {', '.join([*tried, f'in-cluster ({problem})'])}")
+        tried: list[str] = []
+        merged = _read_one(os.fspath(kubeconfig))
+    else:
+        files, tried = _candidates(variables)
+        merged, reasons = _read_list(files)
+        tried += reasons
+        if variables.get("KUBECONFIG") and files and not merged.files:
+            _log.warning("no file of $KUBECONFIG exists: %s", ", ".join(reasons))
+    if context is None and merged.current_context is None and not (overrides and overrides.has_target):
+        problem = pod.problem()
+        if problem is None:
+            return _use_pod(pod, merged, tried, overrides)
+        tried.append(f"in-cluster ({problem})")
+    if merged.is_empty and not (overrides and overrides.server):
+        if kubeconfig is not None:
+            raise _empty(os.fspath(kubeconfig))
+        missing = "cluster configuration" if context is None else f"kubeconfig with context {context!r}"
+        raise ConfigError(f"no {missing} found; tried {', '.join(tried)}")
+    return resolve(merged, context=context, overrides=overrides, default_namespace=pod.default_namespace)
+
+
+def _use_pod(pod: Pod, merged: Kubeconfig, tried: list[str], overrides: ConfigOverrides | None) -> ClusterConfig:
+    if merged.is_empty:
+        tried_files = tried or [f"{file!r} (is empty)" for file in merged.files]
+        _log.debug("using the in-cluster configuration; tried before it: %s", ", ".join(tried_files))
+    else:
+        _log.warning("using the in-cluster configuration: %s has no current-context", merged.source)
+    return pod.load(overrides)
 
 
 def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) -> ClusterConfig:
@@ -92,7 +105,10 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
         raise TypeError("load_kubeconfig() needs at least one path")
     files = [os.fspath(path) for path in paths]
     if len(files) == 1:
-        return resolve(_read_one(files[0]), context=context)
+        kubeconfig = _read_one(files[0])
+        if kubeconfig.is_empty:
+            raise _empty(files[0])
+        return resolve(kubeconfig, context=context)
     merged, reasons = _read_list(files)
     if merged.is_empty:
         raise ConfigError(f"no cluster configuration found; tried {', '.join(reasons)}")
@@ -120,14 +136,14 @@ def load_in_cluster(
     Raises:
         ConfigError: The program does not run in a pod, or a file is not valid.
     """
-    pod = _Pod(_Variables(environ), os.fspath(service_account_directory))
+    pod = Pod(Variables(environ), os.fspath(service_account_directory))
     problem = pod.problem()
     if problem is not None:
         raise ConfigError(f"no in-cluster configuration: {problem}")
     return pod.load()
 
 
-def _candidates(variables: _Variables) -> tuple[list[str], list[str]]:
+def _candidates(variables: Variables) -> tuple[list[str], list[str]]:
     """Return the kubeconfig files to read, and the reasons if no file is found."""
     value = variables.get("KUBECONFIG")
     if value:
@@ -140,14 +156,16 @@ def _candidates(variables: _Variables) -> tuple[list[str], list[str]]:
 
 
 def _read_one(file: str) -> Kubeconfig:
+    """Read a file that must exist."""
     try:
-        kubeconfig = read_kubeconfig(file)
+        return read_kubeconfig(file)
     except MissingError as exc:
         hint = "; ~ is not expanded" if file.startswith("~") else ""
         raise ConfigError(f"does not exist{hint}", file=file or "''") from exc
-    if kubeconfig.is_empty:
-        raise ConfigError("is empty: there are no contexts, clusters or users, and no current-context", file=file)
-    return kubeconfig
+
+
+def _empty(file: str) -> ConfigError:
+    return ConfigError("is empty: there are no contexts, clusters or users, and no current-context", file=file)
 
 
 def _read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
@@ -169,104 +187,3 @@ def _read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
             reasons.append(f"{file!r} (is empty)")
     problems.raise_if_any()
     return merged, reasons
-
-
-@final
-class _Variables:
-    """The environment variables; ``repr()`` does not show them, other programs' credentials are among them."""
-
-    __slots__ = ("_environ",)
-
-    def __init__(self, environ: Mapping[str, str] | None) -> None:
-        self._environ = os.environ if environ is None else environ
-
-    def get(self, name: str) -> str:
-        """Return a variable, or an empty string."""
-        return self._environ.get(name) or ""
-
-
-@final
-class _Pod:
-    """The environment variables and the service account of the pod that the program may run in."""
-
-    __slots__ = ("_ca_file", "_namespace_file", "_token_file", "_variables")
-
-    def __init__(self, variables: _Variables, directory: str) -> None:
-        self._variables = variables
-        self._token_file = os.path.join(directory, "token")
-        self._ca_file = os.path.join(directory, "ca.crt")
-        self._namespace_file = os.path.join(directory, "namespace")
-
-    def problem(self) -> str | None:
-        """Return why there is no in-cluster configuration, or None."""
-        for variable in _SERVICE:
-            if not self._variables.get(variable):
-                return f"${variable} is not set"
-        # What is there but is no regular file is an error of load().
-        if os.path.isdir(self._token_file) or not os.path.exists(self._token_file):
-            return f"{self._token_file!r} does not exist"
-        return None
-
-    def load(self) -> ClusterConfig:
-        host, port = (self._variables.get(variable) for variable in _SERVICE)
-        bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
-        try:
-            server = parse_server(f"https://{bracketed}:{port}")
-        except CheckError as exc:
-            raise ConfigError(
-                f"{host!r} and {port!r} are not a valid URL", key=" and ".join(f"${v}" for v in _SERVICE)
-            ) from exc
-        token = self._token()
-        return ClusterConfig(
-            server=server,
-            namespace=self._namespace(),
-            ca_file=self._ca(),
-            token=token.reveal(),
-            token_file=os.path.abspath(self._token_file),
-            source="in-cluster",
-            in_cluster=True,
-        )
-
-    def _token(self) -> Secret[str]:
-        try:
-            return read_token(self._token_file)
-        except CheckError as exc:
-            problem = str(exc)
-        raise ConfigError(problem, file=self._token_file)
-
-    def default_namespace(self) -> str:
-        """Return the namespace of a context that has none."""
-        return "default" if self.problem() else self._namespace()
-
-    def _ca(self) -> str | None:
-        try:
-            check_certificates(read_file(self._ca_file).reveal())
-        except MissingError:
-            _log.warning("%s does not exist: trusting the system's certificate authorities", self._ca_file)
-            return None
-        except CheckError as exc:
-            problem = str(exc)
-        else:
-            return os.path.abspath(self._ca_file)
-        raise ConfigError(problem, file=self._ca_file)
-
-    def _namespace(self) -> str:
-        from_environ = self._variables.get("POD_NAMESPACE")
-        if from_environ:
-            try:
-                check_namespace(from_environ)
-            except CheckError as exc:
-                raise ConfigError(str(exc), key="$POD_NAMESPACE") from exc
-            return from_environ
-        try:
-            from_file = Secret(read_file(self._namespace_file).reveal().decode("latin-1").strip())
-        except CheckError:  # client-go too treats every error as an absent file
-            return "default"
-        try:
-            check_namespace(from_file.reveal() or "default")
-        except CheckError:
-            # The file may be another one, such as the token.
-            problem = "contains no namespace (lower-case letters, digits and '-', at most 63)"
-        else:
-            return from_file.reveal() or "default"
-        raise ConfigError(problem, file=self._namespace_file)

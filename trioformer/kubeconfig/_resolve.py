@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+
+import attrs
 
 from ..errors import ConfigError
 from ._checks import check_namespace
@@ -13,18 +16,23 @@ from ._config import ClusterConfig
 from ._credentials import with_credentials, with_impersonation
 from ._entries import Entry
 from ._files import Kubeconfig
+from ._overrides import ConfigOverrides
 from ._problems import Problems
 from ._values import Fields
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
 _MAX_SHOWN = 20
-_UNKNOWN = "https://unknown"
+UNKNOWN = "https://unknown"
 """The server of a configuration that has a problem with its server, and therefore is not returned."""
 
 
 def resolve(
-    kubeconfig: Kubeconfig, *, context: str | None = None, default_namespace: Callable[[], str] = lambda: "default"
+    kubeconfig: Kubeconfig,
+    *,
+    context: str | None = None,
+    overrides: ConfigOverrides | None = None,
+    default_namespace: Callable[[], str] = lambda: "default",
 ) -> ClusterConfig:
     """Make the configuration of a context, and check the context, its cluster and its user.
 
@@ -33,24 +41,51 @@ def resolve(
     Args:
         kubeconfig: The merged kubeconfig files.
         context: The name of the context; None for the current one.
+        overrides: What replaces values of the context, the cluster and the user.
         default_namespace: Called if the context has no namespace.
 
     Raises:
         ConfigError: Something that the context needs is missing, not valid, or not supported; it lists all of this.
     """
-    name, chosen = _choose_context(kubeconfig, context)
+    overrides = overrides or ConfigOverrides()
+    name, chosen = _choose_context(kubeconfig, context, overrides)
+    chosen = overrides.apply_to_context(chosen)
     problems = Problems()
-    # A cluster that is missing is a problem; without a user, requests are anonymous.
+    # Without a user, requests are anonymous.
     empty = Entry(chosen.file, chosen.key, Fields())
-    found = problems.attempt(lambda: _cluster(chosen, kubeconfig.clusters))
-    cluster = found or empty
-    user = problems.attempt(lambda: _follow(chosen, "user", kubeconfig.users)) or empty
-    config = ClusterConfig(
-        server=(found and problems.attempt(lambda: read_server(cluster))) or _UNKNOWN,
-        namespace=problems.attempt(lambda: _namespace(chosen) or default_namespace()) or "",
-        context=name,
-        source=kubeconfig.source,
+    cluster = problems.attempt(lambda: _cluster(chosen, kubeconfig.clusters, overrides))
+    user = problems.attempt(lambda: _follow(chosen, "user", kubeconfig.users))
+    namespace = problems.attempt(lambda: read_namespace(chosen) or default_namespace())
+    return configure(
+        ClusterConfig(
+            server=UNKNOWN,
+            namespace=namespace or "",
+            context=name,
+            source=kubeconfig.source or "overrides",
+        ),
+        cluster and overrides.apply_to_cluster(cluster),
+        overrides.apply_to_user(user or empty),
+        problems,
     )
+
+
+def configure(config: ClusterConfig, cluster: Entry | None, user: Entry, problems: Problems) -> ClusterConfig:
+    """Add what a cluster and a user have to a configuration.
+
+    Args:
+        config: The configuration, with namespace and source.
+        cluster: The cluster; None if there is a problem with it.
+        user: The user.
+        problems: The problems that were found already.
+
+    Raises:
+        ConfigError: There is a problem; it lists all.
+    """
+    if cluster is None:
+        cluster, server = Entry("", "", Fields()), None
+    else:
+        server = problems.attempt(functools.partial(read_server, cluster))
+    config = attrs.evolve(config, server=server or UNKNOWN)
     reachable = with_impersonation(with_connection(config, cluster, problems), user, problems)
     verified = with_tls(reachable, cluster, problems)
     authenticated = with_credentials(verified, user, cluster, problems)
@@ -58,14 +93,19 @@ def resolve(
     if config.server.startswith("https:"):
         return authenticated
     if authenticated != verified:
-        _log.warning("%s: %s: no credentials are sent to %s, it is not https", user.file, user.key, config.server)
+        place = f"{user.file}: {user.key}" if user.file else config.source
+        _log.warning("%s: no credentials are sent to %s, it is not https", place, config.server)
     return reachable
 
 
-def _choose_context(kubeconfig: Kubeconfig, context: str | None) -> tuple[str, Entry]:
+def _choose_context(
+    kubeconfig: Kubeconfig, context: str | None, overrides: ConfigOverrides
+) -> tuple[str | None, Entry]:
     known = f"known contexts: {_names(kubeconfig.contexts)}"
     files = os.pathsep.join(kubeconfig.files)
     name = kubeconfig.current_context if context is None else context
+    if name is None and overrides.has_target:
+        return None, Entry("", "", Fields())
     if name is None:
         raise ConfigError(f"is not set, and no context was given; {known}", file=files, key="current-context")
     chosen = kubeconfig.contexts.get(name)
@@ -77,8 +117,10 @@ def _choose_context(kubeconfig: Kubeconfig, context: str | None) -> tuple[str, E
     raise ConfigError(message, file=kubeconfig.current_context_file, key="current-context")
 
 
-def _cluster(chosen: Entry, clusters: Mapping[str, Entry]) -> Entry:
+def _cluster(chosen: Entry, clusters: Mapping[str, Entry], overrides: ConfigOverrides) -> Entry:
     cluster = _follow(chosen, "cluster", clusters)
+    if cluster is None and overrides.server:
+        return Entry("", "", Fields())
     if cluster is None:
         raise chosen.error("cluster", "is missing: a context must name its cluster")
     return cluster
@@ -100,7 +142,12 @@ def _names(names: Iterable[str]) -> str:
     return (", ".join(ordered[:_MAX_SHOWN]) or "none") + more
 
 
-def _namespace(chosen: Entry) -> str | None:
+def read_namespace(chosen: Entry) -> str | None:
+    """Return the namespace of a context; None if it has none.
+
+    Raises:
+        ConfigError: It is not a DNS label.
+    """
     namespace = chosen.text("namespace")
     if namespace is not None:
         chosen.call("namespace", lambda: check_namespace(namespace))
