@@ -173,8 +173,8 @@ async def open_client(
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
-        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps`` or ``burst``
-            is too small.
+        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps`` or
+            ``burst`` is too small.
         TypeError: ``limits`` is of another type.
 
     Ownership:
