@@ -16,6 +16,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.support.scripted_http import InMemory, response, serving
 from trioformer.client import Client, VersionInfo, open_client
+from trioformer.client._internal import without_retries
 from trioformer.errors import (
     AlreadyExistsError,
     ConfigError,
@@ -24,6 +25,7 @@ from trioformer.errors import (
     ForbiddenError,
     LimitExceededError,
     NotFoundError,
+    TooManyRequestsError,
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ClusterConfig, ConfigOverrides
@@ -34,15 +36,18 @@ from trioformer.models.policy_v1 import Eviction
 from trioformer.transport import Limits
 
 CONFIG = ClusterConfig(server="https://api.test", token="s3cret")
+POD_LIST = '{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"5"},"items":[]}'
 POD = '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"shop","uid":"u","resourceVersion":"7"}}'
 SUCCESS = '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"web-0"}}'
 
 
 @asynccontextmanager
-async def client_of(*replies: httpx.Response | str | Exception) -> AsyncIterator[tuple[Client, InMemory]]:
+async def client_of(
+    *replies: httpx.Response | str | Exception, retries: int = 10
+) -> AsyncIterator[tuple[Client, InMemory]]:
     scripted = [response(200, reply) if isinstance(reply, str) else reply for reply in replies]
     transport = InMemory(scripted, scripts_version=True)
-    async with open_client(CONFIG, http_transport=transport) as client:
+    async with open_client(CONFIG, http_transport=transport, retries=retries) as client:
         yield client, transport
 
 
@@ -314,11 +319,45 @@ async def test_an_object_without_a_kind_is_accepted() -> None:
         assert (await pods.get("web-0")).name == "web-0"
 
 
-async def test_a_failed_request_is_not_sent_again() -> None:
-    async with client_of(httpx.ReadError("reset"), POD) as (client, transport):
+async def test_a_failed_read_is_sent_again_and_a_failed_write_is_not(autojump_clock: MockClock) -> None:
+    async with client_of(httpx.ReadError("reset"), POD, httpx.ReadError("reset"), POD) as (client, transport):
+        await client.api(Pod, "shop").get("web-0")
+        assert len(transport.requests) == 2
+        with pytest.raises(ConnectionFailedError, match=r"; the server may have executed the request$"):
+            await client.api(Pod, "shop").delete("web-0")
+        assert len(transport.requests) == 3
+
+
+async def test_nothing_is_sent_again_without_retries(autojump_clock: MockClock) -> None:
+    busy = response(429, "", retry_after="1")
+    lost = httpx.ReadError("reset")
+    async with client_of(lost, lost, lost, busy, busy) as (client, transport):
+        pods = without_retries(client.api(Pod, "shop"))
+        assert repr(pods) == repr(client.api(Pod, "shop"))
         with pytest.raises(ConnectionFailedError):
-            await client.api(Pod, "shop").get("web-0")
-        assert len(transport.requests) == 1
+            await pods.get("web-0")
+        with pytest.raises(ConnectionFailedError):
+            await pods.list()
+        with pytest.raises(ConnectionFailedError):
+            async with pods.watch():
+                raise AssertionError
+        with pytest.raises(TooManyRequestsError):
+            await pods.delete("web-0")
+        with pytest.raises(TooManyRequestsError):
+            await pods.check_resource_version("5")
+        assert len(transport.requests) == 5
+    assert trio.current_time() == 0
+
+
+async def test_a_list_and_a_watch_are_sent_again_until_they_begin(autojump_clock: MockClock) -> None:
+    busy = response(429, "", retry_after="1")
+    lost = httpx.ReadError("reset")
+    async with client_of(lost, POD_LIST, busy, lost, "") as (client, transport):
+        assert len(await client.api(Pod, "shop").list()) == 0
+        async with client.api(Pod, "shop").watch() as events:
+            with pytest.raises(trio.EndOfChannel):
+                await events.receive_batch()
+        assert len(transport.requests) == 5
 
 
 # --- the client itself ---
@@ -368,7 +407,8 @@ async def test_an_error_of_the_version_request_is_raised_and_not_kept() -> None:
 
 async def test_those_that_wait_to_retry_learn_from_other_requests(autojump_clock: MockClock) -> None:
     lost = httpx.ReadError("lost")
-    async with client_of(lost, "{}", response(200, "x", lost)) as (client, _), trio.open_nursery() as nursery:
+    replies = lost, "{}", response(200, "x", lost)
+    async with client_of(*replies, retries=0) as (client, _), trio.open_nursery() as nursery:
         pods = client.api(Pod)
         with pytest.raises(ConnectionFailedError):
             await client.discover("v1", "Pod")

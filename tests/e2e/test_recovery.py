@@ -220,7 +220,15 @@ class RequestTimes:
     times: list[float] = attrs.field(factory=list)
 
     def ended(
-        self, *, method: str, host: str, code: int | None, duration: float, throttled: float | None, for_watch: bool
+        self,
+        *,
+        method: str,
+        host: str,
+        code: int | None,
+        duration: float,
+        throttled: float | None,
+        for_watch: bool,
+        attempt: int,
     ) -> None:
         self.times.append(trio.current_time())
 

@@ -41,6 +41,7 @@ EXPECTED = {
     "workqueue_retries_total": ("counter", {"name", "controller"}),
     # controller-runtime pkg/metrics/client_go_adapter.go
     "rest_client_requests_total": ("counter", {"code", "method", "host"}),
+    "rest_client_request_retries_total": ("counter", {"code", "verb", "host"}),
     "rest_client_request_duration_seconds": ("histogram", {"verb", "host"}),
     "rest_client_rate_limiter_duration_seconds": ("histogram", {"verb", "host"}),
     # controller-runtime pkg/metrics/leaderelection.go
@@ -65,7 +66,7 @@ def observe_everything(metrics: Metrics) -> None:
     metrics.controller_observer("web", 1)
     metrics.queue_observer("web")
     observer = metrics.request_observer()
-    observer.ended(method="GET", host="api", code=200, duration=0, throttled=0, for_watch=False)
+    observer.ended(method="GET", host="api", code=200, duration=0, throttled=0, for_watch=False, attempt=2)
 
 
 async def test_the_names_types_and_labels_are_those_of_controller_runtime() -> None:

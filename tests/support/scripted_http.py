@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import socket
 import ssl
+import struct
 import types
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -117,6 +119,7 @@ class Loopback:
     open_connections: int = 0
     port: int = 0
     _changed: trio.Event = attrs.field(factory=trio.Event)
+    _accepted: set[trio.SocketStream] = attrs.field(factory=set)
 
     @property
     def url(self) -> str:
@@ -133,16 +136,24 @@ class Loopback:
         while self.open_connections != number:
             await self._changed.wait()
 
+    def reset_connections(self) -> None:
+        """Close all connections in a way that the peer notices as "connection reset"."""
+        for connection in self._accepted:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.socket.close()
+
     def _count_open(self, by: int) -> None:
         self.open_connections += by
         self._changed.set()
         self._changed = trio.Event()
 
     async def _serve(self, connection: trio.SocketStream) -> None:
+        self._accepted.add(connection)
         self._count_open(+1)
         try:
             await self._serve_counted(connection)
         finally:
+            self._accepted.remove(connection)
             self._count_open(-1)
 
     async def _serve_counted(self, connection: trio.SocketStream) -> None:

@@ -213,7 +213,15 @@ async def test_a_request_for_the_version_is_observed_and_a_probe_is_not() -> Non
         seen: ClassVar[list[tuple[str, int | None, bool]]] = []
 
         def ended(
-            self, *, method: str, host: str, code: int | None, duration: float, throttled: float | None, for_watch: bool
+            self,
+            *,
+            method: str,
+            host: str,
+            code: int | None,
+            duration: float,
+            throttled: float | None,
+            for_watch: bool,
+            attempt: int,
         ) -> None:
             self.seen.append((method, code, for_watch))
 

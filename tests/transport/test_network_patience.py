@@ -58,6 +58,9 @@ class Pipe:
     def is_readable(self) -> bool:
         return self.has_data
 
+    def getsockopt(self, level: int, option: int) -> int:
+        return 0
+
     async def send_all(self, data: bytes) -> None:
         await self.stream.send_all(data)
 

@@ -191,7 +191,10 @@ class Api(ApiRequests[T]):
         """Request one page, and yield the body of a success."""
         params, accept = list_params(options), self._wire_format.accept_list
         path, where = self._paths.collection(), self._paths.operation("list")
-        async with self._transport.stream(path, params=params, accept=accept, for_watch=False, where=where) as body:
+        stream = self._transport.stream(
+            path, params=params, accept=accept, for_watch=False, retries=self._retries, where=where
+        )
+        async with stream as body:
             if body.code != 200:
                 with self._wire_format.translate_errors():
                     raise await streamed_status_error(body, method="GET", where=where)
@@ -255,7 +258,13 @@ class Api(ApiRequests[T]):
                     path, accept = self._paths.collection(), self._wire_format.accept
                     body = await stack.enter_async_context(
                         self._transport.stream(
-                            path, params=params, accept=accept, for_watch=True, resumable=resumable, where=where
+                            path,
+                            params=params,
+                            accept=accept,
+                            for_watch=True,
+                            resumable=resumable,
+                            retries=self._retries,
+                            where=where,
                         )
                     )
             except trio.TooSlowError as exc:
@@ -496,3 +505,11 @@ class Api(ApiRequests[T]):
             until: A time of trio's clock.
         """
         await self._transport.health.wait_to_retry(until)
+
+
+def without_retries(api: Api[T]) -> Api[T]:
+    """Return an API that sends each request once, for callers that decide themselves when to send it again.
+
+    After a 401 it is also sent with a credential that was obtained then.
+    """
+    return api._without_retries()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Generic, TypeVar
+from copy import copy
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from .._suggestions import suggest_arguments
 from .._util import NoPublicConstructor
@@ -26,10 +27,11 @@ suggests_arguments = suggest_arguments(namespace="pass it to client.api(), as in
 class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
     """The requests of the API of one kind; the base of :class:`Api`, which describes its attributes."""
 
-    __slots__ = ("_paths", "_transport", "_wire_format", "kind", "namespace", "resource")
+    __slots__ = ("_paths", "_retries", "_transport", "_wire_format", "kind", "namespace", "resource")
 
     def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
         self._transport = transport
+        self._retries = True
         self.kind: type[T] = kind
         self.resource: ResourceInfo = resource_of(kind)
         self._wire_format = WireFormat(kind, scan, namespace)
@@ -38,6 +40,11 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._paths} at {self._transport.server}>"
+
+    def _without_retries(self) -> Self:
+        api = copy(self)
+        api._retries = False
+        return api
 
     async def _request(
         self,
@@ -91,7 +98,14 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         given = None if content is None else content_type
         accept = self._wire_format.accept if accept is None else accept
         return await self._transport.request(
-            method, path, params=params, content=content, content_type=given, accept=accept, where=where
+            method,
+            path,
+            params=params,
+            content=content,
+            content_type=given,
+            accept=accept,
+            retries=self._retries,
+            where=where,
         )
 
     def _namespace_for(self, obj: T) -> str | None:

@@ -15,7 +15,7 @@ from ..errors import DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, load_config
 from ..models import KubernetesObject, Unstructured, unstructured_kind
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
-from ..transport import BURST, Limits, RequestObserver
+from ..transport import BURST, MAX_RETRIES, Limits, RequestObserver
 from ..transport._internal import Transport, default_user_agent, open_transport
 from ._api import Api
 from ._discovery import discover_resource
@@ -33,6 +33,7 @@ class _Opened:
     user_agent: str | None
     observer: RequestObserver | None
     limits: Limits
+    retries: int
 
 
 @final
@@ -145,6 +146,7 @@ async def open_client(
     burst: int = BURST,
     observer: RequestObserver | None = None,
     limits: Limits | None = None,
+    retries: int = MAX_RETRIES,
 ) -> AsyncGenerator[Client, None]:
     """Open a client of one cluster.
 
@@ -170,11 +172,14 @@ async def open_client(
         burst: Requests that may be sent without waiting after a pause.
         observer: Observes each request, for metrics.
         limits: Limits of what the server may send; None for the defaults, which no honest cluster reaches.
+        retries: How often a request is sent again, where that is safe: when the server asks for it with ``Retry-After``
+            (429, 503, and other errors 5xx for reads), and when the connection fails, for reads, and for writes of
+            which nothing was sent; 0 for never.
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
-        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps`` or
-            ``burst`` is too small.
+        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps``, ``burst``
+            or ``retries`` is too small.
         TypeError: ``limits`` is of another type.
 
     Ownership:
@@ -185,7 +190,7 @@ async def open_client(
         config = load_config(kubeconfig=kubeconfig, context=context, overrides=overrides)
     elif kubeconfig is not None or context is not None or overrides is not None:
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
-    opened = _Opened(http_transport, user_agent, observer, Limits() if limits is None else limits)
+    opened = _Opened(http_transport, user_agent, observer, Limits() if limits is None else limits, retries)
     async with open_transport(
         config,
         http_transport=http_transport,
@@ -194,6 +199,7 @@ async def open_client(
         burst=burst,
         observer=observer,
         limits=opened.limits,
+        retries=retries,
     ) as transport:
         yield Client._create(config, transport, opened)
 
@@ -201,7 +207,7 @@ async def open_client(
 def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContextManager[Client]:
     """Open a client of the same cluster whose requests do not wait behind those of another one.
 
-    It has its own connections and no rate limit, and the same observer and limits.
+    It has its own connections and no rate limit, and the same observer, limits and number of retries.
 
     Args:
         client: The other client; it may be closed before this one.
@@ -215,4 +221,5 @@ def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContex
         user_agent=f"{agent}/{purpose}",
         observer=opened.observer,
         limits=opened.limits,
+        retries=opened.retries,
     )

@@ -30,6 +30,7 @@ import trio
 
 from .._text import one_line
 from ..client import Client
+from ..client._internal import without_retries
 from ..models import KubernetesObject
 from ..models.core_v1 import ObjectReference
 from ..models.events_v1 import Event
@@ -194,7 +195,7 @@ class EventRecorder:
             action=_check_word("action", action),
             note=truncate(note, MAX_NOTE),
         )
-        api = self._client.api(Event, namespace=observation.regarding.namespace or "default")
+        api = without_retries(self._client.api(Event, namespace=observation.regarding.namespace or "default"))
         now = trio.current_time()
         self._recorded += 1
         combined = self._aggregator.combine(observation, now)

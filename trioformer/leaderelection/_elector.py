@@ -33,6 +33,7 @@ import attrs
 import trio
 
 from ..client import Client
+from ..client._internal import without_retries
 from ..errors import LeadershipLostError
 from ..models.coordination_v1 import Lease
 from ._acquire import Acquisition
@@ -128,7 +129,9 @@ class LeaderElector:
             raise ValueError("the name of the lease must not be empty")
         if not self.identity:
             raise ValueError("the identity must not be empty; an empty one in the lease means that nobody holds it")
-        lock = LeaseLock(self._client.api(Lease, namespace=self._namespace), self._name, self.options.labels)
+        # A renewal that waits is worthless: whoever renews decides when to send again.
+        api = without_retries(self._client.api(Lease, namespace=self._namespace))
+        lock = LeaseLock(api, self._name, self.options.labels)
         self._claim = LeaseClaim(lock, self.identity, self.options)
         self._watch = LeaseWatch(lock, self.options.rng)
 

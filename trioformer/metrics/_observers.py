@@ -178,6 +178,12 @@ class RequestMetrics:
             ["code", "method", "host"],
             registry=registry,
         )
+        self._retries = Counter(
+            "rest_client_request_retries_total",
+            "Requests that were sent again, by the status code of that attempt.",
+            ["code", "verb", "host"],
+            registry=registry,
+        )
         self._seconds = Histogram(
             "rest_client_request_duration_seconds",
             "How long requests took, except for watches.",
@@ -194,10 +200,21 @@ class RequestMetrics:
         )
 
     def ended(
-        self, *, method: str, host: str, code: int | None, duration: float, throttled: float | None, for_watch: bool
+        self,
+        *,
+        method: str,
+        host: str,
+        code: int | None,
+        duration: float,
+        throttled: float | None,
+        for_watch: bool,
+        attempt: int,
     ) -> None:
-        """Count a request, and record its duration."""
-        self._total.labels(NO_RESPONSE if code is None else str(code), method, host).inc()
+        """Count an attempt, and record its duration."""
+        shown = NO_RESPONSE if code is None else str(code)
+        self._total.labels(shown, method, host).inc()
+        if attempt > 1:
+            self._retries.labels(shown, method, host).inc()
         if not for_watch:
             self._seconds.labels(method, host).observe(duration)
         if throttled is not None:

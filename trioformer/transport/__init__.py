@@ -10,6 +10,7 @@
 - ``_limits.py``: :class:`Limits` of what a server may send
 - ``_health.py``: what the requests have shown about the server, and probes when a watch is silent
 - ``_probe_connection.py``: the connection for probes
+- ``_retries.py``: when a request is sent again
 - ``_retry_line.py``: the order and the rate of retries
 - ``_throttle.py``: limits the rate of requests
 - ``_observer.py``: :class:`RequestObserver`, the interface that metrics implement
@@ -30,6 +31,7 @@ from __future__ import annotations
 from ._frames import EventType as EventType
 from ._limits import Limits as Limits
 from ._observer import RequestObserver as RequestObserver
+from ._retries import MAX_RETRIES as MAX_RETRIES
 from ._throttle import BURST as BURST
 
-__all__ = ["BURST", "EventType", "Limits", "RequestObserver"]
+__all__ = ["BURST", "MAX_RETRIES", "EventType", "Limits", "RequestObserver"]

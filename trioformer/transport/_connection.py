@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
-from functools import partial
+from contextlib import asynccontextmanager, suppress
 from typing import Final, final
 from urllib.parse import urlsplit
 
+import attrs
 import httpx
 import trio
 
 from .._util import NoPublicConstructor
-from ..errors import ConnectionFailedError
+from ..errors import ConnectionFailedError, LimitExceededError
 from ..kubeconfig import ClusterConfig
 from ._byte_stream import ByteStream
-from ._credentials import CredentialSource
+from ._credentials import Credential, CredentialSource
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._generations import Generations
 from ._health import VERSION_PATH, ServerHealth
 from ._limits import Limits
 from ._observer import RequestObserver
 from ._response import Response
+from ._retries import MAX_RETRIES, Retries
 from ._throttle import Throttle
 
 CONNECT_PATIENCE: Final = 30.0
@@ -39,6 +40,28 @@ _REQUEST_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": READ_PATIENCE, 
 _WATCH_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": None, "write": WRITE_PATIENCE, "pool": None}
 # Infinite is no limit either; ``_network.RESUMABLE`` says what the difference is.
 _RESUMABLE_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": math.inf, "write": WRITE_PATIENCE, "pool": None}
+
+_SHORT: Final = 2048
+"""Bytes that are read of a rejection before the request is sent again, so that its connection can be used again."""
+_SHORT_PATIENCE: Final = 5.0
+"""Seconds that it may take to arrive."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class _Outgoing:
+    """A request, which may be sent more than once."""
+
+    method: str
+    path: str
+    params: Mapping[str, str] | None
+    headers: Mapping[str, str]
+    content: bytes | None = attrs.field(default=None, repr=False)
+    limit: str | None = None
+    """The field of the limits for the body; None to leave the body to the caller."""
+    where: str
+    for_watch: bool = False
+    resumable: bool = False
 
 
 @final
@@ -65,6 +88,7 @@ class Transport(metaclass=NoPublicConstructor):
         "_host",
         "_is_closed",
         "_limiter",
+        "_max_retries",
         "_observer",
         "_throttle",
         "health",
@@ -83,6 +107,7 @@ class Transport(metaclass=NoPublicConstructor):
         throttle: Throttle | None = None,
         observer: RequestObserver | None = None,
         limits: Limits,
+        max_retries: int = MAX_RETRIES,
     ) -> None:
         self.health: ServerHealth = health
         self.limits: Limits = limits
@@ -93,6 +118,7 @@ class Transport(metaclass=NoPublicConstructor):
         self._credentials = credentials
         self._limiter = trio.CapacityLimiter(MAX_REQUESTS)
         self._throttle = throttle
+        self._max_retries = max_retries
         # Compression costs more than the network of a cluster: 24 µs per pod instead of 9.
         self._headers = {"Accept-Encoding": "identity", "User-Agent": user_agent}
         # TLS sends this name, and the certificate must be valid for it.
@@ -113,9 +139,12 @@ class Transport(metaclass=NoPublicConstructor):
         content_type: str | None = None,
         accept: str = "application/json",
         limit: str = "response_bytes",
+        retries: bool = True,
         where: str = "",
     ) -> Response:
-        """Send a request once, and wait for the complete response, whatever its status code.
+        """Send a request, and wait for the complete response, whatever its status code.
+
+        It is sent again where that is safe; ``_retries.py`` says when.
 
         Args:
             method: Such as ``GET``.
@@ -125,6 +154,7 @@ class Transport(metaclass=NoPublicConstructor):
             content_type: The media type of the body.
             accept: The media types that the response may have.
             limit: The field of :class:`Limits` that limits the body.
+            retries: Whether it may be sent again; False if the caller decides that itself.
             where: The operation, with which the error of an exceeded limit begins instead of the server.
 
         Raises:
@@ -139,19 +169,21 @@ class Transport(metaclass=NoPublicConstructor):
         headers = {"Accept": accept}
         if content_type is not None:
             headers["Content-Type"] = content_type
-        async with self._limited() as throttled:
-            body, received = await self._send(
-                method,
-                path,
-                params,
-                headers,
-                content=content,
-                limit=limit,
-                where=where,
-                for_watch=False,
-                throttled=throttled,
-            )
-            return Response(body.code, body.headers, received)
+        outgoing = _Outgoing(
+            method=method, path=path, params=params, headers=headers, content=content, limit=limit, where=where
+        )
+        attempts = self._retries_of(outgoing, may_retry=retries)
+        while True:
+            async with self._limited() as throttled:
+                try:
+                    body, received, credential = await self._send(outgoing, attempts.number, throttled)
+                except (ConnectionFailedError, LimitExceededError) as exc:
+                    if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
+                        raise
+                else:
+                    if (delay := await self._delay_after(body, credential, attempts)) is None:
+                        return Response(body.code, body.headers, received)
+            await trio.sleep(delay)
 
     @asynccontextmanager
     async def stream(
@@ -162,17 +194,21 @@ class Transport(metaclass=NoPublicConstructor):
         accept: str = "application/json",
         for_watch: bool,
         resumable: bool = False,
+        retries: bool = True,
         where: str = "",
     ) -> AsyncGenerator[ByteStream, None]:
         """Send a GET request; inside the block the body of the response can be read, whatever its status code.
+
+        Until there is a response that is not retried, it is sent again as by :meth:`request`.
 
         Args:
             path: The path below the server's URL, with its leading slash, quoted.
             params: The query.
             accept: The media types that the response may have.
             for_watch: Whether it is a watch, which may be silent for any time and has no limits.
-            resumable: Whether the caller watches again after a ConnectionFailedError; then a silent connection that
-                cannot be verified is given up.
+            resumable: Whether the caller watches again after a ConnectionFailedError; then it is not sent again here,
+                and a silent connection that cannot be verified is given up.
+            retries: Whether it may be sent again; False if the caller decides that itself.
             where: As for :meth:`request`.
 
         Raises:
@@ -189,13 +225,49 @@ class Transport(metaclass=NoPublicConstructor):
         if for_watch:
             self._check_open()
             await self.health.prepare()
-        async with nullcontext() if for_watch else self._limited() as throttled:
-            send = partial(self._send, limit=None, for_watch=for_watch, resumable=resumable, throttled=throttled)
-            body, _ = await send("GET", path, params, {"Accept": accept}, where=where)
-            try:
-                yield body
-            finally:
-                await body._aclose()
+        outgoing = _Outgoing(
+            method="GET",
+            path=path,
+            params=params,
+            headers={"Accept": accept},
+            where=where,
+            for_watch=for_watch,
+            resumable=resumable,
+        )
+        attempts = self._retries_of(outgoing, may_retry=retries and not resumable)
+        while True:
+            async with self._limited_watch(attempts) if for_watch else self._limited() as throttled:
+                try:
+                    body, _, credential = await self._send(outgoing, attempts.number, throttled)
+                except (ConnectionFailedError, LimitExceededError) as exc:
+                    if (delay := attempts.after_error(exc, has_responded=self.health.has_responded)) is None:
+                        raise
+                else:
+                    try:
+                        if (delay := await self._delay_after(body, credential, attempts)) is None:
+                            yield body
+                            return
+                        await _read_beginning(body)
+                    finally:
+                        await body._aclose()
+            await trio.sleep(delay)
+
+    def _retries_of(self, outgoing: _Outgoing, *, may_retry: bool) -> Retries:
+        return Retries(
+            outgoing.method,
+            outgoing.where or f"{outgoing.method} {outgoing.path}",
+            self.server,
+            limit=self._max_retries if may_retry else 0,
+            may_authenticate=self._max_retries > 0,
+        )
+
+    async def _delay_after(self, body: ByteStream, credential: Credential, attempts: Retries) -> float | None:
+        """Return the seconds to wait after a response before the request is sent again; None to send it no more."""
+        # The server executes nothing without authentication.
+        is_rejected = body.code == 401 and attempts.may_authenticate
+        if is_rejected and await self._credentials.get() is not credential:
+            return attempts.after_401()
+        return attempts.after_response(body.code, body.headers)
 
     async def server_version(self, parse: Callable[[Response], tuple[int, int] | None]) -> tuple[int, int] | None:
         """Return the version of the server; requests it until a response has been parsed.
@@ -212,7 +284,7 @@ class Transport(metaclass=NoPublicConstructor):
 
     async def _request_version(self) -> Response:
         if not self.health.has_probes:
-            return await self.request("GET", VERSION_PATH, where=f"GET {VERSION_PATH}")
+            return await self.request("GET", VERSION_PATH, retries=False, where=f"GET {VERSION_PATH}")
         sent_at = trio.current_time()
         code: int | None = None
         try:
@@ -222,7 +294,7 @@ class Transport(metaclass=NoPublicConstructor):
             self._check_open()
             raise
         finally:
-            self._record_end("GET", code, sent_at, throttled=None, for_watch=False)
+            self._record_end("GET", code, sent_at, throttled=None, for_watch=False, attempt=1)
         return response
 
     @asynccontextmanager
@@ -240,22 +312,20 @@ class Transport(metaclass=NoPublicConstructor):
         finally:
             self._limiter.release_on_behalf_of(borrower)
 
+    @asynccontextmanager
+    async def _limited_watch(self, attempts: Retries) -> AsyncGenerator[float | None, None]:
+        """As :meth:`_limited`, for a watch: only the attempts after the first one wait, and only for the throttle."""
+        if self._throttle is not None and attempts.number > 1:
+            await self._throttle.wait()
+        yield None
+
     async def _send(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str] | None,
-        headers: Mapping[str, str],
-        *,
-        content: bytes | None = None,
-        limit: str | None,
-        where: str,
-        for_watch: bool,
-        resumable: bool = False,
-        throttled: float | None,
-    ) -> tuple[ByteStream, bytes]:
-        """Send a request; with a limit, receive the whole body."""
-        patience = _RESUMABLE_PATIENCE if resumable else _WATCH_PATIENCE if for_watch else _REQUEST_PATIENCE
+        self, outgoing: _Outgoing, attempt: int, throttled: float | None
+    ) -> tuple[ByteStream, bytes, Credential]:
+        """Send a request once; with a limit, receive the whole body."""
+        method, content, limit, where = outgoing.method, outgoing.content, outgoing.limit, outgoing.where
+        for_watch = outgoing.for_watch
+        patience = _RESUMABLE_PATIENCE if outgoing.resumable else _WATCH_PATIENCE if for_watch else _REQUEST_PATIENCE
         self._check_open()
         credential = await self._credentials.get()
         generation = self._generations.current(credential)
@@ -265,10 +335,10 @@ class Transport(metaclass=NoPublicConstructor):
         try:
             request = httpx.Request(
                 method,
-                self.server + path,
-                params=params or None,
+                self.server + outgoing.path,
+                params=outgoing.params or None,
                 content=content,
-                headers={**self._headers, **headers},
+                headers={**self._headers, **outgoing.headers},
                 extensions={**self._extensions, "timeout": patience},
             )
             request.stream = Content(content or b"")
@@ -285,14 +355,21 @@ class Transport(metaclass=NoPublicConstructor):
                 self.health.record_failure()
             raise connection_failed(exc, self.server, where) from exc
         finally:
-            self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch)
+            self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
         self.health.record_response()
         if body.code == 401:
             self._credentials.reject(credential)
-        return body, received
+        return body, received, credential
 
     def _record_end(
-        self, method: str, code: int | None, sent_at: float, *, throttled: float | None, for_watch: bool
+        self,
+        method: str,
+        code: int | None,
+        sent_at: float,
+        *,
+        throttled: float | None,
+        for_watch: bool,
+        attempt: int,
     ) -> None:
         if self._observer is not None:
             self._observer.ended(
@@ -302,6 +379,7 @@ class Transport(metaclass=NoPublicConstructor):
                 duration=trio.current_time() - sent_at,
                 throttled=throttled,
                 for_watch=for_watch,
+                attempt=attempt,
             )
 
     def _check_open(self) -> None:
@@ -311,6 +389,14 @@ class Transport(metaclass=NoPublicConstructor):
     def _close(self) -> None:
         self._is_closed = True
         self.health.close()
+
+
+async def _read_beginning(body: ByteStream) -> None:
+    """Read a rejection that nobody needs; one that is short leaves its connection to the next request."""
+    read = 0
+    with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
+        while read < _SHORT and (data := await body.receive_some()):
+            read += len(data)
 
 
 @final

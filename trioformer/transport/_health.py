@@ -134,6 +134,11 @@ class ServerHealth(metaclass=NoPublicConstructor):
         self._has_failed = True
         self._line.record_failure()
 
+    @property
+    def has_responded(self) -> bool:
+        """Whether any request of the client has had a response."""
+        return self._line.responded_at > -math.inf
+
     def close(self) -> None:
         """Close the probe connection, with the client."""
         if self._connection is not None:

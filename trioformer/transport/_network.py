@@ -21,7 +21,10 @@ has arrived for half a minute; only then, and while it reads on in a task of its
 
 from __future__ import annotations
 
+import enum
 import math
+import os
+import socket
 import ssl
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
@@ -44,6 +47,14 @@ httpcore passes it to each read, and nothing else of the request.
 """
 _RECEIVE_SIZE = 256 * 1024
 """Bytes that one read of a socket may return: sixteen TLS records of the maximum size."""
+
+
+class _Use(enum.Enum):
+    """What a connection is used for at present."""
+
+    FRESH = "for nothing yet"
+    IDLE = "for nothing between two requests"
+    REQUEST = "for a request"
 
 
 @contextmanager
@@ -79,6 +90,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
         self._merger = ChunkMerger(limits)
         self._limits = limits
         self._head_patience: Patience | None = None
+        self._use = _Use.FRESH
         self.opened_at: float = trio.current_time() if opened_at is None else opened_at
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
@@ -166,6 +178,8 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
         return None
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        if self._use is not _Use.REQUEST:
+            self._check_usable()
         self._merger.start()
         self._head_patience = self.body_patience = None
         with _bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
@@ -173,6 +187,23 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
 
     async def _write(self, data: bytes) -> None:
         await self._stream.send_all(data)
+
+    def _check_usable(self) -> None:
+        """Check the connection before the first byte of a request: what fails here was certainly not sent.
+
+        httpcore's pool has checked an idle connection before it waited for a lock, and the peer may have closed it
+        since; then the pool takes another one.  No checkpoint is between this check and the first byte.
+
+        Raises:
+            httpcore.ConnectionNotAvailable: The peer has closed it after an earlier request.
+            httpcore.ConnectError: The peer has reset it before the first one.
+        """
+        if self._use is _Use.IDLE:
+            if self.get_extra_info("is_readable"):
+                raise httpcore.ConnectionNotAvailable
+        elif error := self.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise httpcore.ConnectError(OSError(error, os.strerror(error)))
+        self._use = _Use.REQUEST
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -211,6 +242,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
             return sock
         if info == "is_readable":
             # Asked between two requests: a connection with bytes that would be taken for the next response is closed.
+            self._use = _Use.IDLE
             return not self._merger.is_at_end or sock.is_readable()
         if info == "client_addr":
             return sock.getsockname()

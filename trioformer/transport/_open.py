@@ -22,6 +22,7 @@ from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
+from ._retries import MAX_RETRIES
 from ._throttle import BURST, Throttle
 from ._tls import TLS
 
@@ -50,6 +51,7 @@ async def open_transport(
     silence: float = SILENCE,
     probe_patience: float = PROBE_PATIENCE,
     limits: Limits = DEFAULT_LIMITS,
+    retries: int = MAX_RETRIES,
 ) -> AsyncGenerator[Transport, None]:
     """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
@@ -64,10 +66,12 @@ async def open_transport(
         silence: Seconds without a byte after which the server of a watch is verified.
         probe_patience: Seconds that the server may take to respond then.
         limits: The limits of what the server may send.
+        retries: How often a request may be sent again; 0 for never.
 
     Raises:
         ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
-        ValueError: The user agent contains characters that it must not, or ``qps`` or ``burst`` is too small.
+        ValueError: The user agent contains characters that it must not, or ``qps``, ``burst`` or ``retries`` is too
+            small.
         TypeError: ``limits`` is of another type.
 
     Ownership:
@@ -78,6 +82,8 @@ async def open_transport(
     if not (user_agent.isascii() and user_agent.isprintable()):
         raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
     check_limits(limits)
+    if retries < 0:
+        raise ValueError(f"retries must be at least 0, not {retries}")
     throttle = None if qps is None else Throttle(qps, burst)
     check_host_names(config)
     tls: TLS | None = None
@@ -104,6 +110,7 @@ async def open_transport(
             throttle=throttle,
             observer=observer,
             limits=limits,
+            max_retries=retries,
         )
         try:
             yield transport

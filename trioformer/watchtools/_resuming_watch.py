@@ -46,6 +46,7 @@ from .._suggestions import suggest_arguments
 from .._text import one_line
 from .._util import NoPublicConstructor, Slices
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
+from ..client._internal import without_retries
 from ..errors import (
     ConnectionFailedError,
     DecodeError,
@@ -446,7 +447,7 @@ async def resuming_watch(
         resumable=True,
         on_undecodable=on_undecodable,
     )
-    check = partial(api.check_resource_version, label_selector=labels, field_selector=fields)
+    check = partial(without_retries(api).check_resource_version, label_selector=labels, field_selector=fields)
     events = ResumingWatch[T]._create(watch, name, resource_version, backoff, on_retry, api, check)
     try:
         yield events

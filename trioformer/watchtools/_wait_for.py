@@ -22,6 +22,7 @@ from .._retry import (
     retry_after,
 )
 from ..client import Api, ObjectList, Undecodable
+from ..client._internal import without_retries
 from ..errors import ExpiredError, NotFoundError, StatusDetails, TrioformerError
 from ..models import FieldSelector, KubernetesObject
 from ._conditions import Condition, Deletion
@@ -193,7 +194,8 @@ class _Wait(Generic[T]):
             pacing.record_request()
             bad: list[Undecodable] = []
             try:
-                listing = await self._api.list(field_selector=selector, page_size=None, on_undecodable=bad.append)
+                api = without_retries(self._api)
+                listing = await api.list(field_selector=selector, page_size=None, on_undecodable=bad.append)
                 return listing, [found for found in bad if self._may_be_the_object(found)]
             except REQUEST_ERRORS as error:
                 if is_permanent(error):

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar, final
 import attrs
 
 from ...client import Api, ObjectList, UndecodableHandler, WatchEvent
+from ...client._internal import without_retries
 from ...models import KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -121,6 +122,10 @@ class ApiListWatch(Generic[T]):
     """Only objects whose labels match."""
     field_selector: str | None = None
     """Only objects whose fields match."""
+    _api: Api[T] = attrs.field(
+        default=attrs.Factory(lambda self: without_retries(self.api), takes_self=True), init=False, repr=False, eq=False
+    )
+    """The same without retries: the reflector decides when to send a request again."""
 
     @property
     def name(self) -> str:
@@ -146,7 +151,7 @@ class ApiListWatch(Generic[T]):
         self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[T]:
         """List all objects that match the selectors."""
-        return await self.api.list(
+        return await self._api.list(
             label_selector=self.label_selector,
             field_selector=self.field_selector,
             resource_version=resource_version,
@@ -164,7 +169,7 @@ class ApiListWatch(Generic[T]):
 
     async def check(self, *, resource_version: str) -> None:
         """List one object that matches the selectors, in a state that is at least ``resource_version``."""
-        await self.api.check_resource_version(
+        await self._api.check_resource_version(
             resource_version, label_selector=self.label_selector, field_selector=self.field_selector
         )
 
@@ -177,7 +182,7 @@ class ApiListWatch(Generic[T]):
         on_undecodable: UndecodableHandler,
     ) -> AbstractAsyncContextManager[EventSource[T]]:
         """Watch the objects that match the selectors."""
-        return self.api.watch(
+        return self._api.watch(
             label_selector=self.label_selector,
             field_selector=self.field_selector,
             resource_version=resource_version,

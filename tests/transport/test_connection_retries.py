@@ -1,0 +1,408 @@
+"""Requests that are sent again."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_http import InMemory, Reply, complete, response, serving, suspended_generators
+from trioformer._secret import Secret
+from trioformer.errors import ConnectionFailedError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import RequestObserver
+from trioformer.transport._credentials import Credential
+from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._network import _Network, _SocketStream
+
+Clock = trio.testing.MockClock
+
+CONFIG = ClusterConfig(server="http://api.test")
+WRITES = ["POST", "PUT", "PATCH", "DELETE"]
+
+
+@attrs.define(eq=False)
+class Recorded:
+    """A request observer that records the codes and numbers of attempts, and when each ended."""
+
+    attempts: list[tuple[int | None, int]] = attrs.field(factory=list)
+    ended_at: list[float] = attrs.field(factory=list)
+
+    def ended(
+        self,
+        *,
+        method: str,
+        host: str,
+        code: int | None,
+        duration: float,
+        throttled: float | None,
+        for_watch: bool,
+        attempt: int,
+    ) -> None:
+        self.attempts.append((code, attempt))
+        self.ended_at.append(trio.current_time())
+
+
+def lost() -> httpx.ReadError:
+    error = httpx.ReadError("")
+    error.__cause__ = ConnectionResetError(104, "Connection reset by peer")
+    return error
+
+
+def refused() -> httpx.ConnectError:
+    error = httpx.ConnectError("all attempts to connect failed")
+    error.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    return error
+
+
+def not_sent() -> httpx.ConnectError:
+    error = httpx.ConnectError("")
+    error.__cause__ = ConnectionResetError(104, "Connection reset by peer")
+    return error
+
+
+@asynccontextmanager
+async def opened(
+    *replies: Reply,
+    observer: RequestObserver | None = None,
+    retries: int = 10,
+    qps: float | None = None,
+    config: ClusterConfig = CONFIG,
+) -> AsyncIterator[tuple[Transport, InMemory]]:
+    carrier = InMemory([*replies])
+    async with open_transport(
+        config, http_transport=carrier, observer=observer, retries=retries, qps=qps, burst=1
+    ) as transport:
+        yield transport, carrier
+
+
+# --- responses --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["GET", *WRITES])
+async def test_a_rejected_request_is_sent_again_identically(method: str, autojump_clock: Clock) -> None:
+    """client-go: TestCheckRetryHandles429And5xx, TestConnectionResetByPeerIsRetried."""
+    observer = Recorded()
+    replies = [response(429, "busy", retry_after="3"), response(503, "busy", retry_after="2"), response(201, "done")]
+    async with opened(*replies, observer=observer) as (transport, carrier):
+        found = await transport.request(
+            method, "/x", params={"a": "b"}, content=b'{"a": 1}', content_type="application/json", accept="text/x"
+        )
+    assert (found.code, found.body) == (201, b"done")
+    assert observer.attempts == [(429, 1), (503, 2), (201, 3)]
+    first, second = (b - a for a, b in zip(observer.ended_at, observer.ended_at[1:], strict=False))
+    assert 3.0 <= first <= 3.3
+    assert 2.0 <= second <= 2.2
+    sent = [(each.method, each.url, each.headers.raw, each.content) for each in carrier.requests]
+    assert sent == [sent[0]] * 3
+    assert sent[0][3] == b'{"a": 1}'
+
+
+async def test_the_response_to_the_eleventh_attempt_is_returned(autojump_clock: Clock) -> None:
+    """client-go: TestRequestMaxRetries, TestCheckRetryClosesBody."""
+    replies = [response(429, str(number), retry_after="1") for number in range(12)]
+    async with opened(*replies) as (transport, carrier):
+        found = await transport.request("POST", "/x")
+        assert (found.code, found.body, len(carrier.requests)) == (429, b"10", 11)
+    assert 10.0 <= trio.current_time() <= 11.0
+
+
+async def test_a_rejection_without_a_number_of_seconds_is_returned_at_once(autojump_clock: Clock) -> None:
+    for reply in (response(503), response(429, retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), response(500)):
+        async with opened(reply) as (transport, carrier):
+            assert (await transport.request("GET", "/x")).code == reply.status_code
+            assert len(carrier.requests) == 1
+    assert trio.current_time() == 0
+
+
+async def test_a_write_that_another_5xx_ended_is_not_sent_again(autojump_clock: Clock) -> None:
+    async with opened(response(504, retry_after="1")) as (transport, _):
+        assert (await transport.request("POST", "/x")).code == 504
+
+
+@pytest.mark.parametrize("for_watch", [False, True])
+async def test_streams_are_sent_again_until_their_response_begins(for_watch: bool, autojump_clock: Clock) -> None:
+    replies = [response(429, "busy", retry_after="1"), lost(), response(500, retry_after="0"), response(200, "one")]
+    async with opened(*replies) as (transport, carrier):
+        async with transport.stream("/x", for_watch=for_watch) as body:
+            assert (body.code, await body.receive_some()) == (200, b"one")
+        assert len(carrier.requests) == 4
+    states = [each.stream.state for each in replies if isinstance(each, httpx.Response)]  # type: ignore[attr-defined]
+    assert "new" not in states
+    assert suspended_generators() == []
+
+
+async def test_an_exception_in_the_block_of_a_stream_is_not_retried(autojump_clock: Clock) -> None:
+    async with opened(response(200, "one")) as (transport, carrier):
+        with pytest.raises(ConnectionFailedError, match="of the block"):
+            async with transport.stream("/x", for_watch=False):
+                raise ConnectionFailedError("of the block")
+        assert len(carrier.requests) == 1
+
+
+async def test_a_stream_that_breaks_after_its_beginning_is_an_error(autojump_clock: Clock) -> None:
+    async with opened(response(200, "one", lost())) as (transport, _), transport.stream("/x", for_watch=False) as body:
+        assert await body.receive_some() == b"one"
+        with pytest.raises(ConnectionFailedError, match="the connection was lost"):
+            await body.receive_some()
+
+
+# --- connection failures ----------------------------------------------------------------------------------------------
+
+
+async def test_reads_are_sent_again_after_the_connection_was_lost(autojump_clock: Clock) -> None:
+    observer = Recorded()
+    ended = httpx.RemoteProtocolError("Server disconnected without sending a response.")
+    cut = response(200, "beginning", lost())
+    async with opened(lost(), ended, cut, response(200, "all"), observer=observer) as (transport, _):
+        assert (await transport.request("GET", "/x")).body == b"all"
+    assert observer.attempts == [(None, 1), (None, 2), (None, 3), (200, 4)]
+
+
+@pytest.mark.parametrize("method", WRITES)
+async def test_writes_are_never_sent_again_if_they_may_have_arrived(method: str, autojump_clock: Clock) -> None:
+    for reply in (lost(), httpx.ReadTimeout("x"), response(200, "beginning", lost())):
+        async with opened(reply) as (transport, carrier):
+            with pytest.raises(ConnectionFailedError, match=r"; the server may have executed the request$"):
+                await transport.request(method, "/x", content=b"{}")
+            assert len(carrier.requests) == 1
+
+
+@pytest.mark.parametrize("method", ["GET", *WRITES])
+async def test_what_was_not_sent_is_sent_again_whatever_it_is(method: str, autojump_clock: Clock) -> None:
+    async with opened(not_sent(), not_sent(), response(200)) as (transport, _):
+        assert (await transport.request(method, "/x")).code == 200
+
+
+async def test_a_server_that_was_never_reached_is_an_error_at_once(autojump_clock: Clock) -> None:
+    async with opened(refused(), response(200), refused(), refused(), response(201)) as (transport, carrier):
+        with pytest.raises(ConnectionFailedError, match=r"connection refused; check the port and that .* runs$"):
+            await transport.request("GET", "/x")
+        assert len(carrier.requests) == 1
+        await transport.request("GET", "/x")
+        assert (await transport.request("POST", "/x")).code == 201
+
+
+async def test_a_server_that_stays_away_is_an_error_within_half_a_minute(autojump_clock: Clock) -> None:
+    async with opened(response(200), *[refused() for _ in range(20)]) as (transport, carrier):
+        await transport.request("GET", "/x")
+        with pytest.raises(ConnectionFailedError, match=r"connection refused; .*; attempt \d+$") as caught:
+            await transport.request("GET", "/x")
+        assert caught.value.refused
+        assert len(carrier.requests) <= 12
+    assert 10 < trio.current_time() <= 30
+
+
+async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(autojump_clock: Clock) -> None:
+    """client-go: TestRequestDoWithRetryInvokeOrder, TestRequestWatchWithWrapPreviousError."""
+    async with opened(lost(), not_sent(), httpx.ReadTimeout("x")) as (transport, _):
+        with pytest.raises(ConnectionFailedError) as caught:
+            await transport.request("GET", "/x")
+    text = str(caught.value)
+    assert text.startswith("http://api.test: timeout while waiting for the response; ")
+    assert "; attempt 3; the attempt before failed: cannot connect" in text
+    shown = "".join(traceback.format_exception(caught.value))
+    first, second, third = (shown.index(each) for each in ("connection was lost", "cannot connect", "timeout while"))
+    assert first < second < third
+
+
+async def test_with_zero_retries_nothing_is_sent_again(autojump_clock: Clock) -> None:
+    async with opened(lost(), response(429, retry_after="1"), response(401), retries=0) as (transport, carrier):
+        with pytest.raises(ConnectionFailedError, match=r"the connection was lost; try again$"):
+            await transport.request("GET", "/x")
+        assert (await transport.request("GET", "/x")).code == 429
+        assert (await transport.request("GET", "/x")).code == 401
+        assert len(carrier.requests) == 3
+    with pytest.raises(ValueError, match="retries must be at least 0, not -1"):
+        async with opened(retries=-1):
+            raise AssertionError
+
+
+@pytest.mark.parametrize("for_watch", [False, True])
+async def test_who_retries_for_himself_gets_the_first_answer(for_watch: bool, autojump_clock: Clock) -> None:
+    async with opened(lost(), response(429, retry_after="1"), response(503, retry_after="1")) as (transport, carrier):
+        with pytest.raises(ConnectionFailedError):
+            async with transport.stream("/x", for_watch=for_watch, resumable=for_watch, retries=False):
+                raise AssertionError
+        async with transport.stream("/x", for_watch=for_watch, resumable=for_watch, retries=for_watch) as body:
+            assert body.code == 429
+        assert (await transport.request("GET", "/x", retries=False)).code == 503
+        assert len(carrier.requests) == 3
+    assert trio.current_time() == 0
+
+
+# --- order, cancellation ----------------------------------------------------------------------------------------------
+
+
+async def test_a_retry_waits_first_and_then_for_the_rate_limit(autojump_clock: Clock) -> None:
+    """client-go: TestRequestWatchWithRetryInvokeOrder."""
+    observer = Recorded()
+    replies = [response(429, retry_after="1"), response(200)]
+    async with opened(*replies, observer=observer, qps=0.1) as (transport, _):
+        await transport.request("GET", "/x")
+    assert observer.ended_at == [0, 10]
+    for for_watch, expected in ((True, [0, 10]), (False, [10, 20])):
+        observer = Recorded()
+        replies = [response(200), response(429, retry_after="1"), response(200)]
+        async with opened(*replies, observer=observer, qps=0.1) as (transport, _):
+            began_at = trio.current_time()
+            await transport.request("GET", "/x")
+            async with transport.stream("/x", for_watch=for_watch):
+                assert [each - began_at for each in observer.ended_at[1:]] == expected
+
+
+async def test_a_waiting_retry_does_not_keep_others_from_sending(autojump_clock: Clock) -> None:
+    replies = [*(response(429, retry_after="100") for _ in range(100)), *(response(200) for _ in range(101))]
+    async with opened(*replies) as (transport, _), trio.open_nursery() as nursery:
+        for _ in range(100):
+            nursery.start_soon(transport.request, "GET", "/x")
+        await trio.sleep(50)
+        assert (await transport.request("GET", "/x")).code == 200
+        assert trio.current_time() == 50
+
+
+async def test_a_cancelled_wait_sends_nothing(autojump_clock: Clock) -> None:
+    async with opened(response(429, retry_after="60")) as (transport, carrier):
+        with trio.move_on_after(5) as scope:
+            await transport.request("POST", "/x")
+        assert scope.cancelled_caught
+        assert len(carrier.requests) == 1
+    assert trio.current_time() == 5
+
+
+async def test_a_retry_after_the_end_of_the_client_raises(autojump_clock: Clock) -> None:
+    async def send() -> None:
+        with pytest.raises(trio.ClosedResourceError):
+            await transport.request("GET", "/x")
+
+    async with trio.open_nursery() as nursery, opened(response(429, retry_after="1")) as (transport, _):
+        nursery.start_soon(send)
+        await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_each_retry_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture, autojump_clock: Clock) -> None:
+    caplog.set_level(logging.INFO, "trioformer.transport")
+    async with opened(response(429, retry_after="0"), lost(), response(200)) as (transport, _):
+        await transport.request("GET", "/x", where="get pod default/a")
+    first, second = caplog.messages
+    assert first == "http://api.test: get pod default/a: HTTP 429; sending the request again in 0.0 s (retry 1)"
+    assert second.startswith("http://api.test: get pod default/a: the connection was lost; try again; sending the ")
+    assert second.endswith(" s (retry 2)")
+
+
+# --- credentials ------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Rotating:
+    """A source that obtains another credential after each rejection, as long as there are some."""
+
+    tokens: list[str]
+    latest: Credential = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.latest = Credential(Secret(self.tokens.pop(0)))
+
+    async def get(self) -> Credential:
+        await trio.lowlevel.checkpoint()
+        return self.latest
+
+    def reject(self, credential: Credential) -> None:
+        if credential is self.latest and self.tokens:
+            self.latest = Credential(Secret(self.tokens.pop(0)))
+
+
+@pytest.mark.parametrize("retries", [True, False])
+@pytest.mark.parametrize("method", ["GET", *WRITES])
+async def test_a_401_is_sent_again_once_with_another_credential(
+    method: str, retries: bool, autojump_clock: Clock
+) -> None:
+    replies = [response(401), response(200), response(401), response(401), response(401)]
+    async with opened(*replies) as (transport, carrier):
+        transport._credentials = Rotating(["old", "new", "newer"])
+        assert (await transport.request(method, "/x", retries=retries)).code == 200
+        assert [each.headers["authorization"] for each in carrier.requests] == ["old", "new"]
+        assert (await transport.request(method, "/x", retries=retries)).code == 401
+        assert [each.headers["authorization"] for each in carrier.requests[2:]] == ["new", "newer"]
+        assert (await transport.request(method, "/x", retries=retries)).code == 401
+        assert len(carrier.requests) == 5
+    assert trio.current_time() == 0
+
+
+async def test_a_token_file_that_was_rotated_is_read_after_a_401(tmp_path: Path, autojump_clock: Clock) -> None:
+    token = tmp_path / "token"
+    token.write_text("old")
+    config = ClusterConfig(server="http://api.test", token_file=str(token))
+    async with opened(response(401), response(200), response(401), config=config) as (transport, carrier):
+        token.write_text("new")
+        async with transport.stream("/x", for_watch=True, resumable=True) as body:
+            assert body.code == 200
+        assert [each.headers["authorization"] for each in carrier.requests] == ["Bearer old", "Bearer new"]
+        assert (await transport.request("GET", "/x")).code == 401  # the file has not changed since
+
+
+# --- connections ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_connection_that_was_closed_while_idle_is_replaced_before_a_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """client-go: TestHTTP1DoNotReuseRequestAfterTimeout."""
+    looks: list[str] = []
+    look = _SocketStream.get_extra_info
+
+    def look_and_close(stream: _SocketStream, info: str) -> object:
+        found = look(stream, info)
+        if info == "is_readable":
+            looks.append(info)
+            if len(looks) == 1:  # the pool's, which is too early to notice
+                look(stream, "socket").shutdown(socket.SHUT_RD)
+        return found
+
+    observer = Recorded()
+    async with (
+        serving(complete(b"ok"), keep_alive=True) as server,
+        open_transport(ClusterConfig(server=server.url), observer=observer) as transport,
+    ):
+        await transport.request("POST", "/x", content=b"1")
+        monkeypatch.setattr(_SocketStream, "get_extra_info", look_and_close)
+        assert (await transport.request("POST", "/x", content=b"2")).body == b"ok"
+        assert server.connections == 2
+        assert observer.attempts == [(200, 1), (200, 1)]
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+async def test_a_connection_that_was_reset_before_its_first_byte_was_not_used(
+    retries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = _Network.connect_tcp
+    connections: list[_SocketStream] = []
+
+    async def connect_and_reset(network: _Network, host: str, port: int, **options: Any) -> _SocketStream:
+        stream = await connect(network, host, port, **options)
+        connections.append(stream)
+        if len(connections) == 1:
+            await server.wait_until_open(1)
+            server.reset_connections()
+            await trio.lowlevel.wait_readable(stream.get_extra_info("socket"))
+        return stream
+
+    monkeypatch.setattr(_Network, "connect_tcp", connect_and_reset)
+    async with serving() as server, open_transport(ClusterConfig(server=server.url), retries=retries) as transport:
+        if retries:
+            assert (await transport.request("POST", "/x", content=b"1")).body == b"hello"
+        else:
+            with pytest.raises(ConnectionFailedError) as caught:
+                await transport.request("POST", "/x", content=b"1")
+            assert "may have" not in str(caught.value)
+        assert len(connections) == 1 + retries
