@@ -505,11 +505,3 @@ class Api(ApiRequests[T]):
             until: A time of trio's clock.
         """
         await self._transport.health.wait_to_retry(until)
-
-
-def without_retries(api: Api[T]) -> Api[T]:
-    """Return an API that sends each request once, for callers that decide themselves when to send it again.
-
-    After a 401 it is also sent with a credential that was obtained then.
-    """
-    return api._without_retries()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._suggestions import suggest_arguments
 from .._util import NoPublicConstructor
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
 
 T = TypeVar("T", bound=KubernetesObject)
+A = TypeVar("A", bound="ApiRequests[Any]")
 
 suggests_arguments = suggest_arguments(namespace="pass it to client.api(), as in client.api(Pod, namespace='default')")
 """The decorator for methods of :class:`Api`, whose requests are in the API's own namespace."""
@@ -40,11 +41,6 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._paths} at {self._transport.server}>"
-
-    def _without_retries(self) -> Self:
-        api = copy(self)
-        api._retries = False
-        return api
 
     async def _request(
         self,
@@ -125,3 +121,13 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         if namespace != (self.namespace or namespace):
             raise ValueError(f"{obj!r} is not in namespace {self.namespace!r}, which is the namespace of this API")
         return namespace
+
+
+def without_retries(api: A) -> A:
+    """Return an API that sends each request once, for callers that decide themselves when to send it again.
+
+    After a 401 it is also sent with a credential that was obtained then.
+    """
+    found = copy(api)
+    found._retries = False
+    return found

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from ._api import without_retries as without_retries
+from ._api_requests import without_retries as without_retries
 from ._client import open_separate_client as open_separate_client

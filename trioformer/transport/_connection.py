@@ -263,10 +263,11 @@ class Transport(metaclass=NoPublicConstructor):
 
     async def _delay_after(self, body: ByteStream, credential: Credential, attempts: Retries) -> float | None:
         """Return the seconds to wait after a response before the request is sent again; None to send it no more."""
-        # The server executes nothing without authentication.
-        is_rejected = body.code == 401 and attempts.may_authenticate
-        if is_rejected and await self._credentials.get() is not credential:
-            return attempts.after_401()
+        if body.code == 401:
+            # The server executes nothing without authentication.
+            self._credentials.reject(credential)
+            if attempts.may_authenticate and await self._credentials.get() is not credential:
+                return attempts.after_401()
         return attempts.after_response(body.code, body.headers)
 
     async def server_version(self, parse: Callable[[Response], tuple[int, int] | None]) -> tuple[int, int] | None:
@@ -357,8 +358,6 @@ class Transport(metaclass=NoPublicConstructor):
         finally:
             self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
         self.health.record_response()
-        if body.code == 401:
-            self._credentials.reject(credential)
         return body, received, credential
 
     def _record_end(
