@@ -190,11 +190,8 @@ class Api(ApiRequests[T]):
     async def _open_list(self, options: ListOptions) -> AsyncGenerator[ByteStream, None]:
         """Request one page, and yield the body of a success."""
         params, accept = list_params(options), self._wire_format.accept_list
-        path, where = self._paths.collection(), self._paths.operation("list")
-        stream = self._transport.stream(
-            path, params=params, accept=accept, for_watch=False, retries=self._retries, where=where
-        )
-        async with stream as body:
+        where = self._paths.operation("list")
+        async with self._stream(params, accept, where, for_watch=False) as body:
             if body.code != 200:
                 with self._wire_format.translate_errors():
                     raise await streamed_status_error(body, method="GET", where=where)
@@ -255,17 +252,9 @@ class Api(ApiRequests[T]):
             patience = math.inf if timeout_seconds is None else timeout_seconds + RESPONSE_GRACE
             try:
                 with trio.fail_after(patience):
-                    path, accept = self._paths.collection(), self._wire_format.accept
+                    accept = self._wire_format.accept
                     body = await stack.enter_async_context(
-                        self._transport.stream(
-                            path,
-                            params=params,
-                            accept=accept,
-                            for_watch=True,
-                            resumable=resumable,
-                            retries=self._retries,
-                            where=where,
-                        )
+                        self._stream(params, accept, where, for_watch=True, resumable=resumable)
                     )
             except trio.TooSlowError as exc:
                 raise ConnectionFailedError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._suggestions import suggest_arguments
 from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
-from ..transport._internal import Response, Scan, Transport
+from ..transport._internal import ByteStream, Response, Scan, Transport
 from ._paths import ResourcePaths
 from ._responses import Asked, object_in
 from ._subresources import has_own_kind, subresource_in
@@ -100,6 +101,20 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
             content=content,
             content_type=given,
             accept=accept,
+            retries=self._retries,
+            where=where,
+        )
+
+    def _stream(
+        self, params: Mapping[str, str], accept: str, where: str, *, for_watch: bool, resumable: bool = False
+    ) -> AbstractAsyncContextManager[ByteStream]:
+        """Request the collection, and stream the response."""
+        return self._transport.stream(
+            self._paths.collection(),
+            params=params,
+            accept=accept,
+            for_watch=for_watch,
+            resumable=resumable,
             retries=self._retries,
             where=where,
         )
