@@ -7,6 +7,7 @@
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
+    │   └── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
     ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
     ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
     ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
@@ -62,6 +63,7 @@ __all__ = [
     "ConflictError",
     "ConnectionFailedError",
     "DecodeError",
+    "ExecPluginError",
     "ExpiredError",
     "ForbiddenError",
     "HandlerOverflowError",
@@ -185,6 +187,14 @@ class ConnectionFailedError(TrioformerError):
         super().__init__(message)
         self.refused = refused
         self.permanent = permanent
+
+
+class ExecPluginError(ConnectionFailedError):
+    """A credential plugin has given no credential, so the request was not sent.
+
+    It is retried like every other failure of a connection: the user may log in meanwhile.
+    It is ``permanent`` if the plugin is not installed, is not allowed, is of another version, or needs a terminal.
+    """
 
 
 class LimitExceededError(TrioformerError):

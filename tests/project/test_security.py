@@ -18,6 +18,7 @@ from trioformer.testing import _serve_http
 from trioformer.testing._storage._bodies import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
 from trioformer.testing._storage._patching import MAX_COPIED, MAX_OPERATIONS
 from trioformer.transport import Limits
+from trioformer.transport._exec import _process, _stderr
 
 ROOT = Path(__file__).resolve().parents[2]
 SECURITY = (ROOT / "SECURITY.md").read_text()
@@ -56,6 +57,8 @@ def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
         f"{_values.MAX_LEVELS}",
         f"{_text.LONGEST:,} characters",
         f"{_status.MAX_CAUSES:,}",
+        f"{_process.MAX_OUTPUT // MIB} MiB",
+        f"{_stderr.MAX_SHOWN:,} characters, {_stderr.MAX_LINES} lines",
         f"{_outcomes.MAX_RETRY_AFTER:g} s",
         f"{_resource_versions.MAX_DIGITS} digits",
         f"{_quantity._MAX_TEXT} characters",

@@ -15,7 +15,7 @@ from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Binding, Pod
 from trioformer.models.policy_v1 import Eviction
-from trioformer.transport import Limits
+from trioformer.transport import Limits, PluginPolicy
 
 
 async def patches(
@@ -64,6 +64,9 @@ async def limits() -> None:
     async with open_client(qps=50, burst=100, limits=Limits(list_pages=1_000_000)) as client:
         assert_type(client, Client)
     assert_type(Limits().body_period, float)
+    policy = PluginPolicy(policy="Allowlist", allowlist=["aws"], patience=30)
+    async with open_client(plugin_policy=policy) as client:
+        assert_type(policy.allowlist, tuple[str, ...] | None)
     assert_type(LimitExceededError("", limit="headers").limit, str)
 
 

@@ -15,7 +15,7 @@ from ..errors import DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, load_config
 from ..models import KubernetesObject, Unstructured, unstructured_kind
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
-from ..transport import BURST, MAX_RETRIES, Limits, RequestObserver
+from ..transport import BURST, MAX_RETRIES, Limits, PluginPolicy, RequestObserver
 from ..transport._internal import Transport, default_user_agent, open_transport
 from ._api import Api
 from ._discovery import discover_resource
@@ -34,6 +34,7 @@ class _Opened:
     observer: RequestObserver | None
     limits: Limits
     retries: int
+    plugin_policy: PluginPolicy
 
 
 @final
@@ -147,6 +148,7 @@ async def open_client(
     observer: RequestObserver | None = None,
     limits: Limits | None = None,
     retries: int = MAX_RETRIES,
+    plugin_policy: PluginPolicy | None = None,
 ) -> AsyncGenerator[Client, None]:
     """Open a client of one cluster.
 
@@ -175,12 +177,13 @@ async def open_client(
         retries: How often a request is sent again, where that is safe: when the server asks for it with ``Retry-After``
             (429, 503, and other errors 5xx for reads), and when the connection fails, for reads, and for writes of
             which nothing was sent; 0 for never.
+        plugin_policy: Which credential plugins the kubeconfig may run, and for how long; None for all.
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps``, ``burst``
             or ``retries`` is too small.
-        TypeError: ``limits`` is of another type.
+        TypeError: ``limits`` or ``plugin_policy`` is of another type.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
@@ -190,7 +193,14 @@ async def open_client(
         config = load_config(kubeconfig=kubeconfig, context=context, overrides=overrides)
     elif kubeconfig is not None or context is not None or overrides is not None:
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
-    opened = _Opened(http_transport, user_agent, observer, Limits() if limits is None else limits, retries)
+    opened = _Opened(
+        http_transport,
+        user_agent,
+        observer,
+        Limits() if limits is None else limits,
+        retries,
+        PluginPolicy() if plugin_policy is None else plugin_policy,
+    )
     async with open_transport(
         config,
         http_transport=http_transport,
@@ -200,6 +210,7 @@ async def open_client(
         observer=observer,
         limits=opened.limits,
         retries=retries,
+        plugin_policy=opened.plugin_policy,
     ) as transport:
         yield Client._create(config, transport, opened)
 
@@ -222,4 +233,5 @@ def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContex
         observer=opened.observer,
         limits=opened.limits,
         retries=opened.retries,
+        plugin_policy=opened.plugin_policy,
     )

@@ -16,6 +16,7 @@
 - ``_observer.py``: :class:`RequestObserver`, the interface that metrics implement
 - ``_credentials.py``: what requests are authenticated with, and the interface of its sources
 - ``_auth.py``: tokens and passwords of the configuration
+- ``_exec``: credential plugins, and the :class:`PluginPolicy`
 - ``_tls.py``: certificates
 - ``_errors.py``: maps httpx's errors to :class:`~trioformer.errors.ConnectionFailedError`
 - ``_describe.py``: what unexpected bytes are, in words
@@ -28,10 +29,11 @@ No module here knows a Kubernetes kind, and no type of httpx is part of the inte
 
 from __future__ import annotations
 
+from ._exec import PluginPolicy as PluginPolicy
 from ._frames import EventType as EventType
 from ._limits import Limits as Limits
 from ._observer import RequestObserver as RequestObserver
 from ._retries import MAX_RETRIES as MAX_RETRIES
 from ._throttle import BURST as BURST
 
-__all__ = ["BURST", "MAX_RETRIES", "EventType", "Limits", "RequestObserver"]
+__all__ = ["BURST", "MAX_RETRIES", "EventType", "Limits", "PluginPolicy", "RequestObserver"]

@@ -17,6 +17,7 @@ from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._connection import CONNECT_PATIENCE, Transport
 from ._credentials import CredentialSource
+from ._exec import PluginCredentials, PluginPolicy
 from ._generations import Generation, Generations
 from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
@@ -37,6 +38,8 @@ KEEPALIVE_COUNT: Final = 3
 
 The kernel's timers may each be late by half a second, so it is 45 s at most.
 """
+DEFAULT_POLICY: Final = PluginPolicy()
+"""All plugins may run."""
 
 
 @asynccontextmanager
@@ -52,6 +55,7 @@ async def open_transport(
     probe_patience: float = PROBE_PATIENCE,
     limits: Limits = DEFAULT_LIMITS,
     retries: int = MAX_RETRIES,
+    plugin_policy: PluginPolicy = DEFAULT_POLICY,
 ) -> AsyncGenerator[Transport, None]:
     """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
@@ -67,12 +71,13 @@ async def open_transport(
         probe_patience: Seconds that the server may take to respond then.
         limits: The limits of what the server may send.
         retries: How often a request may be sent again; 0 for never.
+        plugin_policy: Which credential plugins may run.
 
     Raises:
         ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
         ValueError: The user agent contains characters that it must not, or ``qps``, ``burst`` or ``retries`` is too
             small.
-        TypeError: ``limits`` is of another type.
+        TypeError: ``limits`` or ``plugin_policy`` is of another type.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
@@ -88,15 +93,15 @@ async def open_transport(
     check_host_names(config)
     tls: TLS | None = None
     if http_transport is not None:
-        credentials = Authorization(config)
+        credentials = _credentials(config, plugin_policy)
         health = ServerHealth._create(config.server, None)
         generation = Generation(_Borrowed(http_transport), _Borrowed(http_transport))
     else:
         if config.server.startswith("https:"):
             tls = TLS(config)
-        elif config.token is not None or config.token_file is not None or config.username is not None:
+        elif config.exec is not None or _has_own_credentials(config):
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
-        credentials = Authorization(config)
+        credentials = _credentials(config, plugin_policy)
         probes = _probe_connection(config, tls, user_agent, credentials)
         health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
         generation = Generation(_connections(tls, limits), _connections(tls, limits, health))
@@ -116,6 +121,20 @@ async def open_transport(
             yield transport
         finally:
             transport._close()
+
+
+def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSource:
+    """Choose the source of credentials: as in client-go, a plugin is used if there is nothing else."""
+    if not isinstance(policy, PluginPolicy):
+        raise TypeError(f"plugin_policy must be a PluginPolicy, not {type(policy).__name__}")
+    has_certificate = config.client_certificate_data is not None or config.client_certificate_file is not None
+    if config.exec is None or has_certificate or _has_own_credentials(config):
+        return Authorization(config)
+    return PluginCredentials(config, policy)
+
+
+def _has_own_credentials(config: ClusterConfig) -> bool:
+    return config.token is not None or config.token_file is not None or config.username is not None
 
 
 def default_user_agent() -> str:
