@@ -7,7 +7,8 @@
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
-    │   └── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
+    │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
+    │   └── ProxyError                  the proxy gave no connection: the server has not received the request
     ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
     ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
     ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
@@ -77,6 +78,7 @@ __all__ = [
     "NotFoundError",
     "NotInCacheError",
     "NotSynced",
+    "ProxyError",
     "QuarantinedError",
     "RequestTooLargeError",
     "SelectorError",
@@ -194,6 +196,18 @@ class ExecPluginError(ConnectionFailedError):
 
     It is retried like every other failure of a connection: the user may log in meanwhile.
     It is ``permanent`` if the plugin is not installed, is not allowed, is of another version, or needs a terminal.
+    """
+
+
+class ProxyError(ConnectionFailedError):
+    """The proxy did not connect to the server, which has not received the request.
+
+    The text names the proxy, without its credentials, and the setting that it comes from.
+
+    Attributes:
+        refused: Whether nothing listens at the address of the proxy.
+        permanent: Whether a retry cannot succeed: the proxy rejects the credentials of its URL or connections to this
+            server, its certificate does not verify, or it is no proxy of this type.
     """
 
 

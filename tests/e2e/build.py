@@ -7,6 +7,7 @@
 
 The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/go.mod`` beside this file.
 ``recovery-client-go`` is no part of a control plane: a client, which ``test_recovery.py`` compares with.
+Nor is ``proxy-environment-go``, which says what Go makes of HTTPS_PROXY and the like (``test_proxy_environment.py``).
 The programs land in ``.cache/control-plane/<version>/`` under the repository's root, and beside kwok the stages of its
 nodes and pods, ``kwok.yaml``; the environment variable ``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
 The directory is the last line printed, to be used as ``KUBEBUILDER_ASSETS``.
@@ -73,6 +74,7 @@ PROGRAMS = {
         ),
     ),
     "recovery-client-go": Program("recovery_client_go", "."),
+    "proxy-environment-go": Program("proxy_environment_go", "."),
 }
 ALL = tuple(PROGRAMS)
 

@@ -166,9 +166,9 @@ class Proxy:
             name = await received.read(number)
             password = await received.read((await received.read(1))[0])
             is_known = (name.decode(), password.decode()) == self.user
+            self.refused += not is_known
             await client.send_all(b"\x01\x00" if is_known else b"\x01\x01")
             if not is_known:
-                self.refused += 1
                 return
         request = await received.read(4)
         if request[3] == 3:

@@ -181,8 +181,8 @@ async def open_client(
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
-        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps``, ``burst``
-            or ``retries`` is too small.
+        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps``,
+            ``burst`` or ``retries`` is too small.
         TypeError: ``limits`` or ``plugin_policy`` is of another type.
 
     Ownership:

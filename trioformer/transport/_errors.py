@@ -14,8 +14,9 @@ from typing import Final
 import httpx
 import trio
 
-from ..errors import ConnectionFailedError, LimitExceededError
+from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
 from ._limits import LimitPassedError, limit_error
+from ._proxy import ProxyFailedError
 
 CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     httpx.HTTPError,
@@ -123,6 +124,8 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
     for cause in causes:
         if isinstance(cause, SilentConnectionError):
             return _failed(server, str(cause))
+        if isinstance(cause, ProxyFailedError):
+            return ProxyError(f"{server}: {cause}", refused=cause.refused, permanent=cause.permanent)
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _failed(server, _certificate_advice(cause), permanent=True)

@@ -22,20 +22,27 @@ def check_host_names(config: ClusterConfig) -> None:
     try:
         url = httpx.URL(config.server)
         _ = url.host  # which decodes xn-- labels
-        _check_for_tls(url.raw_host.decode("ascii"))
+        check_for_tls(url.raw_host.decode("ascii"))
     except (httpx.InvalidURL, ValueError, ssl.SSLError) as exc:  # an SSLError: it is too long
         raise ConfigError(
             f"has no valid host name or address: {config.server!r}", file=config.source, key="server"
         ) from exc
     if config.tls_server_name:
         try:
-            _check_for_tls(config.tls_server_name)
+            check_for_tls(config.tls_server_name)
         except (TypeError, ValueError, ssl.SSLError) as exc:  # a TypeError: it contains NUL
             problem = f"is not a valid host name: {config.tls_server_name!r}"
             raise ConfigError(problem, file=config.source, key="tls-server-name") from exc
 
 
-def _check_for_tls(name: str) -> None:
+def check_for_tls(name: str) -> None:
+    """Check the name of a host, in ASCII, or an address.
+
+    Raises:
+        ValueError: A label is empty or too long.
+        TypeError: It contains NUL.
+        ssl.SSLError: It is too long.
+    """
     # OpenSSL has limits of its own; before, the name is encoded by the codec that socket.getaddrinfo uses.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)

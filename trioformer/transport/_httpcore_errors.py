@@ -32,7 +32,13 @@ _ERRORS: Final[dict[type[Exception], type[httpx.TransportError]]] = {
     h11.RemoteProtocolError: httpx.RemoteProtocolError,
     h11.ProtocolError: httpx.ProtocolError,
 }
-_CLEARED: Final = ("httpcore.", "h11.", f"{__package__}._network", f"{__package__}._probe_connection")
+_CLEARED: Final = (
+    "httpcore.",
+    "h11.",
+    f"{__package__}._network",
+    f"{__package__}._probe_connection",
+    f"{__package__}._proxy",
+)
 
 
 def to_httpx(error: BaseException) -> httpx.TransportError | None:

@@ -15,6 +15,10 @@ handshake would be raised at that lock, and the pool would keep the connection f
 gets it, and not closed, so nothing removes it.  So opening a connection ends with a check for it: a cancellation that
 comes later finds the lock free, and is raised inside the block.
 
+A proxy is between the socket and everything else: :meth:`_Network.connect_tcp` returns a connection to the server,
+whatever is in between, so requests, watches and probes go the same way.
+With an ``https://`` proxy the server's TLS is inside the proxy's.
+
 A connection of a watch has the :class:`~._health.ServerHealth` of its client, and asks it about the server when nothing
 has arrived for half a minute; only then, and while it reads on in a task of its own.
 """
@@ -37,6 +41,9 @@ from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
 from ._limits import DEFAULT_LIMITS, BodyReceiver, LimitPassedError, Limits, Patience
+from ._proxy import Route, failed, failure_of
+from ._proxy._tunnel import open_tunnel
+from ._tls import _client_context
 
 HANDSHAKE_PATIENCE: Final = 10.0
 """Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
@@ -79,7 +86,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
 
     def __init__(
         self,
-        stream: trio.SocketStream,
+        stream: trio.SocketStream | _TunnelStream,
         *,
         health: ServerHealth | None = None,
         opened_at: float | None = None,
@@ -129,11 +136,16 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
             with trio.CancelScope(deadline=min(deadline, silent_at)):
                 return await self._stream.receive_some(max_bytes)
             if patience is not None and trio.current_time() >= deadline:
-                patience.extend(has_data=self._stream.socket.is_readable())
+                patience.extend(has_data=self._has_data())
             elif health is not None:
                 received = await self._receive_or_verify(health, max_bytes, resumable=resumable)
                 if received is not None:
                     return received
+
+    def _has_data(self) -> bool:
+        """Whether something has arrived, or the connection has ended."""
+        stream = self._stream
+        return stream.is_readable() if isinstance(stream, _TunnelStream) else stream.socket.is_readable()
 
     async def _receive_or_verify(
         self, health: ServerHealth, max_bytes: int, *, resumable: bool
@@ -243,7 +255,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
         if info == "is_readable":
             # Asked between two requests: a connection with bytes that would be taken for the next response is closed.
             self._use = _Use.IDLE
-            return not self._merger.is_at_end or sock.is_readable()
+            return not self._merger.is_at_end or self._has_data()
         if info == "client_addr":
             return sock.getsockname()
         return sock.getpeername() if info == "server_addr" else None
@@ -255,7 +267,7 @@ class _TLSStream(_SocketStream):
 
     def __init__(
         self,
-        stream: trio.SocketStream,
+        stream: trio.SocketStream | _TunnelStream,
         context: ssl.SSLContext,
         server_hostname: str | None,
         *,
@@ -331,17 +343,69 @@ class _TLSStream(_SocketStream):
 
 
 @final
+class _TunnelStream:
+    """What is inside the TLS of a proxy, as if it were a socket.
+
+    If it is cancelled while it reads, nothing is lost: what is decrypted is returned at once.
+    A message of TLS of which only a part is sent makes the proxy end the connection.
+    """
+
+    def __init__(self, outer: _TLSStream) -> None:
+        self._outer = outer
+        outer._health = None  # the connection inside has it
+
+    @property
+    def socket(self) -> trio.socket.SocketType:
+        """The socket of the connection to the proxy."""
+        return self._outer._stream.socket
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        outer = self._outer
+        while not (pieces := outer._decrypt(max_bytes)):
+            if outer._is_ended or outer._received.eof:
+                return b""
+            await outer._flush()
+            await outer._receive()
+        return b"".join(pieces)
+
+    async def send_all(self, data: bytes) -> None:
+        await self._outer._write(data)
+
+    def is_readable(self) -> bool:
+        """Whether something has arrived, or the connection has ended."""
+        return bool(self._outer.get_extra_info("is_readable"))
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        self._outer.set_option(level, option, value)
+
+    async def aclose(self) -> None:
+        await self._outer.aclose()
+
+
+@final
 class _Network(httpcore.AsyncNetworkBackend):
     """Opens the connections of httpcore's pool.
 
     Args:
         health: Verifies the server when a connection is silent; None if it never is for long.
         limits: Limits of what the server may send.
+        route: The proxy; None for direct connections.
+        context: The TLS settings for an ``https://`` proxy, those for the server (as in client-go); None for the
+            default ones.
     """
 
-    def __init__(self, health: ServerHealth | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        health: ServerHealth | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        route: Route | None = None,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self._health = health
         self._limits = limits
+        self._route = route
+        self._context = context
 
     async def connect_tcp(
         self,
@@ -351,12 +415,28 @@ class _Network(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> _SocketStream:
-        with _bounded(timeout, httpcore.ConnectTimeout, httpcore.ConnectError):
-            stream = _SocketStream(
-                await trio.open_tcp_stream(host, port, local_address=local_address),
-                health=self._health,
-                limits=self._limits,
-            )
+        if self._route is None:
+            return await self._connect(host, port, timeout, local_address, socket_options)
+        proxy = self._route.proxy
+        try:
+            stream = await self._connect(proxy.host, proxy.port, timeout, local_address, socket_options)
+            return await self._through(self._route, stream, host, port)
+        except httpcore.ConnectTimeout as exc:
+            text = "did not connect in time; check its address, and firewalls on the route"
+            raise httpcore.ProxyError(failed(proxy, text)) from exc
+        except Exception as exc:
+            raise httpcore.ProxyError(failure_of(proxy, exc)) from exc
+
+    async def _connect(
+        self,
+        host: str,
+        port: int,
+        patience: float | None,
+        local_address: str | None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None,
+    ) -> _SocketStream:
+        with _bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
+            stream = self._stream(await trio.open_tcp_stream(host, port, local_address=local_address))
             try:
                 for option in socket_options or ():
                     stream.set_option(*cast("tuple[int, int, int]", option))  # Connections passes only these
@@ -365,6 +445,31 @@ class _Network(httpcore.AsyncNetworkBackend):
                 stream.close()
                 raise
             return stream
+
+    def _stream(self, stream: trio.SocketStream | _TunnelStream, opened_at: float | None = None) -> _SocketStream:
+        return _SocketStream(stream, health=self._health, opened_at=opened_at, limits=self._limits)
+
+    async def _through(self, route: Route, stream: _SocketStream, host: str, port: int) -> _SocketStream:
+        """Make a connection to a server of one to a proxy, which is closed if that fails."""
+        proxy = route.proxy
+        if proxy.scheme == "https":
+            stream = await stream.start_tls(self._proxy_context(), proxy.host)
+        if route.is_forwarded:
+            return stream
+        try:
+            if isinstance(stream, _TLSStream):
+                stream = self._stream(_TunnelStream(stream), stream.opened_at)
+            await open_tunnel(stream._stream, proxy, host, port)
+            await trio.lowlevel.checkpoint_if_cancelled()  # at the top of this module is why
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def _proxy_context(self) -> ssl.SSLContext:
+        context = self._context or _client_context(None)
+        context.set_alpn_protocols(["http/1.1"])
+        return context
 
     async def sleep(self, seconds: float) -> None:
         await trio.sleep(seconds)

@@ -11,6 +11,7 @@ from typing import Final
 
 import httpx
 
+from .._secret import Secret
 from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
@@ -23,6 +24,7 @@ from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
+from ._proxy import ForwardedRequests, Route, find_route
 from ._retries import MAX_RETRIES
 from ._throttle import BURST, Throttle
 from ._tls import TLS
@@ -74,7 +76,8 @@ async def open_transport(
         plugin_policy: Which credential plugins may run.
 
     Raises:
-        ConfigError: A host name, certificate, key or token is not valid, or a credential would be sent without TLS.
+        ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
+            TLS.
         ValueError: The user agent contains characters that it must not, or ``qps``, ``burst`` or ``retries`` is too
             small.
         TypeError: ``limits`` or ``plugin_policy`` is of another type.
@@ -102,9 +105,11 @@ async def open_transport(
         elif config.exec is not None or _has_own_credentials(config):
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
         credentials = _credentials(config, plugin_policy)
-        probes = _probe_connection(config, tls, user_agent, credentials)
+        proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
+        route = find_route(config.server, proxy_url, source=config.source)
+        probes = _probe_connection(config, tls, user_agent, credentials, route)
         health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
-        generation = Generation(_connections(tls, limits), _connections(tls, limits, health))
+        generation = Generation(_connections(tls, limits, route), _connections(tls, limits, route, health))
     async with Generations(generation, tls) as generations:
         transport = Transport._create(
             config,
@@ -152,16 +157,25 @@ class _Borrowed(httpx.AsyncBaseTransport):
         return await self._transport.handle_async_request(request)
 
 
-def _connections(tls: TLS | None, limits: Limits, health: ServerHealth | None = None) -> httpx.AsyncBaseTransport:
+def _connections(
+    tls: TLS | None, limits: Limits, route: Route | None, health: ServerHealth | None = None
+) -> httpx.AsyncBaseTransport:
     # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
     from ._pool import Connections  # noqa: PLC0415
 
     context = tls.context if tls is not None else None
-    return Connections(context, socket_options=socket_options(), idle_period=IDLE_PERIOD, health=health, limits=limits)
+    return Connections(
+        context,
+        socket_options=socket_options(),
+        idle_period=IDLE_PERIOD,
+        health=health,
+        limits=limits,
+        route=route,
+    )
 
 
 def _probe_connection(
-    config: ClusterConfig, tls: TLS | None, user_agent: str, credentials: CredentialSource
+    config: ClusterConfig, tls: TLS | None, user_agent: str, credentials: CredentialSource, route: Route | None
 ) -> ProbeConnection:
     from ._probe_connection import HTTPProbeConnection, connect  # noqa: PLC0415  # httpcore, as above
 
@@ -174,9 +188,11 @@ def _probe_connection(
             server_name=config.tls_server_name,
             socket_options=socket_options(),
             patience=CONNECT_PATIENCE,
+            route=route,
         ),
         {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": user_agent},
         credentials,
+        forwarded=ForwardedRequests(route.proxy) if route is not None and route.is_forwarded else None,
     )
 
 

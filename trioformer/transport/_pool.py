@@ -19,11 +19,12 @@ from ._health import ServerHealth
 from ._httpcore_errors import clear_locals, to_httpx
 from ._limits import DEFAULT_LIMITS, Limits
 from ._network import _Network
+from ._proxy import ForwardedRequests, Route
 
 
 @final
 class Connections(httpx.AsyncBaseTransport):
-    """A transport of httpx over a pool of connections: HTTP/1.1, without limit and proxy.
+    """A transport of httpx over a pool of connections: HTTP/1.1, without limit.
 
     Args:
         context: The TLS settings; None for plain HTTP.
@@ -31,6 +32,7 @@ class Connections(httpx.AsyncBaseTransport):
         idle_period: Seconds before an unused connection is closed.
         health: Verifies the server when a connection is silent; None if it never is for long.
         limits: Limits of what the server may send.
+        route: The proxy; None for direct connections.
     """
 
     def __init__(
@@ -41,7 +43,9 @@ class Connections(httpx.AsyncBaseTransport):
         idle_period: float,
         health: ServerHealth | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        route: Route | None = None,
     ) -> None:
+        self._forwarded = ForwardedRequests(route.proxy) if route is not None and route.is_forwarded else None
         self._pool = httpcore.AsyncConnectionPool(
             # Without a context httpcore would use its own for an https:// server, which verifies, too.
             ssl_context=context,
@@ -51,22 +55,29 @@ class Connections(httpx.AsyncBaseTransport):
             http1=True,
             http2=False,
             retries=0,
-            network_backend=_Network(health, limits),
+            network_backend=_Network(health, limits, route=route, context=context),
             socket_options=socket_options,
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = request.url
+        url, forwarded = request.url, self._forwarded
+        target = url.raw_path if forwarded is None else forwarded.target(url, url.raw_path)
         try:
             response = await self._pool.handle_async_request(
                 httpcore.Request(
                     method=request.method,
-                    url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-                    headers=request.headers.raw,
+                    url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=target),
+                    headers=request.headers.raw if forwarded is None else forwarded.headers(request.headers.raw),
                     content=cast("httpx.AsyncByteStream", request.stream),
                     extensions=request.extensions,
                 )
             )
+            if forwarded is not None:
+                try:
+                    forwarded.check(response.status)
+                except BaseException:
+                    await response.aclose()
+                    raise
         except BaseException as exc:
             clear_locals(exc)
             if (error := to_httpx(exc)) is not None:

@@ -22,6 +22,7 @@ from .._secret import Secret
 from ._credentials import Credential, CredentialSource
 from ._httpcore_errors import clear_locals, to_httpx
 from ._network import _Network, _SocketStream
+from ._proxy import ForwardedRequests, Route
 from ._response import Response
 from ._tls import TLS
 
@@ -62,6 +63,7 @@ class HTTPProbeConnection:
     _connect: Callable[[], Awaitable[Stream]]
     _headers: Mapping[str, str]
     _credentials: CredentialSource
+    _forwarded: ForwardedRequests | None = attrs.field(default=None, alias="forwarded", kw_only=True)
     pending: str | None = attrs.field(default=None, init=False)
     sent_at: float = attrs.field(default=-math.inf, init=False)
     opened_at: float = attrs.field(default=math.inf, init=False)
@@ -101,9 +103,11 @@ class HTTPProbeConnection:
         self._sent_with = self._credentials.latest
         if self._sent_with.authorization is not None:
             headers["Authorization"] = self._sent_with.authorization.reveal()
-        head = h11.Request(
-            method="GET", target=url.raw_path.rstrip(b"/") + path.encode("ascii"), headers=list(headers.items())
-        )
+        target = url.raw_path.rstrip(b"/") + path.encode("ascii")
+        raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+        if (forwarded := self._forwarded) is not None:
+            target, raw = forwarded.target(url, target), forwarded.headers(raw)
+        head = h11.Request(method="GET", target=target, headers=raw)
         return Secret((self._http.send(head) or b"") + (self._http.send(h11.EndOfMessage()) or b""))
 
     async def _open(self) -> None:
@@ -153,6 +157,8 @@ class HTTPProbeConnection:
             self._http.start_next_cycle()
         else:
             self.close()
+        if self._forwarded is not None:
+            self._forwarded.check(head.status_code)
         if head.status_code == 401:
             self._credentials.reject(self._sent_with)
         headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
@@ -176,11 +182,12 @@ async def connect(
     server_name: str | None,
     socket_options: list[tuple[int, int, int]],
     patience: float,
+    route: Route | None = None,
 ) -> _SocketStream:
     """Open a connection as httpcore's pool does, but outside of it."""
     url = httpx.URL(server)
     host = url.raw_host.decode("ascii")
-    stream = await _Network().connect_tcp(
+    stream = await _Network(route=route, context=None if tls is None else tls.context).connect_tcp(
         host, url.port or (80 if tls is None else 443), patience, socket_options=socket_options
     )
     if tls is None:

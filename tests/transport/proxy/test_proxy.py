@@ -1,0 +1,140 @@
+"""The URL of a proxy."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from trioformer._secret import Secret
+from trioformer.errors import ConfigError
+from trioformer.transport._proxy import Proxy, find_route
+
+
+def parsed(url: str) -> Proxy:
+    route = find_route("https://api.test", Secret(url), source="file", variable=lambda _: None)
+    assert route is not None
+    return route.proxy
+
+
+@pytest.mark.parametrize(
+    ("url", "scheme", "host", "port"),
+    [
+        ("http://proxy", "http", "proxy", 80),
+        ("https://proxy", "https", "proxy", 443),
+        ("socks5://proxy", "socks5", "proxy", 1080),
+        ("socks5h://proxy", "socks5", "proxy", 1080),
+        ("HTTP://Proxy.Test:3128/ignored?as#well", "http", "proxy.test", 3128),
+        ("http://10.0.0.1:3128/", "http", "10.0.0.1", 3128),
+        ("http://[fd00::1]:3128", "http", "fd00::1", 3128),
+        ("http://[fd00::1]", "http", "fd00::1", 80),
+        ("http://proxy:", "http", "proxy", 80),
+        ("http://münchen.test", "http", "xn--mnchen-3ya.test", 80),
+        ("http://a_b.test", "http", "a_b.test", 80),
+    ],
+)
+def test_the_url_has_a_scheme_a_host_and_a_port(url: str, scheme: str, host: str, port: int) -> None:
+    proxy = parsed(url)
+    assert (proxy.scheme, proxy.host, proxy.port) == (scheme, host, port)
+    assert (proxy.user, proxy.password, proxy.authorization) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "password"),
+    [
+        ("anna:word", "anna", "word"),
+        ("anna", "anna", ""),
+        ("anna:", "anna", ""),
+        (":word", "", "word"),
+        ("an%3Ana:w%40%2Frd%25", "an:na", "w@/rd%"),
+        ("anna:w@rd", "anna", "w@rd"),
+        ("anna:w:rd", "anna", "w:rd"),
+        ("änna:wörd", "änna", "wörd"),
+    ],
+)
+def test_the_url_may_have_a_user_and_a_password(user: str, name: str, password: str) -> None:
+    proxy = parsed(f"http://{user}@proxy:3128")
+    assert (proxy.user, proxy.password) == (Secret(name), Secret(password))
+    assert (proxy.host, proxy.port) == ("proxy", 3128)
+
+
+def test_the_authorization_is_that_of_basic_authentication() -> None:
+    authorization = parsed("http://Aladdin:open%20sesame@proxy").authorization
+    assert authorization == Secret("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")  # the example of RFC 7617
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "proxy",
+        "proxy:3128",
+        "ftp://anna:planted@proxy",
+        "socks4://proxy",
+        "://proxy",
+        "http:proxy",
+        "http://",
+        "http://anna:planted@",
+        "http://:3128",
+        "http://anna:planted@proxy:0",
+        "http://proxy:65536",
+        "http://proxy:999999",
+        "http://proxy:-1",
+        "http://proxy:planted",
+        "http://anna:planted#1@proxy",
+        "http://anna:planted/1@proxy",
+        "http://[::1",
+        "http://::1",
+        "http://[planted]",
+        "http://a b",
+        "http://a..b",
+        "http://" + "a" * 64,
+        "http://" + "a." * 200,
+        "http://a\0b",
+        "socks5://:planted@proxy",
+        "socks5://anna:" + "planted" * 40 + "@proxy",
+    ],
+)
+def test_what_is_not_the_url_of_a_proxy_is_an_error_that_does_not_quote_it(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parsed(url)
+    assert str(caught.value).startswith("file: proxy-url: is not the URL of a proxy: ")
+    assert (caught.value.file, caught.value.key) == ("file", "proxy-url")
+    shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    shown.stack[:] = [frame for frame in shown.stack if "tests" not in frame.filename]
+    assert "planted" not in "".join(shown.format())
+
+
+def test_the_proxy_of_the_configuration_comes_before_the_environment() -> None:
+    environment = {"HTTPS_PROXY": "http://other", "NO_PROXY": "*"}
+    route = find_route("https://api.test", Secret("http://proxy"), source="file", variable=environment.get)
+    assert route is not None
+    assert str(route.proxy) == "http://proxy:80 (proxy-url of file)"
+
+
+@pytest.mark.parametrize("url", [None, Secret("")])
+def test_without_a_proxy_in_the_configuration_the_environment_is_asked(url: Secret[str] | None) -> None:
+    route = find_route("https://api.test", url, source="file", variable={"https_proxy": "proxy"}.get)
+    assert route is not None
+    assert str(route.proxy) == "http://proxy:80 (https_proxy)"
+
+
+@pytest.mark.parametrize(
+    ("server", "proxy", "is_forwarded"),
+    [
+        ("https://api.test", "http://proxy", False),
+        ("http://api.test", "http://proxy", True),
+        ("http://api.test", "https://proxy", True),
+        ("http://api.test", "socks5://proxy", False),
+    ],
+)
+def test_http_proxies_forward_requests_to_servers_without_tls(server: str, proxy: str, is_forwarded: bool) -> None:
+    route = find_route(server, Secret(proxy), source="file")
+    assert route is not None
+    assert route.is_forwarded is is_forwarded
+
+
+def test_neither_repr_nor_str_shows_the_credentials() -> None:
+    proxy = parsed("http://anna:planted@proxy:3128")
+    assert str(proxy) == "http://proxy:3128 (proxy-url of file)"
+    assert "anna" not in repr(proxy)
+    assert "planted" not in repr(proxy)

@@ -1,0 +1,288 @@
+"""Proxies that do not connect: each way has its error, within a bound of bytes and of time."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from trioformer._secret import Secret
+from trioformer.transport._proxy import Proxy, ProxyFailedError, find_route
+from trioformer.transport._proxy._tunnel import MAX_HEAD, TUNNEL_PATIENCE, open_tunnel
+
+SOCKS = "socks5://anna:planted@proxy"
+HTTP = "http://anna:planted@proxy"
+
+
+def parsed(url: str) -> Proxy:
+    route = find_route("https://api.test", Secret(url), source="test")
+    assert route is not None
+    return route.proxy
+
+
+@attrs.define(eq=False)
+class Scripted:
+    """A connection to a proxy that sends these bytes, whatever it receives, and then closes, or stays silent."""
+
+    to_send: bytes = b""
+    stays_open: bool = False
+    piece: int = 1_000_000
+    """Bytes that arrive at a time."""
+    received: bytearray = attrs.field(factory=bytearray)
+    read: int = 0
+    """Bytes that the client has read."""
+
+    async def send_all(self, data: bytes) -> None:
+        await trio.lowlevel.checkpoint()
+        self.received += data
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        await trio.lowlevel.checkpoint()
+        data = self.to_send[self.read : self.read + min(max_bytes, self.piece)]
+        if not data and self.stays_open:
+            await trio.sleep_forever()
+        self.read += len(data)
+        return data
+
+
+async def failure(url: str, stream: Scripted, host: str = "api.test") -> ProxyFailedError:
+    with pytest.raises(ProxyFailedError) as caught:
+        await open_tunnel(stream, parsed(url), host, 6443)
+    text = str(caught.value)
+    assert text.startswith(f"the proxy {url.partition(':')[0]}://proxy:")
+    for secret in ("anna", "planted", "YW5uYTpwbGFudGVk"):
+        assert secret not in text
+    return caught.value
+
+
+BASIC = b"Proxy-Authorization: Basic YW5uYTpwbGFudGVk\r\n"
+NO_HTTP = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1_000])
+@pytest.mark.parametrize(
+    "response",
+    [
+        ESTABLISHED,
+        b"HTTP/1.0 200 OK\r\nProxy-Agent: x\r\n\r\n",
+        b"HTTP/1.1 200\r\n\r\n",
+        b"HTTP/1.1 299 X\r\nContent-Length: 5\r\n\r\n",  # RFC 9110: ignored in a response to CONNECT
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 X\r\n\r\n" + ESTABLISHED,
+    ],
+)
+async def test_http_connect_succeeds_with_every_code_of_success(response: bytes, piece: int) -> None:
+    stream = Scripted(response, piece=piece)
+    await open_tunnel(stream, parsed(HTTP), "api.test", 6443)
+    assert stream.received.startswith(
+        b"CONNECT api.test:6443 HTTP/1.1\r\nHost: api.test:6443\r\nUser-Agent: trioformer/"
+    )
+    assert bytes(stream.received).endswith(BASIC + b"\r\n")
+    assert stream.read == len(response)
+
+
+async def test_http_connect_without_a_user_has_no_credentials() -> None:
+    stream = Scripted(ESTABLISHED)
+    await open_tunnel(stream, parsed("http://proxy"), "fd00::1", 6443)
+    assert stream.received.startswith(b"CONNECT [fd00::1]:6443 HTTP/1.1\r\nHost: [fd00::1]:6443\r\n")
+    assert b"authorization" not in stream.received.lower()
+
+
+@pytest.mark.parametrize(
+    ("response", "text", "is_permanent"),
+    [
+        (b"HTTP/1.1 407 X\r\n\r\n", "rejected the user and password of its URL (HTTP 407); check them", True),
+        (
+            b"HTTP/1.1 403 Forbidden\r\n\r\n",
+            "does not permit connections to api.test:6443 (HTTP 403); check its rules",
+            True,
+        ),
+        (
+            b"HTTP/1.1 405 planted\r\nX: planted\r\n\r\nplanted",
+            "rejected CONNECT api.test:6443 (HTTP 405); check that it is a proxy",
+            True,
+        ),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: /planted\r\n\r\n",
+            "rejected CONNECT api.test:6443 (HTTP 302); check that it is a proxy",
+            True,
+        ),
+        (
+            b"HTTP/1.1 502 X\r\n\r\n",
+            "cannot connect to api.test:6443 (HTTP 502); check that it can reach the server",
+            False,
+        ),
+        (
+            b"HTTP/1.1 503 X\r\nRetry-After: 5\r\n\r\n",
+            "cannot connect to api.test:6443 (HTTP 503); check that it can reach the server",
+            False,
+        ),
+        (
+            b"SSH-2.0-planted\r\n",
+            NO_HTTP := "did not respond with HTTP/1.1; check its port and the scheme of its URL",
+            True,
+        ),
+        (b"planted\r\n\r\n", NO_HTTP, True),
+        (b"\x15\x03\x01\x00\x02\x02\x46", NO_HTTP, True),
+        (b"HTTP/1.1 200 X\r\nplanted\r\n\r\n", NO_HTTP, True),
+        (b"HTTP/1.1 20 X\r\n\r\n", NO_HTTP, True),
+        (b"HTTP/1.1 101 X\r\nUpgrade: planted\r\n\r\n", NO_HTTP, True),
+        (
+            b"",
+            CLOSED := "closed the connection without a response; check that it is an HTTP proxy",
+            False,
+        ),
+        (b"HTTP/1.1 200 OK\r\nX: ", CLOSED, False),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", CLOSED, False),
+        (
+            ESTABLISHED + b"planted",
+            "sent something after its response to CONNECT; check that it is a proxy",
+            True,
+        ),
+    ],
+)
+async def test_each_other_response_to_http_connect_has_its_error(
+    response: bytes, text: str, is_permanent: bool
+) -> None:
+    error = await failure(HTTP, Scripted(response))
+    assert str(error) == f"the proxy http://proxy:80 (proxy-url of test) {text}"
+    assert (error.permanent, error.refused) == (is_permanent, False)
+
+
+async def test_no_proxy_is_recommended_only_for_a_proxy_of_the_environment() -> None:
+    route = find_route("https://api.test", None, source="test", variable={"https_proxy": "proxy"}.get)
+    assert route is not None
+    with pytest.raises(ProxyFailedError, match=r"check its rules, or add the host to NO_PROXY$"):
+        await open_tunnel(Scripted(b"HTTP/1.1 403 X\r\n\r\n"), route.proxy, "api.test", 6443)
+
+
+async def test_a_proxy_that_requires_a_user_says_where_to_write_it() -> None:
+    error = await failure("http://proxy", Scripted(b"HTTP/1.1 407 X\r\n\r\n"))
+    assert str(error).endswith("(HTTP 407); write them into its URL: http://user:password@…")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1_000_000,
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1_000_000,
+        b"HTTP/1.1 200 OK\r\nX:" + b" " * 1_000_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000,
+        b"H" * 1_000_000,
+    ],
+    ids=["headers", "long header", "spaces", "interim responses", "no line"],
+)
+@pytest.mark.parametrize("piece", [1_000, 1_000_000])
+async def test_a_head_without_end_ends_after_a_few_kilobytes(response: bytes, piece: int) -> None:
+    stream = Scripted(response, piece=piece)
+    error = await failure(HTTP, stream)
+    assert str(error).endswith(
+        ("bytes of headers; check that it is a proxy", "check its port and the scheme of its URL")
+    )
+    assert stream.read <= 2 * MAX_HEAD
+
+
+@pytest.mark.parametrize("url", [HTTP, SOCKS])
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nX: y", b"\x05"])
+async def test_a_proxy_that_hangs_has_a_minute(url: str, sent: bytes, autojump_clock: trio.testing.MockClock) -> None:
+    if url == SOCKS and sent.startswith(b"HTTP"):
+        sent = b"\x05\x02\x01\x00\x05\x00\x00\x01"
+    if url == HTTP and sent == b"\x05":
+        sent = b"HTTP/1.1 100 Continue\r\n\r\n"
+    began_at = trio.current_time()
+    error = await failure(url, Scripted(sent, stays_open=True))
+    assert trio.current_time() == began_at + TUNNEL_PATIENCE == began_at + 60
+    assert "did not respond within 60 s; check that it is a proxy, and that it can reach the server" in str(error)
+    assert not error.permanent
+
+
+async def test_waiting_for_a_proxy_can_be_cancelled() -> None:
+    with trio.move_on_after(0) as scope:
+        await open_tunnel(Scripted(stays_open=True), parsed(HTTP), "api.test", 6443)
+    assert scope.cancelled_caught
+
+
+NAME = b"\x05\x01\x00\x03\x08api.test\x19\x2b"
+OK = b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"
+LOGIN = b"\x01\x04anna\x07planted"
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1_000])
+@pytest.mark.parametrize(
+    ("url", "host", "answers", "requests"),
+    [
+        (SOCKS, "api.test", b"\x05\x02" + b"\x01\x00" + OK, b"\x05\x02\x00\x02" + LOGIN + NAME),
+        (SOCKS, "api.test", b"\x05\x00" + OK, b"\x05\x02\x00\x02" + NAME),
+        ("socks5://proxy", "api.test", b"\x05\x00" + OK, b"\x05\x01\x00" + NAME),
+        (
+            "socks5://proxy",
+            "10.1.2.3",
+            b"\x05\x00" + OK,
+            b"\x05\x01\x00" + b"\x05\x01\x00\x01\x0a\x01\x02\x03\x19\x2b",
+        ),
+        (
+            "socks5://proxy",
+            "fd00::1",
+            b"\x05\x00\x05\x00\x00\x04" + bytes(18),
+            b"\x05\x01\x00" + b"\x05\x01\x00\x04\xfd\x00" + bytes(13) + b"\x01\x19\x2b",
+        ),
+        ("socks5://proxy", "api.test", b"\x05\x00\x05\x00\x00\x03\x02ab\x00\x00", b"\x05\x01\x00" + NAME),
+    ],
+)
+async def test_socks_sends_and_reads_exactly_what_the_rfc_has(
+    url: str, host: str, answers: bytes, requests: bytes, piece: int
+) -> None:
+    stream = Scripted(answers + b"what the server sends", piece=piece)
+    await open_tunnel(stream, parsed(url), host, 6443)
+    assert bytes(stream.received) == requests
+    assert stream.read == len(answers)
+
+
+REJECTED = "rejected the user and password of its URL"
+NO_SOCKS = "does not speak SOCKS5; check its port and the scheme of its URL"
+
+
+@pytest.mark.parametrize(
+    ("answers", "text", "is_permanent"),
+    [
+        (b"\x05\xff", f"{REJECTED} (SOCKS5: no acceptable authentication); check them", True),
+        (b"\x05\x02\x01\x01", f"{REJECTED} (SOCKS5 authentication); check them", True),
+        (b"\x05\x01", NO_SOCKS, True),
+        (b"\x04\x00", NO_SOCKS, True),
+        (b"HTTP/1.1 400 planted\r\n\r\n", NO_SOCKS, True),
+        (b"\x05\x00HTTP", NO_SOCKS, True),
+        (b"\x05\x00\x05\x00\x00\x09planted", NO_SOCKS, True),
+        (
+            b"\x05\x00\x05\x02\x00\x01",
+            "does not permit connections to api.test:6443 (SOCKS5 reply 2); check its rules",
+            True,
+        ),
+        *(
+            (
+                b"\x05\x00\x05" + bytes([reply]) + b"\x00\x01",
+                f"cannot connect to api.test:6443 (SOCKS5 reply {reply}: {text}); check that it can reach it",
+                False,
+            )
+            for reply, text in [
+                (1, "the proxy failed"),
+                (3, "the network is unreachable"),
+                (4, "the host is unreachable, or its name cannot be resolved"),
+                (5, "the connection was refused"),
+                (6, "the time to live expired"),
+                (7, "it does not support CONNECT"),
+                (8, "it does not support this type of address"),
+                (99, "an unknown reason"),
+            ]
+        ),
+        *(
+            (answers, "closed the connection without a response; check that it is a SOCKS5 proxy", False)
+            for answers in (b"", b"\x05", b"\x05\x02", b"\x05\x02\x01\x00", b"\x05\x00\x05\x00\x00\x01\x00")
+        ),
+    ],
+)
+async def test_each_other_answer_of_a_socks_proxy_has_its_error(answers: bytes, text: str, is_permanent: bool) -> None:
+    error = await failure(SOCKS, Scripted(answers))
+    assert str(error) == f"the proxy socks5://proxy:1080 (proxy-url of test) {text}"
+    assert (error.permanent, error.refused) == (is_permanent, False)

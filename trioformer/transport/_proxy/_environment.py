@@ -1,0 +1,154 @@
+"""Which proxy the environment names for a server: HTTPS_PROXY, HTTP_PROXY and NO_PROXY as Go reads them.
+
+Every program reads these variables in its own way.  kubectl and client-go use Go's ``net/http``, which has the rules of
+``golang.org/x/net/http/httpproxy``; so a shell in which kubectl works is one in which this library does.
+
+- The upper-case name comes before the lower-case one; an empty variable counts as not set.
+- ``HTTPS_PROXY`` is for servers with ``https://``, ``HTTP_PROXY`` for those with ``http://``; ``ALL_PROXY`` is ignored.
+- ``localhost`` and loopback addresses never have a proxy.
+- An entry of ``NO_PROXY`` is ``*``, an address, a network in CIDR notation, or a name, which includes its subdomains;
+  one that begins with ``.`` or ``*.`` stands for the subdomains alone.  Addresses and names may have a port.
+  What is none of these matches nothing.  Names are not resolved.
+- A program with ``REQUEST_METHOD`` in its environment is a CGI program, whose caller chooses ``HTTP_PROXY``: an error.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+import httpx
+
+from ..._secret import Secret
+from ...errors import ConfigError
+
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
+_MAPPED_BITS: Final = 96
+"""Bits before the IPv4 address in an IPv6 address that contains one."""
+
+
+def find_in_environment(server: str, variable: Callable[[str], str | None]) -> tuple[str, Secret[str]] | None:
+    """Return the name and value of the variable with the proxy for a server; None for a direct connection.
+
+    Args:
+        server: The URL of the server, ``http://`` or ``https://``.
+        variable: Returns the value of an environment variable; not the environment, whose variables are secrets.
+
+    Raises:
+        ConfigError: ``HTTP_PROXY`` applies in a CGI program.
+    """
+    url = urlsplit(server)
+    found = _first_set(variable, "HTTPS_PROXY" if url.scheme == "https" else "HTTP_PROXY")
+    if found is None:
+        return None
+    if url.scheme == "http" and variable("REQUEST_METHOD"):
+        problem = "not used, because REQUEST_METHOD is set: the client of a CGI program chooses it; unset one of them"
+        raise ConfigError(problem, key=found[0])
+    host, port = _host_and_port(url.netloc)
+    exceptions = _first_set(variable, "NO_PROXY")
+    no_proxy = "" if exceptions is None else exceptions[1].reveal()
+    return None if is_direct(host, port or _DEFAULT_PORTS[url.scheme], no_proxy) else found
+
+
+def is_direct(host: str, port: str, no_proxy: str) -> bool:
+    """Whether connections to a host do not use the proxy of the environment.
+
+    Args:
+        host: A name, or an address without brackets.
+        port: Its port.
+        no_proxy: The value of ``NO_PROXY``.
+    """
+    host = _ascii(host)
+    if host == "localhost":
+        return True
+    address = _address(host.partition("%")[0])
+    if address is not None and address.is_loopback:
+        return True
+    host = host.strip().lower()
+    return any(_matches(entry.strip().lower(), host, address, port) for entry in no_proxy.split(","))
+
+
+def _matches(entry: str, host: str, address: _Address | None, port: str) -> bool:
+    """Whether an entry of ``NO_PROXY`` matches."""
+    if entry == "*":
+        return True
+    if (network := _network(entry)) is not None:
+        return address is not None and address in network
+    name, entry_port = _split_port(entry) or (entry, "")
+    if not name or entry_port not in ("", port):
+        return False
+    if (excepted := _address(name)) is not None:
+        return address == excepted
+    if address is not None:
+        return False
+    name = name.removeprefix("*") if name.startswith("*.") else name
+    if name.startswith("."):
+        return host.endswith(_ascii(name))
+    return f".{host}".endswith(_ascii(f".{name}"))
+
+
+def _first_set(variable: Callable[[str], str | None], name: str) -> tuple[str, Secret[str]] | None:
+    for each in (name, name.lower()):
+        if value := Secret(variable(each) or ""):
+            return each, value
+    return None
+
+
+def _host_and_port(netloc: str) -> tuple[str, str]:
+    """Split a URL's netloc without changing the case of the name, as ``urlsplit`` does."""
+    place = netloc.rpartition("@")[2]
+    if place.startswith("["):
+        host, _, port = place[1:].partition("]")
+        return unquote(host), port.removeprefix(":")
+    host, _, port = place.partition(":")
+    return unquote(host), port
+
+
+def _split_port(text: str) -> tuple[str, str] | None:
+    """Split ``host:port`` or ``[address]:port``, as Go's ``net.SplitHostPort``; None if it is neither."""
+    if text.startswith("["):
+        found = re.fullmatch(r"\[([^\[\]]*)\]:([^\[\]:]*)", text)
+    else:
+        found = re.fullmatch(r"([^\[\]:]*):([^\[\]:]*)", text)
+    return None if found is None else (found[1], found[2])
+
+
+def _address(text: str) -> _Address | None:
+    """Parse an address; an IPv4 address that is written as an IPv6 one is the IPv4 address."""
+    address = _address_as_written(text)
+    return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address
+
+
+def _address_as_written(text: str) -> _Address | None:
+    try:
+        return None if "%" in text else ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """Parse a network in CIDR notation; bits of the host are ignored."""
+    first, _, digits = text.partition("/")
+    address = _address_as_written(first)
+    if address is None or not re.fullmatch(r"[0-9]{1,9}", digits):
+        return None
+    bits = int(digits)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped and bits >= _MAPPED_BITS:
+        address, bits = address.ipv4_mapped, bits - _MAPPED_BITS
+    return None if bits > address.max_prefixlen else ipaddress.ip_network((address, bits), strict=False)
+
+
+def _ascii(name: str) -> str:
+    """Encode an internationalised name; one that cannot be encoded is returned as it is."""
+    if name.isascii() or re.search(r"[/?#@:\[\]\\]", name):
+        return name
+    dot = "." if name.startswith(".") else ""
+    try:
+        return dot + httpx.URL(f"http://{name.removeprefix('.')}").raw_host.decode("ascii")
+    except (httpx.InvalidURL, UnicodeError):
+        return name

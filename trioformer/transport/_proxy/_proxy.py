@@ -1,0 +1,171 @@
+"""A proxy: its URL, whose credentials are never shown, and where the URL comes from."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import ssl
+from collections.abc import Callable
+from typing import Final, final
+from urllib.parse import unquote, urlsplit
+
+import attrs
+import httpx
+
+from ..._secret import Secret
+from ...errors import ConfigError
+from .._host_names import check_for_tls
+from ._environment import find_in_environment
+
+SOCKS5: Final = "socks5"
+_PORTS: Final = {"http": 80, "https": 443, SOCKS5: 1080}
+"""The schemes of proxies with their ports, as Go has them."""
+_MAX_PORT: Final = 65_536
+_MAX_SOCKS: Final = 255
+"""Bytes of a name or a password, whose length is one byte (RFC 1929)."""
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_HAS_SCHEME_AND_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Proxy:
+    """A proxy for the connections to one server."""
+
+    scheme: str
+    """How the proxy is spoken to: ``http``, ``https`` or ``socks5``."""
+    host: str
+    """Its name in ASCII, or its address without brackets."""
+    port: int
+    """Its port."""
+    user: Secret[str] | None = None
+    """The name for the proxy; None for a proxy that requires none."""
+    password: Secret[str] | None = None
+    """The password; set if and only if ``user`` is, possibly empty."""
+    origin: str
+    """The setting that names the proxy, such as ``HTTPS_PROXY``."""
+
+    @property
+    def is_from_environment(self) -> bool:
+        """Whether an environment variable names it."""
+        return self.origin.upper().endswith("_PROXY")
+
+    @property
+    def is_socks(self) -> bool:
+        """Whether it speaks SOCKS5."""
+        return self.scheme == SOCKS5
+
+    @property
+    def authorization(self) -> Secret[str] | None:
+        """The value of ``Proxy-Authorization``."""
+        if self.user is None or self.password is None:
+            return None
+        return Secret(
+            "Basic " + base64.b64encode(f"{self.user.reveal()}:{self.password.reveal()}".encode()).decode("ascii")
+        )
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port} ({self.origin})"
+
+
+@final
+@attrs.frozen
+class Route:
+    """How the connections to one server reach it, if not directly."""
+
+    proxy: Proxy
+    """The proxy."""
+    is_forwarded: bool
+    """Whether requests have the URL of the server as their target, instead of a tunnel to it."""
+
+    @classmethod
+    def to(cls, server: str, proxy: Proxy) -> Route:
+        """Make the route to a server: HTTP proxies forward requests to ``http://`` servers, as Go has it."""
+        return cls(proxy, is_forwarded=server.startswith("http:") and not proxy.is_socks)
+
+
+def find_route(
+    server: str,
+    proxy_url: Secret[str] | None,
+    *,
+    source: str,
+    variable: Callable[[str], str | None] = os.getenv,
+) -> Route | None:
+    """Return the route to a server; None for direct connections.
+
+    The environment is not asked about a server that has a proxy of its own: then ``NO_PROXY`` has no effect either.
+
+    Args:
+        server: The URL of the server.
+        proxy_url: The ``proxy-url`` of its cluster; None or empty if it has none.
+        source: The configuration that it comes from, for errors.
+        variable: Returns the value of an environment variable.
+
+    Raises:
+        ConfigError: The URL of the proxy is not valid, or of an unknown scheme.
+    """
+    if proxy_url:
+        return Route.to(server, _parse(proxy_url, file=source, key="proxy-url"))
+    found = find_in_environment(server, variable)
+    if found is None:
+        return None
+    name, url = found
+    if not _HAS_SCHEME_AND_HOST.match(url.reveal()):
+        url = Secret(f"http://{url.reveal()}")  # only in the environment
+    return Route.to(server, _parse(url, file=None, key=name))
+
+
+def _parse(url: Secret[str], *, file: str | None, key: str) -> Proxy:
+    """Parse the URL of a proxy; errors do not quote it, since any part of it may be a password."""
+
+    def error(problem: str) -> ConfigError:
+        return ConfigError(f"is not the URL of a proxy: {problem}", file=file, key=key)
+
+    scheme = url.reveal().partition(":")[0].lower()
+    scheme = SOCKS5 if scheme == "socks5h" else scheme  # the proxy resolves names in any case
+    if scheme not in _PORTS:
+        raise error("it must begin with http://, https:// or socks5://")
+    netloc = _netloc(url)
+    credentials, at, place = (Secret(part) for part in netloc.reveal().rpartition("@"))
+    found = re.fullmatch(r"(\[[^\[\]]+\]|[^\[\]:]+)(?::([0-9]{0,5}))?", place.reveal(), re.ASCII)
+    host = "" if found is None else _ascii_host(unquote(found[1]))
+    if found is None or not host:
+        raise error("no valid host name or address, or no valid port; in a password, write special characters as %23")
+    port = int(found[2] or _PORTS[scheme])
+    if not 0 < port < _MAX_PORT:
+        raise error("the port must be a number from 1 to 65535")
+    name, _, password = (Secret(unquote(part)) for part in credentials.reveal().partition(":"))
+    if scheme == SOCKS5 and at and not (0 < _length(name) <= _MAX_SOCKS and _length(password) <= _MAX_SOCKS):
+        raise error(f"name and password for a SOCKS5 proxy have 1 to {_MAX_SOCKS} bytes")
+    return Proxy(
+        scheme=scheme,
+        host=host,
+        port=port,
+        user=name if at else None,
+        password=password if at else None,
+        origin=f"{key} of {file}" if file else key,
+    )
+
+
+def _length(text: Secret[str]) -> int:
+    return len(text.reveal().encode())
+
+
+def _netloc(url: Secret[str]) -> Secret[str]:
+    """Return what is between the scheme and the path; empty if that is not valid."""
+    try:
+        return Secret(urlsplit(url.reveal()).netloc)
+    except ValueError:
+        return Secret("")
+
+
+def _ascii_host(host: str) -> str:
+    """Encode a host name; empty if httpx, DNS or TLS would not take it."""
+    try:
+        name = httpx.URL(f"http://{host}").raw_host.decode("ascii")
+        check_for_tls(name)
+    except (httpx.InvalidURL, ValueError, ssl.SSLError):  # an SSLError: it is too long
+        return ""
+    return name if _NAME.fullmatch(name) or ":" in name else ""

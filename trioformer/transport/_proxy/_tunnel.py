@@ -1,0 +1,174 @@
+"""Ask a proxy for a connection to a server, on a connection to the proxy: CONNECT of HTTP/1.1, or SOCKS5.
+
+What a proxy may send before the tunnel is there is bounded, in bytes and in time.
+Nothing that it sends is quoted: it may repeat the credentials.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final, Protocol
+
+import h11
+import trio
+
+from ..._secret import Secret
+from ..._version import __version__
+from ._failure import credentials_rejected, failed, not_permitted, rejected
+from ._proxy import Proxy
+
+TUNNEL_PATIENCE: Final = 60.0
+"""Seconds that a proxy may take to connect to the server (client-go: one minute)."""
+MAX_HEAD: Final = 16 * 1024
+"""Bytes of its response, with all of code 100."""
+_PROTOCOL: Final = b"HTTP/"
+_SUCCESS: Final = range(200, 300)
+
+# SOCKS5: RFC 1928 and RFC 1929.
+_VERSION: Final = 5
+_CONNECT: Final = 1
+_IPV4, _NAME, _IPV6 = 1, 3, 4
+_NO_AUTHENTICATION, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
+_PASSWORD_VERSION: Final = 1
+_NOT_ALLOWED: Final = 2
+_REPLIES: Final = {
+    1: "the proxy failed",
+    3: "the network is unreachable",
+    4: "the host is unreachable, or its name cannot be resolved",
+    5: "the connection was refused",
+    6: "the time to live expired",
+    7: "it does not support CONNECT",
+    8: "it does not support this type of address",
+}
+
+
+class Stream(Protocol):
+    """A connection to the proxy."""
+
+    async def receive_some(self, max_bytes: int, /) -> bytes | bytearray: ...
+    async def send_all(self, data: bytes, /) -> None: ...
+
+
+async def open_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
+    """Ask the proxy at the other end to connect to a server; then the stream is one to the server.
+
+    Args:
+        stream: The connection to the proxy; it is not closed if this fails.
+        proxy: The proxy.
+        host: The server's name in ASCII, which the proxy resolves, or its address without brackets.
+        port: The server's port.
+
+    Raises:
+        ProxyFailedError: The proxy does not connect to the server, or the peer is not a proxy.
+        trio.BrokenResourceError: The connection was lost.
+    """
+    with trio.move_on_after(TUNNEL_PATIENCE):
+        if proxy.is_socks:
+            await _open_socks(stream, proxy, host, port)
+        else:
+            await _open_http(stream, proxy, _place(host, port))
+        return
+    text = f"did not respond within {TUNNEL_PATIENCE:g} s; check that it is a proxy, and that it can reach the server"
+    raise failed(proxy, text)
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def _open_http(stream: Stream, proxy: Proxy, target: str) -> None:
+    http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+    await stream.send_all(_connect_request(http, proxy, target).reveal())
+    received, first = 0, b""
+    while not isinstance(event := _next_event(http), h11.Response):
+        # h11 waits for the end of a line, which another kind of server may never send.
+        if event is None or not first.startswith(_PROTOCOL[: len(first)]):
+            text = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
+            raise failed(proxy, text, permanent=True)
+        if event is h11.NEED_DATA:  # otherwise it is a response of code 100
+            data = await stream.receive_some(MAX_HEAD)
+            if not data:
+                raise failed(proxy, "closed the connection without a response; check that it is an HTTP proxy")
+            received += len(data)
+            first = (first + data)[: len(_PROTOCOL)]
+            if received > MAX_HEAD:
+                raise failed(proxy, f"responded with more than {MAX_HEAD} bytes of headers; check that it is a proxy")
+            http.receive_data(bytes(data))
+    if event.status_code not in _SUCCESS:
+        raise rejected(proxy, event.status_code, target)
+    if http.trailing_data[0]:
+        # The client speaks first, in TLS as in HTTP, so this cannot be the server.
+        raise failed(proxy, "sent something after its response to CONNECT; check that it is a proxy", permanent=True)
+
+
+def _next_event(http: h11.Connection) -> object:
+    """Return the next event; None for something that is not HTTP/1.1, which h11 would quote."""
+    try:
+        return http.next_event()
+    except h11.RemoteProtocolError:
+        return None
+
+
+def _connect_request(http: h11.Connection, proxy: Proxy, target: str) -> Secret[bytes]:
+    headers = [("Host", target), ("User-Agent", f"trioformer/{__version__}")]
+    if (authorization := proxy.authorization) is not None:
+        headers.append(("Proxy-Authorization", authorization.reveal()))
+    head = Secret(http.send(h11.Request(method="CONNECT", target=target, headers=headers)) or b"")
+    http.send(h11.EndOfMessage())
+    return head
+
+
+async def _open_socks(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
+    async def receive(number: int) -> bytes:
+        received = b""
+        while len(received) < number:
+            data = await stream.receive_some(number - len(received))
+            if not data:
+                raise failed(proxy, "closed the connection without a response; check that it is a SOCKS5 proxy")
+            received += data
+        return received
+
+    methods = [_NO_AUTHENTICATION] if proxy.user is None else [_NO_AUTHENTICATION, _PASSWORD]
+    await stream.send_all(bytes([_VERSION, len(methods), *methods]))
+    version, method = await receive(2)
+    if version != _VERSION or method not in (*methods, _NO_METHOD):
+        raise failed(proxy, "does not speak SOCKS5; check its port and the scheme of its URL", permanent=True)
+    if method == _NO_METHOD:
+        raise credentials_rejected(proxy, "SOCKS5: no acceptable authentication")
+    if method == _PASSWORD:
+        await stream.send_all(_password_request(proxy).reveal())
+        if (await receive(2))[1] != 0:
+            raise credentials_rejected(proxy, "SOCKS5 authentication")
+    await stream.send_all(bytes([_VERSION, _CONNECT, 0, *_socks_address(host), *port.to_bytes(2, "big")]))
+    version, reply, _, kind = await receive(4)
+    if version != _VERSION:
+        raise failed(proxy, "does not speak SOCKS5; check its port and the scheme of its URL", permanent=True)
+    target = _place(host, port)
+    if reply == _NOT_ALLOWED:
+        raise not_permitted(proxy, target, f"SOCKS5 reply {reply}")
+    if reply != 0:
+        text = _REPLIES.get(reply, "an unknown reason")
+        raise failed(proxy, f"cannot connect to {target} (SOCKS5 reply {reply}: {text}); check that it can reach it")
+    # The address that the proxy connects from, which nobody needs.
+    length = {_IPV4: 4, _IPV6: 16}.get(kind)
+    if kind == _NAME:
+        length = (await receive(1))[0]
+    if length is None:
+        raise failed(proxy, "does not speak SOCKS5; check its port and the scheme of its URL", permanent=True)
+    await receive(length + 2)
+
+
+def _password_request(proxy: Proxy) -> Secret[bytes]:
+    assert proxy.user is not None
+    assert proxy.password is not None
+    parts = [Secret(part.reveal().encode()) for part in (proxy.user, proxy.password)]
+    return Secret(bytes([_PASSWORD_VERSION]) + b"".join(bytes([len(part.reveal())]) + part.reveal() for part in parts))
+
+
+def _socks_address(host: str) -> bytes:
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        name = host.encode("ascii")  # 255 bytes at most, as TLS requires
+        return bytes([_NAME, len(name)]) + name
+    return bytes([_IPV4 if address.version == 4 else _IPV6]) + address.packed
