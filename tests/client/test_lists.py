@@ -294,7 +294,7 @@ async def test_an_endless_error_response_is_cut_off(autojump_clock) -> None:
 async def test_a_list_that_ends_early_is_a_failed_connection() -> None:
     async with client_of(response(200, '{"items":[', httpx.ReadError("reset"))) as (client, _):
         with pytest.raises(ConnectionFailedError):
-            await client.api(Pod, "shop").list()
+            await without_retries(client.api(Pod, "shop")).list()
 
 
 @pytest.mark.parametrize("size", [None, 1_000, 1_000_000])
@@ -445,3 +445,25 @@ async def test_the_undecodable_objects_of_a_list_have_a_limit() -> None:
         ):
             await pods.list(on_undecodable=reported.append)
     assert len(reported) == 6
+
+
+async def test_a_list_whose_connection_fails_is_read_again_from_its_beginning(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    begin = '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":['
+    bad, good = '{"metadata":{}}', '{"metadata":{"name":"web-0","namespace":"shop"}}'
+    lost = httpx.ReadError("reset")
+    cut = [response(200, f"{begin}{bad},{good},", lost), response(200, lost), response(429, "", retry_after="1")]
+    found: list[str] = []
+    async with client_of(*cut, response(200, f"{begin}{bad},{good}]}}")) as (client, transport):
+        pods = await client.api(Pod, "shop").list(on_undecodable=lambda each: found.append(each.key))
+        assert [pod.name for pod in pods] == ["web-0"]
+        assert len(found) == 1
+        assert len(transport.requests) == 4
+    async with client_of(*[response(200, begin, lost) for _ in range(12)]) as (client, transport):
+        with pytest.raises(ConnectionFailedError, match=r"the connection was lost; try again; attempt 11$"):
+            await client.api(Pod, "shop").list()
+        assert len(transport.requests) == 11
+    async with client_of(response(200, begin, lost)) as (client, transport):
+        with pytest.raises(ConnectionFailedError, match=r"the connection was lost; try again$"):
+            await without_retries(client.api(Pod, "shop")).list()

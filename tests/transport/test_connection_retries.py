@@ -16,7 +16,16 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.scripted_http import InMemory, Reply, complete, response, serving, suspended_generators
+from tests.support.scripted_http import (
+    InMemory,
+    Loopback,
+    Reply,
+    Step,
+    complete,
+    response,
+    serving,
+    suspended_generators,
+)
 from trioformer._secret import Secret
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
@@ -132,6 +141,7 @@ async def test_a_write_that_another_5xx_ended_is_not_sent_again(autojump_clock: 
 
 @pytest.mark.parametrize("for_watch", [False, True])
 async def test_streams_are_sent_again_until_their_response_begins(for_watch: bool, autojump_clock: Clock) -> None:
+    """client-go: TestRequestStreamWithRetry, TestRequestWatch."""
     replies = [response(429, "busy", retry_after="1"), lost(), response(500, retry_after="0"), response(200, "one")]
     async with opened(*replies) as (transport, carrier):
         async with transport.stream("/x", for_watch=for_watch) as body:
@@ -204,7 +214,7 @@ async def test_a_server_that_stays_away_is_an_error_within_half_a_minute(autojum
 
 
 async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(autojump_clock: Clock) -> None:
-    """client-go: TestRequestDoWithRetryInvokeOrder, TestRequestWatchWithWrapPreviousError."""
+    """client-go: TestRequestWatchWithWrapPreviousError, TestWrapPreviousError."""
     async with opened(lost(), not_sent(), httpx.ReadTimeout("x")) as (transport, _):
         with pytest.raises(ConnectionFailedError) as caught:
             await transport.request("GET", "/x")
@@ -357,7 +367,7 @@ async def test_a_token_file_that_was_rotated_is_read_after_a_401(tmp_path: Path,
 async def test_a_connection_that_was_closed_while_idle_is_replaced_before_a_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """client-go: TestHTTP1DoNotReuseRequestAfterTimeout."""
+    """client-go: TestReconnectBrokenTCP_HTTP1."""
     looks: list[str] = []
     look = _SocketStream.get_extra_info
 
@@ -406,3 +416,38 @@ async def test_a_connection_that_was_reset_before_its_first_byte_was_not_used(
                 await transport.request("POST", "/x", content=b"1")
             assert "may have" not in str(caught.value)
         assert len(connections) == 1 + retries
+
+
+async def test_a_connection_that_a_cancelled_request_has_used_is_not_used_again() -> None:
+    """client-go: TestHTTP1DoNotReuseRequestAfterTimeout."""
+    scripts: list[list[Step]] = [[complete(b"ok")], [None], [complete(b"ok")]]
+    server = Loopback(lambda _: scripts.pop(0), keep_alive=True)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with open_transport(ClusterConfig(server=server.url)) as transport, trio.open_nursery() as requests:
+            await transport.request("GET", "/x")
+            requests.start_soon(transport.request, "GET", "/hang")
+            while len(server.heads) < 2:
+                await trio.testing.wait_all_tasks_blocked()
+            requests.cancel_scope.cancel()
+            with trio.CancelScope(shield=True):
+                await server.wait_until_open(0)
+                assert (await transport.request("GET", "/x")).body == b"ok"
+        assert server.connections == 2
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_request_gets_its_own_connection_while_another_one_waits() -> None:
+    """client-go: TestReconnectBrokenTCPInFlight_HTTP1."""
+    server = Loopback(lambda head: [None] if b"/hang" in head else [complete(b"ok")], keep_alive=True)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with open_transport(ClusterConfig(server=server.url)) as transport, trio.open_nursery() as requests:
+            await transport.request("GET", "/x")
+            requests.start_soon(transport.request, "GET", "/hang")
+            while len(server.heads) < 2:
+                await trio.testing.wait_all_tasks_blocked()
+            assert (await transport.request("GET", "/x")).body == b"ok"
+            requests.cancel_scope.cancel()
+        assert server.connections == 2
+        nursery.cancel_scope.cancel()

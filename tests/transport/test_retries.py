@@ -65,6 +65,7 @@ def delay(
 @pytest.mark.parametrize("method", [READ, *WRITES])
 @pytest.mark.parametrize("code", [429, 503])
 def test_every_request_that_was_not_begun_is_sent_again(method: str, code: int) -> None:
+    """client-go: TestRetryableConditions, TestIsNextRetry."""
     assert delay(method, code=code, retry_after="1") == 1.0
     assert delay(method, code=code, retry_after="0") == 0.0
     assert delay(method, code=code) is None
@@ -107,7 +108,6 @@ def test_a_rejected_request_is_retried_however_long_it_takes() -> None:
 
 
 def test_at_most_ten_attempts_follow_the_first() -> None:
-    """client-go: TestRequestMaxRetries (the number)."""
     assert [number for number in range(1, 20) if delay(number=number, code=429, retry_after="0") is not None] == [
         *range(1, 11)
     ]

@@ -17,7 +17,7 @@ from ..models._internal import dumps, encode_for_server
 from ..transport._internal import ByteStream
 from ._api_requests import ApiRequests, suggests_arguments
 from ._lists import PAGE_SIZE, ObjectList, all_pages, read_list
-from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, list_params, patch_params, watch_params
+from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, patch_params, watch_params
 from ._patch import PatchType, patch_content, translate_patch_errors
 from ._responses import Asked, check, drain, object_in, raise_failure, server_version_in, streamed_status_error
 from ._subresources import OwnSubresource, body_in, created_in, is_success, with_name
@@ -148,9 +148,19 @@ class Api(ApiRequests[T]):
             SelectorError: A selector does not parse.
             ExpiredError: The resourceVersion or the continue token has expired.
         """
-        async with self._open_list(options if options is not None else ListOptions()) as body:
-            where, limits = self._paths.operation("list"), self._transport.limits
-            return await read_list(body, self._wire_format, where, limits, on_undecodable)
+        where, limits = self._paths.operation("list"), self._transport.limits
+        undecodable: list[Undecodable] = []
+        report = None if on_undecodable is None else undecodable.append
+
+        async def read(body: ByteStream) -> ObjectList[T]:
+            undecodable.clear()  # of an attempt whose connection failed
+            return await read_list(body, self._wire_format, where, limits, report)
+
+        page = await self._read_list(options if options is not None else ListOptions(), read)
+        for each in undecodable:
+            assert on_undecodable is not None
+            on_undecodable(each)
+        return page
 
     async def check_resource_version(
         self,
@@ -183,19 +193,11 @@ class Api(ApiRequests[T]):
             resource_version_match="NotOlderThan" if resource_version else None,
             limit=1,
         )
-        async with self._open_list(options) as body:
+
+        async def read(body: ByteStream) -> None:
             raise_failure(body.code, body.headers, await drain(body), where=self._paths.operation("list"))
 
-    @asynccontextmanager
-    async def _open_list(self, options: ListOptions) -> AsyncGenerator[ByteStream, None]:
-        """Request one page, and yield the body of a success."""
-        params, accept = list_params(options), self._wire_format.accept_list
-        where = self._paths.operation("list")
-        async with self._stream(params, accept, where, for_watch=False) as body:
-            if body.code != 200:
-                with self._wire_format.translate_errors():
-                    raise await streamed_status_error(body, method="GET", where=where)
-            yield body
+        await self._read_list(options, read)
 
     @suggests_arguments
     @asynccontextmanager
@@ -252,10 +254,7 @@ class Api(ApiRequests[T]):
             patience = math.inf if timeout_seconds is None else timeout_seconds + RESPONSE_GRACE
             try:
                 with trio.fail_after(patience):
-                    accept = self._wire_format.accept
-                    body = await stack.enter_async_context(
-                        self._stream(params, accept, where, for_watch=True, resumable=resumable)
-                    )
+                    body = await stack.enter_async_context(self._open_watch(params, where, resumable=resumable))
             except trio.TooSlowError as exc:
                 raise ConnectionFailedError(
                     f"{self._transport.server}: no response to the watch within {patience:g} s; watch again"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -11,14 +11,16 @@ from .._suggestions import suggest_arguments
 from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
 from ..transport._internal import ByteStream, Response, Scan, Transport
+from ._options import ListOptions, list_params
 from ._paths import ResourcePaths
-from ._responses import Asked, object_in
+from ._responses import Asked, object_in, streamed_status_error
 from ._subresources import has_own_kind, subresource_in
 from ._wire_format import JSON, WireFormat
 
 if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
 
+R = TypeVar("R")
 T = TypeVar("T", bound=KubernetesObject)
 A = TypeVar("A", bound="ApiRequests[Any]")
 
@@ -105,15 +107,34 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
             where=where,
         )
 
-    def _stream(
-        self, params: Mapping[str, str], accept: str, where: str, *, for_watch: bool, resumable: bool = False
+    async def _read_list(self, options: ListOptions, read: Callable[[ByteStream], Awaitable[R]]) -> R:
+        """Request one page, and read the body of a success."""
+        where = self._paths.operation("list")
+
+        async def read_success(body: ByteStream) -> R:
+            if body.code != 200:
+                with self._wire_format.translate_errors():
+                    raise await streamed_status_error(body, method="GET", where=where)
+            return await read(body)
+
+        return await self._transport.read(
+            self._paths.collection(),
+            read_success,
+            params=list_params(options),
+            accept=self._wire_format.accept_list,
+            retries=self._retries,
+            where=where,
+        )
+
+    def _open_watch(
+        self, params: Mapping[str, str], where: str, *, resumable: bool
     ) -> AbstractAsyncContextManager[ByteStream]:
-        """Request the collection, and stream the response."""
+        """Request a watch of the collection, and stream the response."""
         return self._transport.stream(
             self._paths.collection(),
             params=params,
-            accept=accept,
-            for_watch=for_watch,
+            accept=self._wire_format.accept,
+            for_watch=True,
             resumable=resumable,
             retries=self._retries,
             where=where,

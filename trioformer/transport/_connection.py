@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Final, final
+from typing import Final, TypeVar, final
 from urllib.parse import urlsplit
 
 import attrs
@@ -25,6 +25,8 @@ from ._observer import RequestObserver
 from ._response import Response
 from ._retries import MAX_RETRIES, Retries
 from ._throttle import Throttle
+
+R = TypeVar("R")
 
 CONNECT_PATIENCE: Final = 30.0
 """Seconds for a TCP connection (client-go dials for 30 s); a TLS handshake has 10."""
@@ -235,6 +237,56 @@ class Transport(metaclass=NoPublicConstructor):
             resumable=resumable,
         )
         attempts = self._retries_of(outgoing, may_retry=retries and not resumable)
+        async with self._stream(outgoing, attempts) as body:
+            yield body
+
+    async def read(
+        self,
+        path: str,
+        read_body: Callable[[ByteStream], Awaitable[R]],
+        *,
+        params: Mapping[str, str] | None = None,
+        accept: str = "application/json",
+        retries: bool = True,
+        where: str = "",
+    ) -> R:
+        """Send a GET request, read its response with ``read_body``, and return what that returns.
+
+        Other than by :meth:`stream`, it is also sent again if the connection fails while the body arrives.
+
+        Args:
+            path: As for :meth:`stream`.
+            read_body: Reads the body; called again, with another one, when the connection failed.
+            params: As for :meth:`stream`.
+            accept: As for :meth:`stream`.
+            retries: As for :meth:`stream`.
+            where: As for :meth:`stream`.
+
+        Raises:
+            ConnectionFailedError: No complete response arrived.
+            LimitExceededError: The response exceeds a limit.
+            trio.ClosedResourceError: The client is closed.
+            Exception: What ``read_body`` raises.
+        """
+        outgoing = _Outgoing(method="GET", path=path, params=params, headers={"Accept": accept}, where=where)
+        attempts = self._retries_of(outgoing, may_retry=retries)
+        while True:
+            has_begun = False
+            try:
+                async with self._stream(outgoing, attempts) as body:
+                    has_begun = True
+                    return await read_body(body)
+            except ConnectionFailedError as exc:
+                if not has_begun:
+                    raise
+                if (delay := attempts.after_error(exc, has_responded=True)) is None:
+                    raise
+            await trio.sleep(delay)
+
+    @asynccontextmanager
+    async def _stream(self, outgoing: _Outgoing, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
+        """Send a GET request until there is a response that is not retried, and yield its body."""
+        for_watch = outgoing.for_watch
         while True:
             async with self._limited_watch(attempts) if for_watch else self._limited() as throttled:
                 try:
