@@ -6,7 +6,8 @@
     python tests/e2e/build.py etcd kube-apiserver      # only the named programs
 
 The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/go.mod`` beside this file.
-``recovery-client-go`` is no part of a control plane: a client, which ``test_recovery.py`` compares with.
+``recovery-client-go`` and ``retries-client-go`` are no part of a control plane: clients, which ``test_recovery.py`` and
+``test_retries.py`` compare with.
 Nor is ``proxy-environment-go``, which says what Go makes of HTTPS_PROXY and the like (``test_proxy_environment.py``).
 The programs land in ``.cache/control-plane/<version>/`` under the repository's root, and beside kwok the stages of its
 nodes and pods, ``kwok.yaml``; the environment variable ``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
@@ -75,6 +76,7 @@ PROGRAMS = {
     ),
     "recovery-client-go": Program("recovery_client_go", "."),
     "proxy-environment-go": Program("proxy_environment_go", "."),
+    "retries-client-go": Program("retries_client_go", "."),
 }
 ALL = tuple(PROGRAMS)
 
