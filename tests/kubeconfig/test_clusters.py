@@ -19,6 +19,7 @@ from trioformer.kubeconfig import load_kubeconfig
     ],
 )
 def test_a_proxy_url_is_loaded_as_it_is(write: Write, url: str) -> None:
+    """client-go: TestProxyURL"""
     assert load_kubeconfig(write(with_cluster(**{"proxy-url": url}))).proxy_url == url
 
 

@@ -35,6 +35,9 @@ def problems(write: Write, user: dict[str, object]) -> dict[str, str]:
 
 
 def test_all_fields_of_a_credential_plugin_are_loaded(write: Write) -> None:
+    """client-go: TestValidateAuthInfoExec, TestCreateAuthConfigExecInstallHintCleanup
+    client-go: TestCleanANSIEscapeCodes
+    """
     config = loaded(
         write,
         kubeconfig(
@@ -120,7 +123,9 @@ def test_a_plugin_beside_another_credential_is_loaded_and_checked(write: Write) 
 
 
 def test_all_problems_of_a_plugin_are_listed(write: Write) -> None:
-    """client-go: TestValidateAuthInfoExecInvalidEnv, TestValidateAuthInfoExecInteractiveModeInvalid."""
+    """client-go: TestValidateAuthInfoExecNoCommand, TestValidateAuthInfoExecNoEnv
+    client-go: TestValidateAuthInfoExecInteractiveModeInvalid
+    """
     assert problems(
         write,
         {
@@ -171,7 +176,7 @@ NUL = "contains a NUL, which no program can be given"
 def test_an_invalid_plugin_is_an_error_with_its_key(
     write: Write, fields: dict[str, object], key: str, message: str
 ) -> None:
-    """client-go: TestValidateAuthInfoExecNoVersion, TestValidateAuthInfoExecMissingInteractiveMode."""
+    """client-go: TestValidateAuthInfoExecNoVersion, TestValidateAuthInfoExecInteractiveModeMissing"""
     assert problems(write, {"exec": plugin(**fields)}) == {f".exec.{key}": message}
 
 
@@ -194,6 +199,7 @@ def test_a_plugin_that_is_no_mapping_is_an_error(write: Write) -> None:
 def test_an_invalid_extension_is_an_error_if_there_is_a_plugin(
     write: Write, extensions: object, key: str, message: str
 ) -> None:
+    """client-go: TestDuplicateExtensionName"""
     cluster = {"server": SERVER, "extensions": extensions}
     error = fails(lambda: load_kubeconfig(write(kubeconfig(cluster=cluster, user={"exec": plugin()}))))
     assert (error.key, error.problems[0].message) == (f"clusters[dev].cluster.{key}", message)
@@ -238,6 +244,7 @@ GCP = "gcp was removed from kubectl: install gke-gcloud-auth-plugin"
 def test_an_authentication_provider_is_an_error_that_says_what_replaced_it(
     write: Write, provider: object, message: str
 ) -> None:
+    """client-go: TestValidateAuthInfoExecWithAuthProvider"""
     assert problems(write, {"auth-provider": provider, "token": "t"}) == {".auth-provider": message}
 
 
@@ -245,6 +252,9 @@ def test_an_authentication_provider_is_an_error_that_says_what_replaced_it(
 
 
 def test_impersonation_is_loaded(write: Write) -> None:
+    """client-go: TestFullImpersonateConfig, TestValidateAuthInfoImpersonateUser
+    client-go: TestValidateAuthInfoImpersonateEverything
+    """
     user = {"token": "t", "as": "jane", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"X/y": ["1", "2"]}}
     expected = Impersonation(user="jane", uid="7", groups=("a", "b"), extra={"X/y": ("1", "2")})
     assert loaded(write, with_user(**user)).impersonate == expected
@@ -253,8 +263,9 @@ def test_impersonation_is_loaded(write: Write) -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("as-uid", "7"), ("as-groups", ["a"]), ("as-user-extra", {"a": ["b"]})])
 def test_impersonation_needs_a_user(write: Write, field: str, value: object) -> None:
-    """client-go: TestValidateAuthInfoImpersonateUID, TestValidateAuthInfoImpersonateGroups,
-    TestValidateAuthInfoImpersonateUserExtra.
+    """client-go: TestValidateAuthInfoImpersonateUIDWithoutUserInvalid
+    client-go: TestValidateAuthInfoImpersonateGroupsWithoutUserInvalid
+    client-go: TestValidateAuthInfoImpersonateExtraWithoutUserInvalid
     """
     message = f"is missing, but {field} is set: name the user to impersonate"
     assert problems(write, {field: value, "token": "t"}) == {".as": message}

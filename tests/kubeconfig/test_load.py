@@ -40,6 +40,9 @@ def test_a_minimal_kubeconfig_has_server_and_defaults(write: Write) -> None:
 
 
 def test_every_supported_field_is_loaded(write: Write, pems: Certificates) -> None:
+    """client-go: TestCreateClean, TestDisableCompression, TestCertificateData
+    client-go: TestValidateCleanWithCAClusterInfo, TestValidateCleanTokenAuthInfo
+    """
     path = write(
         kubeconfig(
             cluster={
@@ -75,6 +78,7 @@ def test_every_supported_field_is_loaded(write: Write, pems: Certificates) -> No
 
 
 def test_the_returned_files_can_be_loaded_by_ssl(write: Write, pems: Certificates) -> None:
+    """client-go: TestValidateCleanCertFilesAuthInfo"""
     write(pems.ca, "ca.crt")
     write(pems.certificate, "tls/client.crt")
     write(pems.key, "tls/client.key")
@@ -93,6 +97,7 @@ def test_the_returned_files_can_be_loaded_by_ssl(write: Write, pems: Certificate
 
 
 def test_basic_authentication_is_loaded(write: Write) -> None:
+    """client-go: TestBasicAuthData"""
     config = load_kubeconfig(write(with_user(username="admin", password="secret")))
     assert (config.username, config.password) == ("admin", "secret")
     config = load_kubeconfig(write(with_user(username="admin")))
@@ -139,6 +144,7 @@ def test_empty_and_null_fields_are_absent(write: Write) -> None:
 
 
 def test_entries_without_fields_are_empty(write: Write) -> None:
+    """client-go: TestValidateEmptyAuthInfo, TestValidateEmptyClusterInfo"""
     assert load_kubeconfig(write(kubeconfig(users=[{"name": "dev", "user": None}]))).token is None
     error = fails(lambda: load_kubeconfig(write(kubeconfig(clusters=[{"name": "dev"}]))))
     assert error.key == "clusters[dev].cluster.server"
@@ -213,12 +219,14 @@ def test_a_config_is_frozen_and_hashable() -> None:
 
 
 def test_a_token_file_is_read_and_its_path_kept(write: Write) -> None:
+    """client-go: TestBasicTokenFile"""
     token_file = write("  from-file\n", "tokens/token")
     config = load_kubeconfig(write(with_user(tokenFile="tokens/token")))
     assert (config.token, config.token_file) == ("from-file", token_file)
 
 
 def test_a_token_beside_a_token_file_is_used_until_the_file_exists(write: Write, tmp_path: Path) -> None:
+    """client-go: TestPrecedenceTokenFile"""
     config = load_kubeconfig(write(with_user(token="fallback", tokenFile="later")))
     assert (config.token, config.token_file) == ("fallback", str(tmp_path / "later"))
 
@@ -249,7 +257,10 @@ def test_credentials_are_omitted_for_a_plain_http_server(
 
 
 def test_a_file_together_with_data_is_an_error(write: Write, pems: Certificates) -> None:
-    """As in client-go (``validateClusterInfo``, ``validateAuthInfo``)."""
+    """As in client-go (``validateClusterInfo``, ``validateAuthInfo``).
+
+    client-go: TestValidateCertDataOverridesFiles
+    """
     path = write(
         kubeconfig(
             cluster={
@@ -294,6 +305,7 @@ def test_base64_may_be_broken_into_lines(write: Write, pems: Certificates, newli
 def test_paths_are_relative_to_their_kubeconfig(
     write: Write, pems: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """client-go: TestResolveRelativePaths"""
     write(pems.ca, "one/ca.crt")
     write("one-token", "two/secrets/token")
     write(kubeconfig(name="a", cluster={"server": SERVER, "certificate-authority": "ca.crt"}, users=[]), "one/config")
@@ -332,6 +344,7 @@ def entry(section: str, name: str, **fields: object) -> dict[str, object]:
 
 
 def test_the_first_file_with_an_entry_or_a_current_context_wins(write: Write) -> None:
+    """client-go: TestConflictingCurrentContext, TestLoadingGetLoadingPrecedence"""
     first = write(kubeconfig(name="a", user={"token": "first"}), "first")
     second = write(
         {
@@ -362,6 +375,7 @@ def test_the_current_context_is_that_of_the_first_file_with_one(write: Write) ->
 
 
 def test_missing_empty_and_duplicate_files_of_a_list_are_skipped(write: Write, tmp_path: Path) -> None:
+    """client-go: TestToleratingMissingFiles, TestDeduplicate, TestLoadingEmptyMaps"""
     empty = write("", "empty")
     path = write(kubeconfig())
     config = load_kubeconfig(str(tmp_path / "missing"), empty, path, path)
@@ -395,6 +409,7 @@ def test_load_kubeconfig_needs_a_path() -> None:
 
 
 def test_entries_that_the_context_does_not_use_are_not_checked(write: Write) -> None:
+    """client-go: TestConfirmUsableBadInfoButOkConfig"""
     document = kubeconfig(
         clusters=[entry("clusters", "dev", server=SERVER), entry("clusters", "eks", **{"proxy-url": "socks5://p"})],
         contexts=[entry("contexts", "dev", cluster="dev", user="dev"), entry("contexts", "lost", cluster="?", user=3)],
@@ -478,6 +493,7 @@ AAAA
 def test_an_invalid_user_is_an_error_with_its_key(
     write: Write, pems: Certificates, user: dict[str, object], field: str, message: str
 ) -> None:
+    """client-go: TestValidateMultipleMethodsAuthInfo"""
     if "client-certificate-data" in user:
         user = user | {"client-key-data": encode(pems.key)}
     elif "client-key-data" in user:
@@ -552,6 +568,9 @@ NO_LABEL = "must be a DNS label (lower-case letters, digits and '-', at most 63)
 def test_an_invalid_context_is_an_error_with_its_key(
     write: Write, context: dict[str, object], field: str, message: str
 ) -> None:
+    """client-go: TestConfirmUsableMissingObjects, TestValidateMissingReferencesConfig
+    client-go: TestValidateEmptyContext
+    """
     check_error(write, with_context(**context), f"contexts[dev].context.{field}", message)
 
 
@@ -585,6 +604,9 @@ def test_an_invalid_context_is_an_error_with_its_key(
 def test_an_invalid_structure_is_an_error_with_its_key(
     write: Write, top: dict[str, object], key: str, message: str
 ) -> None:
+    """client-go: TestDuplicateClusterName, TestDuplicateContextName, TestDuplicateUserName
+    client-go: TestValidateMissingCurrentContextConfig
+    """
     check_error(write, kubeconfig(**top), key, message)  # type: ignore[arg-type]  # none of these is one of its keywords
 
 
@@ -631,6 +653,7 @@ FILE_FIELDS = [
 
 @pytest.mark.parametrize(("where", "field"), FILE_FIELDS)
 def test_the_error_of_a_missing_file_names_it(write: Write, tmp_path: Path, where: str, field: str) -> None:
+    """client-go: TestValidateMissingCAFileClusterInfo, TestValidateCertFilesNotFoundAuthInfo"""
     path = write(with_cluster(**{field: "gone"}) if where == "cluster" else with_user(**{field: "gone"}))
     error = fails(lambda: load_kubeconfig(path))
     problem = str(error.problems[0])  # the second may be that a certificate has no key
@@ -688,6 +711,7 @@ def test_key_parameters_may_come_before_the_key(write: Write, pems: Certificates
 
 
 def test_the_error_of_an_unknown_context_lists_the_known_ones(write: Write) -> None:
+    """client-go: TestCreateMissingContext, TestCreateMissingContextNoDefault"""
     path = write(kubeconfig())
     error = fails(lambda: load_kubeconfig(path, context="prod"))
     assert str(error) == f"{path}: contexts: there is no context 'prod'; known contexts: dev"
@@ -713,6 +737,7 @@ def test_an_error_about_a_merged_entry_names_its_file(write: Write) -> None:
 
 
 def test_one_error_lists_all_problems_of_a_context(write: Write, tmp_path: Path) -> None:
+    """client-go: TestConfirmUsableBadInfoConfig"""
     path = write(
         kubeconfig(
             cluster={
@@ -819,6 +844,7 @@ TAG = r"has a tag \(!\) that a kubeconfig cannot have: put a string that begins 
     ],
 )
 def test_a_file_that_is_not_a_kubeconfig_is_an_error(write: Write, content: str | bytes, message: str) -> None:
+    """client-go: TestErrorReadingNonFile, TestErrorReadingFile"""
     path = write(content)
     error = fails(lambda: load_kubeconfig(path))
     assert re.fullmatch(re.escape(path) + ": " + message, str(error))
@@ -839,6 +865,7 @@ def test_a_kubeconfig_that_is_a_directory_is_an_error_even_in_a_list(tmp_path: P
 
 @pytest.mark.parametrize("content", ["", "# comment\n", "kind: Config\napiVersion: v1\n", "clusters:\nusers: []\n"])
 def test_an_explicit_empty_file_is_an_error(write: Write, content: str) -> None:
+    """client-go: TestConfirmUsableEmptyConfig, TestValidateEmptyConfig"""
     path = write(content)
     for error in (
         fails(lambda: load_kubeconfig(path)),
@@ -849,6 +876,7 @@ def test_an_explicit_empty_file_is_an_error(write: Write, content: str) -> None:
 
 
 def test_an_explicit_file_must_exist(tmp_path: Path) -> None:
+    """client-go: TestNonExistentCommandLineFile"""
     path = str(tmp_path / "gone")
     assert str(fails(lambda: load_config(kubeconfig=path, environ={}))) == f"{path}: does not exist"
     assert str(fails(lambda: load_config(kubeconfig="~/x", environ={}))) == "~/x: does not exist; ~ is not expanded"
@@ -893,6 +921,7 @@ def test_any_file_is_a_config_or_a_config_error_of_one_line(write: Write, conten
 
 
 def test_in_a_pod_the_service_account_is_used(pod: Pod) -> None:
+    """client-go: TestInClusterConfig"""
     expected = ClusterConfig(
         server="https://10.0.0.1:443",
         namespace="pod-namespace",
@@ -1005,6 +1034,7 @@ def test_the_kubeconfig_variable_is_a_list(write: Write, pod: Pod, tmp_path: Pat
 def test_a_kubeconfig_variable_without_any_file_hides_the_home_directory(
     write: Write, pod: Pod, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """client-go: TestWarningMissingFiles"""
     write(kubeconfig(name="home"), "home/.kube/config")
     with caplog.at_level(logging.DEBUG, "trioformer.kubeconfig"):
         assert pod.load({"KUBECONFIG": "/gone:/lost"}).in_cluster
@@ -1063,6 +1093,7 @@ def test_in_a_pod_an_empty_kubeconfig_is_not_used(write: Write, pod: Pod, caplog
 
 
 def test_in_a_pod_a_context_without_namespace_gets_the_pods(write: Write, pod: Pod) -> None:
+    """client-go: TestInClusterConfigNamespace"""
     path = write(kubeconfig())
     assert pod.load(kubeconfig=path).namespace == "pod-namespace"
     assert pod.load({"KUBECONFIG": path}).namespace == "pod-namespace"
@@ -1104,6 +1135,7 @@ def test_the_error_without_a_configuration_lists_what_was_tried(write: Write, po
 
 
 def test_a_context_is_not_searched_in_the_service_account(pod: Pod) -> None:
+    """client-go: TestConfirmUsableMissingConfig"""
     error = fails(lambda: pod.load({"KUBECONFIG": "/gone:/lost"}, context="prod"))
     tried = "'/gone' (does not exist), '/lost' (does not exist)"
     assert str(error) == f"no kubeconfig with context 'prod' found; tried {tried}"

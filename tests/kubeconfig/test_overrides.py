@@ -55,12 +55,13 @@ def with_data(write: Write, pems: Certificates) -> Loaded:
 
 
 def test_without_any_value_overrides_change_nothing(with_data: Loaded) -> None:
+    """client-go: TestCreateCleanDefault"""
     empty = {"server": "", "token": "", "ca_data": b"", "insecure_skip_tls_verify": False, "namespace": None}
     assert with_data.changes(**empty) == {}
 
 
 def test_a_server_clears_the_name_of_the_server(with_data: Loaded) -> None:
-    """client-go: TestTLSServerNameClearsWhenServerNameSet."""
+    """client-go: TestTLSServerName, TestTLSServerNameClearsWhenServerNameSet"""
     assert with_data.changes(server=OTHER) == {"server": OTHER, "tls_server_name": None}
     both = {"server": OTHER, "tls_server_name": "x"}
     assert with_data.changes(**both) == both
@@ -118,12 +119,14 @@ def test_impersonation_is_replaced_as_a_whole(with_data: Loaded) -> None:
 
 
 def test_the_other_values_are_replaced_one_by_one(with_data: Loaded) -> None:
+    """client-go: TestMergeSemantics, TestAuthConfigMerge, TestNamespaceOverride"""
     assert with_data.changes(namespace="team") == {"namespace": "team"}
     other = {"proxy_url": "socks5://proxy", "disable_compression": True, "username": "u", "password": "p"}
     assert with_data.changes(**other) == other
 
 
 def test_another_cluster_and_user_of_the_kubeconfig_are_named(write: Write) -> None:
+    """client-go: TestMergeContext"""
     document = kubeconfig(
         clusters=[{"name": name, "cluster": {"server": f"https://{name}"}} for name in ("dev", "prod")],
         users=[{"name": name, "user": {"token": name}} for name in ("dev", "admin")],
@@ -166,6 +169,7 @@ def test_values_contradict_each_other_as_in_a_kubeconfig(with_data: Loaded, pems
 
 
 def test_with_a_server_no_kubeconfig_is_needed(tmp_path: Path, pod: Pod) -> None:
+    """client-go: TestCreateCleanDefaultCluster"""
     overrides = ConfigOverrides(server=SERVER, token="t", namespace="n")
     expected = ClusterConfig(server=SERVER, token="t", namespace="n", source="overrides")
     assert load_config(overrides=overrides, environ={"HOME": str(tmp_path)}) == expected
