@@ -88,6 +88,15 @@ def test_what_counts_as_a_credential(
     )
 
 
+@pytest.mark.parametrize(("url", "is_warned"), [("http://u:s3cret@proxy", True), ("http://proxy", False)])
+def test_a_proxy_with_a_password_counts_as_a_credential(
+    url: str, is_warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clusters = f"clusters: [{{name: a, cluster: {{server: 'https://h', proxy-url: '{url}'}}}}]\n"
+    load_kubeconfig(write(tmp_path / "config", f"current-context: a\n{clusters}{CONTEXT}", 0o644))
+    assert ["read the credentials in it" in message for message in caplog.messages] == [True] * is_warned
+
+
 def test_each_file_is_warned_about_once_and_its_name_can_be_used_in_a_shell(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

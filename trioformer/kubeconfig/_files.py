@@ -10,6 +10,7 @@ from typing import final
 
 import attrs
 
+from .._secret import Secret
 from ..errors import ConfigError
 from ._checks import CheckError, MissingError, read_file_and_mode
 from ._entries import Entry
@@ -92,9 +93,9 @@ def read_kubeconfig(file: str) -> Kubeconfig:
         users=_entries(top, "users", "user", problems),
     )
     problems.raise_if_any()
-    warn_about_permissions(
-        file, mode, has_credentials=any(_has_credentials(user) for user in kubeconfig.users.values())
-    )
+    has_credentials = any(map(_has_credentials, kubeconfig.users.values()))
+    has_credentials = has_credentials or any(map(_has_password, kubeconfig.clusters.values()))
+    warn_about_permissions(file, mode, has_credentials=has_credentials)
     return kubeconfig
 
 
@@ -104,6 +105,12 @@ def _has_credentials(user: Entry) -> bool:
         return True
     plugin = user.fields.get("exec")
     return isinstance(plugin, Fields) and bool(plugin.get("env"))  # often a password or a token
+
+
+def _has_password(cluster: Entry) -> bool:
+    """Whether the URL of the proxy contains one."""
+    url = cluster.fields.get("proxy-url")
+    return isinstance(url, Secret) and "@" in url.reveal()
 
 
 def _check_type(top: Entry, problems: Problems) -> None:

@@ -61,7 +61,8 @@ def load_config(
         tried += reasons
         if variables.get("KUBECONFIG") and files and not merged.files:
             _log.warning("no file of $KUBECONFIG exists: %s", ", ".join(reasons))
-    if context is None and merged.current_context is None and not (overrides and overrides.has_target):
+    has_target = merged.current_context or (overrides and (overrides.server or overrides.cluster))
+    if context is None and not has_target:
         problem = pod.problem()
         if problem is None:
             return _use_pod(pod, merged, tried, overrides)

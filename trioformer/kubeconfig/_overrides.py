@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 import attrs
 
@@ -14,9 +14,8 @@ from ._entries import Entry
 from ._users import Impersonation
 from ._values import Fields, Items, RawValue
 
-FilePath: TypeAlias = "str | os.PathLike[str]"
-
 _CONTEXT: Final = {"cluster": "cluster", "user": "user", "namespace": "namespace"}
+_CONNECTION: Final = {"server": "server", "proxy_url": "proxy-url", "disable_compression": "disable-compression"}
 _AUTHORITY: Final = {
     "insecure_skip_tls_verify": "insecure-skip-tls-verify",
     "ca_file": "certificate-authority",
@@ -29,9 +28,10 @@ _CERTIFICATE: Final = {
 }
 _KEY: Final = {"client_key_file": "client-key", "client_key_data": "client-key-data"}
 _TOKEN: Final = {"token": "token", "token_file": "tokenFile"}
+_BASIC: Final = {"username": "username", "password": "password"}
 
 
-def _absolute(path: FilePath | None) -> str | None:
+def _absolute(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.path.abspath(path)
 
 
@@ -93,60 +93,54 @@ class ConfigOverrides:
     impersonate: Impersonation | None = None
     """The user that all requests are made for."""
 
-    @property
-    def has_target(self) -> bool:
-        """Whether they name a server or a cluster, so that no context is needed."""
-        return bool(self.server or self.cluster)
-
-    def apply_to_context(self, context: Entry) -> Entry:
-        """Return a context with the other cluster, user and namespace."""
-        return self._override(context, self._given(_CONTEXT))
-
-    def apply_to_cluster(self, cluster: Entry) -> Entry:
-        """Return a cluster with the other server, authorities and proxy."""
-        fields = self._given(
-            {"server": "server", "proxy_url": "proxy-url", "disable_compression": "disable-compression"}
-        )
-        fields |= self._together(_AUTHORITY, bool(self.ca_file or self.ca_data or self.insecure_skip_tls_verify))
-        fields |= self._together(_SERVER, bool(self.server or self.tls_server_name))
-        return self._override(cluster, fields)
-
-    def apply_to_user(self, user: Entry) -> Entry:
-        """Return a user with the other credentials and impersonation."""
-        fields = self._given({"username": "username", "password": "password"})
-        for names in (_CERTIFICATE, _KEY, _TOKEN):
-            fields |= self._together(names, any(getattr(self, name) for name in names))
-        if self.impersonate is not None:
-            fields |= _impersonation(self.impersonate)
-        return self._override(user, fields)
-
-    def _given(self, names: Mapping[str, str]) -> dict[str, RawValue]:
-        return {key: _raw(getattr(self, name)) for name, key in names.items() if getattr(self, name)}
-
-    def _together(self, names: Mapping[str, str], is_given: bool) -> dict[str, RawValue]:
-        return {key: _raw(getattr(self, name)) for name, key in names.items()} if is_given else {}
-
-    def _override(self, entry: Entry, fields: Mapping[str, RawValue]) -> Entry:
-        return entry.override(fields, {key: f"overrides.{_NAMES[key]}" for key in fields})
-
 
 _NAMES: Final = {
     **{
         key: name
-        for names in (_CONTEXT, _AUTHORITY, _SERVER, _CERTIFICATE, _KEY, _TOKEN)
+        for names in (_CONTEXT, _CONNECTION, _AUTHORITY, _SERVER, _CERTIFICATE, _KEY, _TOKEN, _BASIC)
         for name, key in names.items()
     },
-    "server": "server",
-    "proxy-url": "proxy_url",
-    "disable-compression": "disable_compression",
-    "username": "username",
-    "password": "password",
     "as": "impersonate.user",
     "as-uid": "impersonate.uid",
     "as-groups": "impersonate.groups",
     "as-user-extra": "impersonate.extra",
 }
 """The fields here, by their keys in a kubeconfig."""
+
+
+def apply_to_context(overrides: ConfigOverrides, context: Entry) -> Entry:
+    """Return a context with the other cluster, user and namespace."""
+    return _override(context, _given(overrides, _CONTEXT))
+
+
+def apply_to_cluster(overrides: ConfigOverrides, cluster: Entry) -> Entry:
+    """Return a cluster with the other server, authorities and proxy."""
+    fields = _given(overrides, _CONNECTION)
+    fields |= _together(overrides, _AUTHORITY, any(getattr(overrides, name) for name in _AUTHORITY))
+    fields |= _together(overrides, _SERVER, bool(overrides.server or overrides.tls_server_name))
+    return _override(cluster, fields)
+
+
+def apply_to_user(overrides: ConfigOverrides, user: Entry) -> Entry:
+    """Return a user with the other credentials and impersonation."""
+    fields = _given(overrides, _BASIC)
+    for names in (_CERTIFICATE, _KEY, _TOKEN):
+        fields |= _together(overrides, names, any(getattr(overrides, name) for name in names))
+    if overrides.impersonate is not None:
+        fields |= _impersonation(overrides.impersonate)
+    return _override(user, fields)
+
+
+def _given(overrides: ConfigOverrides, names: Mapping[str, str]) -> dict[str, RawValue]:
+    return {key: _raw(getattr(overrides, name)) for name, key in names.items() if getattr(overrides, name)}
+
+
+def _together(overrides: ConfigOverrides, names: Mapping[str, str], is_given: bool) -> dict[str, RawValue]:
+    return {key: _raw(getattr(overrides, name)) for name, key in names.items()} if is_given else {}
+
+
+def _override(entry: Entry, fields: Mapping[str, RawValue]) -> Entry:
+    return entry.override(fields, {key: f"overrides.{_NAMES[key]}" for key in fields})
 
 
 def _raw(value: object) -> RawValue:

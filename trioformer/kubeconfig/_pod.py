@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, read_file, read_token
 from ._config import ClusterConfig
 from ._entries import Entry
-from ._overrides import ConfigOverrides
+from ._overrides import ConfigOverrides, apply_to_cluster, apply_to_context, apply_to_user
 from ._problems import Problems
 from ._resolve import configure, read_namespace
 from ._values import Fields
@@ -74,11 +74,11 @@ class Pod:
         cluster = Entry("", "in-cluster", Fields({"server": config.server, "certificate-authority": config.ca_file}))
         user = Entry("", "in-cluster", Fields({"tokenFile": config.token_file}))
         problems = Problems()
-        namespace = problems.attempt(lambda: read_namespace(overrides.apply_to_context(context)))
+        namespace = problems.attempt(lambda: read_namespace(apply_to_context(overrides, context)))
         bare = ClusterConfig(
             server=config.server, namespace=namespace or "", source=config.source, in_cluster=config.in_cluster
         )
-        return configure(bare, overrides.apply_to_cluster(cluster), overrides.apply_to_user(user), problems)
+        return configure(bare, apply_to_cluster(overrides, cluster), apply_to_user(overrides, user), problems)
 
     def _load(self) -> ClusterConfig:
         host, port = (self._variables.get(variable) for variable in _SERVICE)

@@ -16,7 +16,7 @@ from ._config import ClusterConfig
 from ._credentials import with_credentials, with_impersonation
 from ._entries import Entry
 from ._files import Kubeconfig
-from ._overrides import ConfigOverrides
+from ._overrides import ConfigOverrides, apply_to_cluster, apply_to_context, apply_to_user
 from ._problems import Problems
 from ._values import Fields
 
@@ -49,7 +49,7 @@ def resolve(
     """
     overrides = overrides or ConfigOverrides()
     name, chosen = _choose_context(kubeconfig, context, overrides)
-    chosen = overrides.apply_to_context(chosen)
+    chosen = apply_to_context(overrides, chosen)
     problems = Problems()
     # Without a user, requests are anonymous.
     empty = Entry(chosen.file, chosen.key, Fields())
@@ -63,8 +63,8 @@ def resolve(
             context=name,
             source=kubeconfig.source or "overrides",
         ),
-        cluster and overrides.apply_to_cluster(cluster),
-        overrides.apply_to_user(user or empty),
+        cluster and apply_to_cluster(overrides, cluster),
+        apply_to_user(overrides, user or empty),
         problems,
     )
 
@@ -104,7 +104,7 @@ def _choose_context(
     known = f"known contexts: {_names(kubeconfig.contexts)}"
     files = os.pathsep.join(kubeconfig.files)
     name = kubeconfig.current_context if context is None else context
-    if name is None and overrides.has_target:
+    if name is None and (overrides.server or overrides.cluster):
         return None, Entry("", "", Fields())
     if name is None:
         raise ConfigError(f"is not set, and no context was given; {known}", file=files, key="current-context")
