@@ -6,13 +6,16 @@ import difflib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+import types
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _SYNONYMS: Final = {"selector": "label_selector", "labels": "label_selector", "fields": "field_selector"}
+_AWAITABLE: Final = ("Any", "Awaitable", "Coroutine", "Future", "object")
+"""Words in an annotation that may be one of something to await."""
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -31,6 +34,86 @@ def suggest(name: str, known: Iterable[str]) -> str:
     if (synonym := _SYNONYMS.get(name, "")) in names:
         return synonym
     return next(iter(difflib.get_close_matches(snake, names, n=1, cutoff=0.7)), "")
+
+
+def with_article(cls: type[Any]) -> str:
+    """Return the name of a class with its article."""
+    return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"
+
+
+def describe(value: object) -> str:
+    """Say what a value is, without its content."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if inspect.isroutine(value):
+        return f"the function {value.__name__}"
+    return "None" if value is None else with_article(type(value))
+
+
+def check_async(given: object, what: str, definition: str, *args: object, **named: object) -> None:
+    """Check that something is an async function that takes some arguments.
+
+    A function without ``async`` is refused unless it may return an awaitable: a lambda, and one whose annotation says
+    so.  What cannot be inspected is accepted.
+
+    Args:
+        given: What the caller has passed.
+        what: What it is for.
+        definition: How to define it, such as ``async def reconcile(request)``.
+        args: Arguments that it must take; their values do not matter.
+        named: The same, by name.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if isinstance(given, Coroutine):
+        given.close()  # so that Python does not warn that it was never awaited
+        raise TypeError(f"{what} must be an async function, not the coroutine that it returns; pass it without calling")
+    if isinstance(given, type) or not callable(given):
+        raise TypeError(f"{what} must be an async function, not {describe(given)}; write {definition}")
+    if _is_sync(given):
+        name = getattr(given, "__name__", type(given).__name__)
+        raise TypeError(f"{what} must be an async function, which {name} is not; write {definition}")
+    _check_call(given, what, definition, *args, **named)
+
+
+def check_sync(given: object, what: str, definition: str) -> None:
+    """Check that something is a function of one argument that is not async, whose result is used at once.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not callable(given):
+        raise TypeError(f"{what} must be a function, not {describe(given)}; write {definition}")
+    if inspect.iscoroutinefunction(inspect.unwrap(given)):
+        raise TypeError(f"{what} must not be async, since nothing waits for it; write {definition}")
+    _check_call(given, what, definition, None)
+
+
+def _check_call(given: Callable[..., object], what: str, definition: str, *args: object, **named: object) -> None:
+    try:
+        signature = inspect.signature(given)
+    except (TypeError, ValueError):  # some callables of C have none
+        return
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(f"{what} cannot be called ({error}); write {definition}") from None
+
+
+def _is_sync(function: Callable[..., object]) -> bool:
+    """Whether a function returns no awaitable."""
+    inner: Any = inspect.unwrap(function)
+    while isinstance(inner, functools.partial | types.MethodType):
+        inner = inspect.unwrap(inner.func if isinstance(inner, functools.partial) else inner.__func__)
+    if not inspect.isroutine(inner):
+        inner = inspect.unwrap(type(inner).__call__)
+    if inspect.iscoroutinefunction(inner):
+        return False
+    if not isinstance(inner, types.FunctionType):
+        return isinstance(inner, types.BuiltinFunctionType)
+    returned = str(inner.__annotations__.get("return", ""))
+    return inner.__name__ != "<lambda>" and not any(word in returned for word in _AWAITABLE)
 
 
 def suggest_arguments(**hints: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -72,3 +155,18 @@ def _unexpected_argument(
     meant = suggest(name, known)
     hint = hints.get(name) or (f"did you mean {meant}?" if meant else f"the others are {', '.join(known)}")
     return TypeError(f"{function.__qualname__.removesuffix('.__init__')}() has no argument {name!r}; {hint}")
+
+
+def attribute_hints(**hints: str) -> Callable[[object, str], object]:
+    """Make a ``__getattr__`` that says what to write instead of names that other clients have.
+
+    Python suggests names that are written nearly like others itself.
+    """
+
+    def __getattr__(self: object, name: str) -> object:  # noqa: N807  # it becomes the class's
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in hints:
+            raise AttributeError(f"{text}; {hints[name]}")
+        raise AttributeError(text, name=name, obj=self)
+
+    return __getattr__

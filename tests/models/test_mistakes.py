@@ -201,7 +201,7 @@ def test_values_of_the_right_types_are_taken_and_none_removes_a_member() -> None
         ("Widget", "a kind must be a class, not a string; client.discover(api_version, kind) returns one"),
         (POD, "a kind must be a class, not an object; pass Pod itself"),
         (5, "a kind must be a class, such as Pod, not an int"),
-        (None, "a kind must be a class, such as Pod, not a NoneType"),
+        (None, "a kind must be a class, such as Pod, not None"),
     ],
 )
 def test_what_is_no_class_in_the_place_of_a_kind_says_what_to_write(kind: Any, text: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from .._suggestions import suggest_arguments
+from .._suggestions import attribute_hints, describe, suggest_arguments
 from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
 from ..transport._internal import ByteStream, Response, Scan, Transport
@@ -27,11 +27,33 @@ A = TypeVar("A", bound="ApiRequests[Any]")
 suggests_arguments = suggest_arguments(namespace="pass it to client.api(), as in client.api(Pod, namespace='default')")
 """The decorator for methods of :class:`Api`, whose requests are in the API's own namespace."""
 
+_METHODS_OF_OTHERS: Final = {
+    "apply": "write patch(name, changes)",
+    "delete_collection": "write list(), and delete(name) for each object",
+    "post": "write create(object)",
+    "put": "write replace(object)",
+    "read": "write get(name)",
+    "update": "write replace(object), which other clients call update",
+    "update_status": "write replace_status(object)",
+}
+"""What methods of other clients are called here."""
+
+
+def _described(obj: object, kind: type[KubernetesObject]) -> str:
+    """Say what was given instead of an object of the kind; the content of a dict may be a secret."""
+    if isinstance(obj, KubernetesObject):
+        return f"{obj!r} is not one"
+    hint = f"; from_dict({kind.__name__}, ...) makes one" if isinstance(obj, Mapping) else ""
+    return f"{describe(obj)} is not one{hint}"
+
 
 class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
     """The requests of the API of one kind; the base of :class:`Api`, which describes its attributes."""
 
     __slots__ = ("_paths", "_retries", "_transport", "_wire_format", "kind", "namespace", "resource")
+
+    if not TYPE_CHECKING:  # type checkers would accept every name
+        __getattr__ = attribute_hints(**_METHODS_OF_OTHERS)
 
     def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
         self._transport = transport
@@ -143,7 +165,7 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
     def _namespace_for(self, obj: T) -> str | None:
         """Return the namespace to write an object to."""
         if not isinstance(obj, self.kind):
-            raise TypeError(f"{obj!r} is not a {self.kind.__name__}, which is the kind of this API")
+            raise TypeError(f"this is the API of {self.kind.__name__}, and {_described(obj, self.kind)}")
         if self._wire_format.is_partial:
             kind = self.resource.kind
             raise TypeError(f"{obj!r} is only metadata and cannot be written; patch it, or use the API of {kind}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypeVar, cast, final
+from typing import TYPE_CHECKING, Final, TypeVar, cast, final
 
 import attrs
 import httpx
 
+from .._suggestions import attribute_hints, describe
 from .._util import NoPublicConstructor
 from ..errors import DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, load_config
@@ -22,6 +23,15 @@ from ._discovery import discover_resource
 from ._responses import MAX_STATUS, check, raise_failure, unexpected_response
 
 T = TypeVar("T", bound=KubernetesObject)
+
+
+_HINTS: Final = dict.fromkeys(
+    ("create", "delete", "get", "list", "patch", "replace", "update", "watch"),
+    "each kind has its own API: client.api(Pod, namespace=...) has the methods",
+) | dict.fromkeys(
+    ("AppsV1Api", "CoreV1Api", "core_v1", "deployments", "pods", "resource", "resources", "services"),
+    "write client.api(Pod, namespace=...), with the class of the kind",
+)
 
 
 @final
@@ -64,6 +74,9 @@ class Client(metaclass=NoPublicConstructor):
     """The server and the credentials."""
     _transport: Transport
     _opened: _Opened
+
+    if not TYPE_CHECKING:  # type checkers would accept every name
+        __getattr__ = attribute_hints(**_HINTS)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.config.server}>"
@@ -183,7 +196,7 @@ async def open_client(
         ConfigError: There is no valid configuration; names file and key.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps``,
             ``burst`` or ``retries`` is too small.
-        TypeError: ``limits`` or ``plugin_policy`` is of another type.
+        TypeError: ``config``, ``limits`` or ``plugin_policy`` is of another type.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
@@ -191,6 +204,8 @@ async def open_client(
     """
     if config is None:
         config = load_config(kubeconfig=kubeconfig, context=context, overrides=overrides)
+    elif not isinstance(config, ClusterConfig):
+        raise TypeError(f"config must be a ClusterConfig, not {describe(config)}; a file is kubeconfig=")
     elif kubeconfig is not None or context is not None or overrides is not None:
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
     opened = _Opened(

@@ -7,8 +7,9 @@ from urllib.parse import quote
 
 import attrs
 
+from .._suggestions import describe
 from .._text import quoted
-from ..models import ResourceInfo
+from ..models import KubernetesObject, ResourceInfo
 from ..models._internal import is_path_segment
 
 
@@ -51,7 +52,7 @@ class ResourcePaths:
         self, verb: str, *, name: str = "", namespace: str | None = None, subresource: str | None = None
     ) -> str:
         """Describe an operation for errors, such as "list pods in namespace default"."""
-        what = "/".join(part for part in (str(self.resource), name, subresource) if part)
+        what = "/".join(f"{part}" for part in (self.resource, name, subresource) if part)
         return f"{verb} {_in_namespace(what, self.namespace if namespace is None else namespace)}"
 
 
@@ -59,10 +60,11 @@ def _in_namespace(what: str, namespace: str | None) -> str:
     return what if namespace is None else f"{what} in namespace {namespace}"
 
 
-def _quoted(what: str, segment: str) -> str:
+def _quoted(what: str, segment: object) -> str:
     """Quote one segment of a URL path, after the checks of apimachinery's ``IsValidPathSegmentName``."""
     if not isinstance(segment, str):
-        raise TypeError(f"a {what} must be a string, not {type(segment).__name__}")
+        hint = f"; pass its {what}, as in obj.{what}" if isinstance(segment, KubernetesObject) else ""
+        raise TypeError(f"a {what} must be a string, not {describe(segment)}{hint}")
     if not segment:
         raise ValueError(f"a {what} must not be empty")
     if not is_path_segment(segment):

@@ -18,12 +18,13 @@ Source: controller-runtime ``pkg/internal/controller``; client-go ``examples/wor
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, TypeVar, final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeVar, final
 
 import attrs
 import trio
 
+from .._suggestions import check_async, check_sync, describe
 from ..cache import SharedInformer
 from ..models import KubernetesObject
 from ..workqueue import QueueObserver, RateLimiter
@@ -66,6 +67,8 @@ class Controller:
             :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
+        TypeError: ``name`` is not a string, or ``reconcile`` or ``on_dropped`` is not an async function that takes its
+            arguments.
         ValueError: A number is too small.
     """
 
@@ -92,6 +95,7 @@ class Controller:
         observer: ControllerObserver | None = None,
         queue_observer: QueueObserver[Request] | None = None,
     ) -> None:
+        _check_arguments(name, reconcile, on_dropped)
         self.name = name
         self.options = ControllerOptions(
             workers=workers,
@@ -138,8 +142,10 @@ class Controller:
             predicates: An event is processed if all of them return True.
 
         Raises:
+            TypeError: ``informer`` is not an informer, or ``enqueue`` or a predicate is not a function of one argument.
             RuntimeError: The controller is running, and the informer has stopped.
         """
+        _check_watch(informer, enqueue, predicates)
         watch = WatchedSource(informer, enqueue, tuple(predicates))
         if self._run is not None:
             self._run.register(watch)
@@ -245,3 +251,35 @@ class Controller:
             queue=None if run is None else run.queue.statistics(),
             handlers=() if run is None else tuple(handler.statistics() for _, handler in run.sources.handlers),
         )
+
+
+_RECONCILE: Final = "async def reconcile(request: Request)"
+
+
+def _check_arguments(name: object, reconcile: object, on_dropped: object) -> None:
+    if callable(name):
+        raise TypeError('the name of a controller comes first: Controller("pods", reconcile)')
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a controller must be a string, not {describe(name)}")
+    if hasattr(reconcile, "reconcile") and (
+        isinstance(reconcile, type) or not callable(reconcile)
+    ):  # controller-runtime's Reconciler is an object with this method
+        raise TypeError(f"reconcile must be an async function, not {describe(reconcile)}; pass its method reconcile")
+    request = Request(None, "")
+    check_async(reconcile, "reconcile", _RECONCILE, request)
+    if on_dropped is not None:
+        check_async(on_dropped, "on_dropped", "async def on_dropped(request: Request, error)", request, Exception())
+
+
+def _check_watch(informer: object, enqueue: object, predicates: object) -> None:
+    if not isinstance(informer, SharedInformer):
+        kind = informer.__name__ if isinstance(informer, type) else "Pod"
+        raise TypeError(
+            f"a controller watches an informer, not {describe(informer)}; "
+            f"write controller.watch(factory.informer({kind}))"
+        )
+    check_sync(enqueue, "enqueue", "def requests(obj): return [Request(...)]")
+    if callable(predicates) or not isinstance(predicates, Iterable):
+        raise TypeError("predicates must be a sequence of functions; write predicates=[...]")
+    for predicate in predicates:
+        check_sync(predicate, "a predicate", "def is_wanted(event): return True")

@@ -12,6 +12,8 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_repr.py``: how a model is shown
 - ``_meta.py``: :class:`KubernetesObject`, its metadata, and :class:`ResourceInfo`, where the server keeps a kind
 - ``_names.py``: the rules for the names that URL paths consist of
+- ``_parts.py``: checks that what a program gives for a field is of its type
+- ``_mistakes.py``: what a name that a model does not have probably means
 - ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class
 - ``_merge_patch.py``: finds models in merge patches
 - ``_partial.py``: :class:`PartialObjectMetadata`, the metadata of objects

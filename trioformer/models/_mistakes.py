@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 
 import attrs
 
-from .._suggestions import snake_case, suggest
-from ._parts import Part, with_article
+from .._suggestions import describe, snake_case, suggest, with_article
+from ._parts import Part
 
 __all__ = ["arguments_of", "missing_attribute", "not_a_kind", "refuse_change", "refuse_item", "wrong_argument"]
 
@@ -133,7 +133,7 @@ def not_a_kind(value: object) -> TypeError:
     cls = type(value)
     if hasattr(cls, "__resource__"):
         return TypeError(f"a kind must be a class, not an object; pass {cls.__name__} itself")
-    return TypeError(f"a kind must be a class, such as Pod, not {with_article(cls)}")
+    return TypeError(f"a kind must be a class, such as Pod, not {describe(value)}")
 
 
 def _imports(name: str) -> list[str]:

@@ -12,7 +12,9 @@ from typing import Any, Final, NoReturn, TypeVar, final, get_args, get_origin
 
 import attrs
 
-__all__ = ["Part", "model_in", "part_of", "with_article"]
+from .._suggestions import with_article
+
+__all__ = ["Part", "model_in", "part_of"]
 
 B = TypeVar("B")
 
@@ -101,8 +103,3 @@ def model_in(hint: Any, base: type[B]) -> tuple[type[Any] | None, type[B] | None
     elif origin is Mapping:
         container, model = Mapping, args[1]
     return container, model if isinstance(model, type) and issubclass(model, base) else None
-
-
-def with_article(cls: type[Any]) -> str:
-    """Return the name of a class with its article."""
-    return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"

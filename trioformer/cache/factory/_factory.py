@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 import trio
 
-from ..._suggestions import suggest_arguments
+from ..._suggestions import attribute_hints, describe, suggest_arguments
 from ..._util import first_leaf
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
@@ -34,6 +34,9 @@ from ._requests import (
 )
 
 T = TypeVar("T", bound=KubernetesObject)
+
+_RUN: Final = "write await nursery.start(factory.run), which returns when the caches have synced"
+_INFORMER: Final = "an informer has it: factory.informer(Pod)"
 
 _Entry: TypeAlias = FactoryEntry[Any]
 
@@ -116,6 +119,8 @@ class SharedInformerFactory:
         supervise: bool = False,
         options: ReflectorOptions | None = None,
     ) -> None:
+        if not isinstance(client, Client):
+            raise TypeError(f"a factory needs a Client, such as open_client() returns, not {describe(client)}")
         self._client = client
         self._defaults = InformerDefaults(
             namespaces=sorted_namespaces(namespace),
@@ -133,6 +138,11 @@ class SharedInformerFactory:
         self._entry_added = trio.Event()
         self._has_run = False
         self._has_stopped = False
+
+    if not TYPE_CHECKING:  # type checkers would accept every name
+        __getattr__ = attribute_hints(
+            start=_RUN, wait_for_cache_sync=_RUN, add_event_handler=_INFORMER, lister=_INFORMER, subscribe=_INFORMER
+        )
 
     def __repr__(self) -> str:
         return f"<SharedInformerFactory of {'; '.join(map(str, self._entries)) or 'no informers'}>"

@@ -19,7 +19,7 @@ import trio
 from ...errors import DecodeError, QuarantinedError
 from ...models import KubernetesObject, key_of
 from ..processor._listener_buffer import ListenerBuffer
-from ..processor._notifications import ResourceEventHandler, handler_name
+from ..processor._notifications import ResourceEventHandler, check_handler, handler_name
 from ..processor._overflow import Overflow
 from ..processor._processor import ErrorHandler, HandlerRegistration, HandlerTask, Listener, Processor, Subscription
 from ..reflector._list_watch import ListWatch
@@ -320,10 +320,12 @@ class SharedInformer(Generic[T]):
 
         Raises:
             RuntimeError: The informer has stopped.
+            TypeError: The handler is not a ResourceEventHandler, or a method of it cannot be called.
             ValueError: ``overflow`` or ``buffer_size`` is invalid.
 
         Ownership: the informer's :meth:`run` owns the handler's task.
         """
+        check_handler(handler)
         buffer = ListenerBuffer(self._indexer.snapshot, buffer_size=buffer_size, overflow=overflow, patience=patience)
         task = self._add_handler(handler, buffer, name, on_error, resync_period)
         return HandlerRegistration[T]._create(task, self._processor)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeAlias, TypeVar, final
+from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import attrs
 
+from ..._suggestions import check_async, describe, suggest
 from ...models import KubernetesObject, key_of
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -144,6 +145,42 @@ class FilteringHandler(ResourceEventHandler[T]):
         if key in self._known:
             self._known.remove(key)
             await self.handler.on_delete(obj, is_stale=is_stale)
+
+
+def check_handler(handler: object) -> None:
+    """Check that something is a handler whose methods can be called.
+
+    Raises:
+        TypeError: It is not; says what to write.
+    """
+    if isinstance(handler, type):
+        what = "an object of the class" if issubclass(handler, ResourceEventHandler) else "one"
+        raise TypeError(f"a handler must be a ResourceEventHandler, not {describe(handler)}; pass {what}")
+    if not isinstance(handler, ResourceEventHandler):
+        raise TypeError(
+            f"a handler must be a ResourceEventHandler, not {describe(handler)}; write a subclass of it with "
+            "on_add, on_update and on_delete, or use informer.subscribe()"
+        )
+    if isinstance(handler, FilteringHandler):
+        check_handler(handler.handler)
+        return
+    cls = type(handler)
+    for name, (definition, args, named) in _METHODS.items():
+        if getattr(cls, name, None) is not getattr(ResourceEventHandler, name):
+            check_async(getattr(handler, name), f"{cls.__name__}.{name}", definition, *args, **named)
+    known = {*_METHODS, *vars(object)}
+    for name in dir(cls):
+        meant = suggest(name, _METHODS) if name.startswith("on") and name not in known else ""
+        if meant and getattr(cls, meant, None) is getattr(ResourceEventHandler, meant):
+            raise TypeError(f"{cls.__name__} has the method {name}, which is never called; did you mean {meant}?")
+
+
+_METHODS: Final[dict[str, tuple[str, tuple[object, ...], dict[str, object]]]] = {
+    "on_add": ("async def on_add(self, obj, *, is_initial)", (None,), {"is_initial": False}),
+    "on_update": ("async def on_update(self, old, new)", (None, None), {}),
+    "on_delete": ("async def on_delete(self, obj, *, is_stale)", (None,), {"is_stale": False}),
+}
+"""How each method is defined, and what it is called with."""
 
 
 def handler_name(handler: ResourceEventHandler[T]) -> str:

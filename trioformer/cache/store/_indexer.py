@@ -153,7 +153,11 @@ class Indexer(Generic[T]):
 
         Raises:
             IndexerError: A name is in use, or a function failed on each of several objects; no index is added then.
+            TypeError: ``indexers`` is not a mapping of functions.
         """
+        given: object = indexers
+        if not isinstance(given, Mapping) or not all(map(callable, given.values())):
+            raise TypeError("indexers must be a mapping of names to functions, such as {'by-node': field_index(...)}")
         existing = sorted(name for name in indexers if name in self._functions)
         if existing:
             raise IndexerError(f"index {existing[0]!r} already exists; choose another name")

@@ -1,9 +1,11 @@
-"""The format of errors of both grammars: one line with the selector, the position, and the problem."""
+"""The errors of both grammars: one line with the selector, the position, and the problem."""
 
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
 
+from ..._suggestions import describe
 from ...errors import SelectorError
 
 _repr = reprlib.Repr()
@@ -18,3 +20,16 @@ def shown(text: str) -> str:
 def syntax_error(kind: str, text: str, position: int, problem: str) -> SelectorError:
     """Make the error for a ``kind`` ("label" or "field") selector with a problem at ``position``, counted from 0."""
     return SelectorError(f"{kind} selector {shown(text)}, position {position}: {problem}")
+
+
+def check_mapping(selector: object, kind: str) -> None:
+    """Check that what is neither text nor a parsed ``kind`` selector is a mapping.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(selector, Mapping):
+        has_labels = hasattr(selector, "match_labels")  # the type of fields such as spec.selector of a Deployment
+        hint = "; its match_labels are a mapping" if has_labels else ""
+        example = "'app=web' or {'app': 'web'}" if kind == "label" else "'spec.nodeName=a' or {'spec.nodeName': 'a'}"
+        raise TypeError(f"a {kind} selector must be such as {example}, not {describe(selector)}{hint}")

@@ -10,7 +10,7 @@ import attrs
 
 from ...errors import SelectorError
 from .._meta import KubernetesObject, ResourceInfo
-from ._errors import shown, syntax_error
+from ._errors import check_mapping, shown, syntax_error
 from ._selectable_fields import SelectableFields
 
 FieldOperator: TypeAlias = Literal["=", "!="]
@@ -114,11 +114,13 @@ class FieldSelector:
 
         Raises:
             SelectorError: The text does not parse, or the mapping has an invalid path or value.
+            TypeError: It has another form.
         """
         if isinstance(selector, FieldSelector):
             return selector
         if selector is None or isinstance(selector, str):
             return cls.parse(selector or "")
+        check_mapping(selector, "field")
         return cls((path, "=", value) for path, value in selector.items())
 
     @property

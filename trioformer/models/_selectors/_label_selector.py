@@ -9,7 +9,7 @@ from typing import final
 import attrs
 
 from ...errors import SelectorError
-from ._errors import shown, syntax_error
+from ._errors import check_mapping, shown, syntax_error
 from ._label_requirement import LabelOperator, LabelRequirement, key_problem, number_problem, value_problem
 
 
@@ -66,11 +66,13 @@ class LabelSelector:
 
         Raises:
             SelectorError: The text does not parse, or the mapping has an invalid key or value.
+            TypeError: It has another form.
         """
         if isinstance(selector, LabelSelector):
             return selector
         if selector is None or isinstance(selector, str):
             return cls.parse(selector or "")
+        check_mapping(selector, "label")
         return cls(LabelRequirement(key, "=", (value,)) for key, value in selector.items())
 
     @property

@@ -1,0 +1,112 @@
+"""Mistakes in the use of a client and a factory: names of other clients, and arguments of other types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from trioformer.cache import SharedInformerFactory
+from trioformer.client import open_client
+from trioformer.models import ObjectMeta
+from trioformer.models.apps_v1 import DeploymentSpec
+from trioformer.models.core_v1 import Pod, Secret
+from trioformer.models.meta_v1 import LabelSelector
+from trioformer.testing import APIServer
+
+HAS_API = "client.api(Pod, namespace=...)"
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (lambda client: client.list, f"'Client' object has no attribute 'list'; each kind has its own API: {HAS_API}"),
+        (lambda client: client.pods, f"'Client' object has no attribute 'pods'; write {HAS_API}, with the class"),
+        (lambda client: client.CoreV1Api, f"'Client' object has no attribute 'CoreV1Api'; write {HAS_API}"),
+        (lambda client: client.api(Pod).update, "'Api' object has no attribute 'update'; write replace(object), which"),
+        (lambda client: client.api(Pod).put, "'Api' object has no attribute 'put'; write replace(object)"),
+        (
+            lambda client: SharedInformerFactory(client).start,
+            "'SharedInformerFactory' object has no attribute 'start'; write await nursery.start(factory.run)",
+        ),
+        (
+            lambda client: SharedInformerFactory(client).lister,
+            "'SharedInformerFactory' object has no attribute 'lister'; an informer has it: factory.informer(Pod)",
+        ),
+    ],
+)
+async def test_a_method_of_another_client_is_named_as_it_is_here(read: Callable[[Any], object], text: str) -> None:
+    async with APIServer().open_client() as client:
+        with pytest.raises(AttributeError) as caught:
+            read(client)
+        assert str(caught.value).startswith(text)
+
+
+async def test_an_attribute_that_no_client_has_gets_pythons_own_hint() -> None:
+    async with APIServer().open_client() as client:
+        with pytest.raises(AttributeError, match=r"^'Client' object has no attribute 'confg'$") as caught:
+            client.confg  # type: ignore[attr-defined]  # noqa: B018  # the mistake
+        assert (caught.value.name, caught.value.obj) == ("confg", client)
+        assert not hasattr(client, "__array__")
+
+
+@pytest.mark.parametrize("config", ["/home/me/.kube/config", {"server": "https://api.test"}])
+async def test_a_path_in_the_place_of_a_configuration_says_where_it_belongs(config: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        async with open_client(config):
+            pytest.fail("the client is open")
+    kind = type(config).__name__
+    assert str(caught.value) == f"config must be a ClusterConfig, not a {kind}; a file is kubeconfig="
+
+
+LABELS = "a label selector must be such as 'app=web' or {'app': 'web'}"
+SECRET: Any = {"metadata": {"name": "a"}, "stringData": {"password": "s3cret"}}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda client: client.api(Pod, "shop").get(Pod(metadata=ObjectMeta(name="a"))),
+            "a name must be a string, not a Pod; pass its name, as in obj.name",
+        ),
+        (lambda client: client.api(Pod, "shop").delete(7), "a name must be a string, not an int"),
+        (
+            lambda client: client.api(Secret, "shop").create(SECRET),
+            "this is the API of Secret, and a dict is not one; from_dict(Secret, ...) makes one",
+        ),
+        (
+            lambda client: client.api(Pod, "shop").list(label_selector=["app"]),
+            "a label selector must be such as 'app=web' or {'app': 'web'}, not a list",
+        ),
+        (
+            lambda client: client.api(Pod, "shop").list(label_selector=LabelSelector(match_labels={"app": "web"})),
+            f"{LABELS}, not a LabelSelector; its match_labels are a mapping",
+        ),
+        (
+            lambda client: client.api(Pod, "shop").list(field_selector=3),
+            "a field selector must be such as 'spec.nodeName=a' or {'spec.nodeName': 'a'}, not an int",
+        ),
+        (
+            lambda client: client.api(DeploymentSpec).list(),
+            "DeploymentSpec is not a kind: it needs __resource__ = ResourceInfo(…)",
+        ),
+    ],
+)
+async def test_an_argument_of_another_type_says_what_to_pass(call: Callable[[Any], Any], text: str) -> None:
+    async with APIServer().open_client() as client:
+        with pytest.raises(TypeError) as caught:
+            await call(client)
+        assert str(caught.value) == text
+
+
+async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
+    async with APIServer().open_client() as client:
+        wrong: Any = client.api(Pod)
+        with pytest.raises(TypeError, match=r"^a factory needs a Client, such as open_client\(\) returns, not an Api$"):
+            SharedInformerFactory(wrong)
+        informer: Any = SharedInformerFactory(client).informer(Pod)
+        for indexers in (print, {"by-node": "spec.nodeName"}):
+            with pytest.raises(TypeError, match=r"^indexers must be a mapping of names to functions, such as"):
+                informer.add_indexers(indexers)

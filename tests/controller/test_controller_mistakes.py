@@ -1,0 +1,147 @@
+"""Mistakes in the use of a controller fail before it runs, with an error that says what to write."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.support.controllers import pods
+from trioformer.controller import Controller, Request, RequeueAfter
+from trioformer.models.core_v1 import Pod
+
+DEFINITION = "write async def reconcile(request: Request)"
+
+
+async def reconcile(request: Request) -> None:
+    """Do nothing."""
+
+
+def not_async(request: Request) -> None:
+    """Return nothing to await."""
+
+
+async def without_request() -> None:
+    """Take no request."""
+
+
+class Reconciler:
+    """What controller-runtime has in the place of a function."""
+
+    async def reconcile(self, request: Request) -> None:
+        """Do nothing."""
+
+
+class AsyncCallable:
+    async def __call__(self, request: Request) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (not_async, f"reconcile must be an async function, which not_async is not; {DEFINITION}"),
+        (functools.partial(not_async), f"reconcile must be an async function, which partial is not; {DEFINITION}"),
+        (print, f"reconcile must be an async function, which print is not; {DEFINITION}"),
+        (None, f"reconcile must be an async function, not None; {DEFINITION}"),
+        ("reconcile", f"reconcile must be an async function, not a str; {DEFINITION}"),
+        (without_request, f"reconcile cannot be called (too many positional arguments); {DEFINITION}"),
+        (Reconciler(), "reconcile must be an async function, not a Reconciler; pass its method reconcile"),
+        (Reconciler, "reconcile must be an async function, not the class Reconciler; pass its method reconcile"),
+    ],
+)
+def test_a_reconcile_that_cannot_be_awaited_is_refused(wrong: Any, text: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        Controller("pods", wrong)
+    assert str(caught.value) == text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_coroutine_in_the_place_of_a_reconcile_is_refused_and_closed() -> None:
+    wrong: Any = reconcile(Request(None, "a"))
+    with pytest.raises(TypeError, match="not the coroutine that it returns; pass it without calling"):
+        Controller("pods", wrong)
+
+
+def annotated(request: Request) -> Awaitable[RequeueAfter | None]:
+    """Return what another function does."""
+    return reconcile(request)
+
+
+def decorated(function: Callable[[Request], Awaitable[None]]) -> Callable[[Request], Awaitable[None]]:
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        reconcile,
+        Reconciler().reconcile,
+        AsyncCallable(),
+        functools.partial(reconcile),
+        lambda request: reconcile(request),  # a lambda may return an awaitable
+        annotated,
+        decorated(reconcile),
+    ],
+)
+def test_whatever_may_return_an_awaitable_is_a_reconcile(right: Any) -> None:
+    assert Controller("pods", right).name == "pods"
+
+
+def test_the_name_of_a_controller_comes_first() -> None:
+    swapped: Any = Controller
+    with pytest.raises(TypeError, match=r'^the name of a controller comes first: Controller\("pods", reconcile\)$'):
+        swapped(reconcile, "pods")
+    with pytest.raises(TypeError, match=r"^the name of a controller must be a string, not an int$"):
+        swapped(1, reconcile)
+
+
+def test_a_function_for_dropped_requests_must_be_async() -> None:
+    wrong: Any = not_async
+    with pytest.raises(TypeError, match=r"^on_dropped must be an async function, which not_async is not; write async"):
+        Controller("pods", reconcile, on_dropped=wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (Pod, "not the class Pod; write controller.watch(factory.informer(Pod))"),
+        ("Pod", "not a str; write controller.watch(factory.informer(Pod))"),
+        (pods("a").lister, "not a Lister; write controller.watch(factory.informer(Pod))"),
+    ],
+)
+def test_what_is_no_informer_cannot_be_watched(wrong: Any, text: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        Controller("pods", reconcile).watch(wrong)
+    assert str(caught.value) == f"a controller watches an informer, {text}"
+
+
+def without_object() -> list[Request]:
+    return []
+
+
+async def requests_later(obj: Pod) -> list[Request]:
+    return [Request.of(obj)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"enqueue": requests_later}, "enqueue must not be async, since nothing waits for it; write def requests("),
+        ({"enqueue": Request(None, "a")}, "enqueue must be a function, not a Request; write def requests(obj): ret"),
+        ({"enqueue": without_object}, "enqueue cannot be called (too many positional arguments); write def requests("),
+        ({"predicates": lambda event: True}, "predicates must be a sequence of functions; write predicates=[...]"),
+        ({"predicates": [True]}, "a predicate must be a function, not a bool; write def is_wanted(event): return"),
+    ],
+)
+def test_functions_of_a_watch_are_checked_before_it_runs(arguments: dict[str, Any], text: str) -> None:
+    controller = Controller("pods", reconcile)
+    with pytest.raises(TypeError) as caught:
+        controller.watch(pods("a"), **arguments)
+    assert str(caught.value).startswith(text)
