@@ -109,6 +109,7 @@ class PluginProcess:
         except ValueError:  # a NUL in an argument or a variable
             error = OSError(0, "an argument or a variable contains a NUL")
         else:
+            process.args = [invocation.executable]  # its repr() shows them, in the traceback of a Cancelled
             return cls(process, is_interactive, report, _terminal_settings() if is_interactive else None)
         raise error
 

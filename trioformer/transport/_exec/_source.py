@@ -14,6 +14,7 @@ credential stays in use nevertheless, as in client-go: a server in trouble rejec
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import math
 import os
@@ -293,6 +294,7 @@ class PluginCredentials:
         latest = self.latest
         found = [Secret(value) for value in self._exec.env.values()]
         found += secret_arguments(self._exec.args)
+        found += printed_words(Secret(json.dumps(self._exec.cluster_config).encode()))
         if latest.authorization is not None:
             found.append(Secret(latest.authorization.reveal().partition(" ")[2]))
         if latest.certificate is not None:

@@ -24,14 +24,18 @@ SHORTEST: Final = 5
 """Characters of a known secret that is hidden; a shorter one, such as ``dev``, is in many words."""
 
 _PRIVATE: Final = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)
-_NAMES: Final = (
-    r"token|passw(?:or)?d|passphrase|secret|credentials?|api[-_]?key|private[-_]?key|access[-_]?key|key[-_]?data"
-    r"|authorization|cookie|signature|assertion"
+_NAMES: Final = re.compile(
+    r"token|passw(?:or)?d|passphrase|secret|credential|api[-_]?key|private[-_]?key|access[-_]?key|key[-_]?data"
+    r"|authorization|cookie|signature|assertion",
+    re.IGNORECASE,
 )
-_PAIRS: Final = re.compile(
-    rf"""((?:{_NAMES})[\w-]*["']?\s*[:=]\s*(?:(?:bearer|basic)\s+)?)("[^"\n]*"?|'[^'\n]*'?|[^\s,;]+)""", re.IGNORECASE
+# Each expression that is searched for takes linear time: a word is taken whole, and looked at by a function.
+_PAIRS: Final = (
+    re.compile(r"""(?<![\w-])([\w-]++)["']?\s*+[:=]\s*+(?:(?:bearer|basic)\s++)?""", re.IGNORECASE),
+    re.compile(r""""[^"\n]*+"?|'[^'\n]*+'?|[^\s,;]++"""),
 )
-_NAME: Final = re.compile(rf"^-.*(?:{_NAMES})", re.IGNORECASE)
+"""A name and what separates it from its value, and the value."""
+_FLAGS: Final = (re.compile(r"(?<!\S)(-[\w-]++)\s++"), re.compile(r"[^\s-]\S*+"))
 _BETWEEN_WORDS: Final = re.compile(r"""[\s"',;{}\[\]]+|:(?!//)""")
 _LONG: Final = 8
 """Characters of a word that is hidden because it was printed."""
@@ -48,10 +52,10 @@ _PROTOCOL: Final = frozenset(
         *("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"),
     }
 )
-_FLAGS: Final = re.compile(rf"(--?[\w-]*(?:{_NAMES})[\w-]*\s+)([^\s-]\S*)", re.IGNORECASE)
 _SCHEMES: Final = re.compile(r"\b((?:bearer|basic)\s+)([\w.~+/=-]{8,})", re.IGNORECASE)
 _USER_INFO: Final = re.compile(r"(://)[^/@\s]+(@)")
-_JWT: Final = re.compile(r"\beyJ[\w-]{6,}(?:\.[\w-]*)*")
+_TOKEN: Final = re.compile(r"\b(?:eyJ[\w-]{6,}|k8s-aws-v1|ya29|gh[a-z]_\w+)(?:\.[\w-]*)*")
+"""A JWT, and the tokens of EKS, Google and GitHub."""
 _RUN: Final = re.compile(r"(?<![\w+/=.~-])[A-Za-z0-9_+=-][A-Za-z0-9_+/=-]{19,}")
 _HEX: Final = re.compile(r"\b[0-9a-fA-F]{32,}\b")
 _MIXED: Final = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
@@ -71,9 +75,9 @@ def hide_secrets(text: str, known: Iterable[Secret[str]] = ()) -> str:
     text = _PRIVATE.sub(HIDDEN, text)
     text = _USER_INFO.sub(rf"\1{HIDDEN}\2", text)
     text = _SCHEMES.sub(rf"\1{HIDDEN}", text)
-    text = _PAIRS.sub(rf"\1{HIDDEN}", text)
-    text = _FLAGS.sub(rf"\1{HIDDEN}", text)
-    for form in (_JWT, _HEX, _ACCESS_KEY):
+    for names, value in (_PAIRS, _FLAGS):
+        text = _without_secret_values(text, names, value)
+    for form in (_TOKEN, _HEX, _ACCESS_KEY):
         text = form.sub(HIDDEN, text)
     return _RUN.sub(_hidden_if_mixed, text)
 
@@ -86,7 +90,7 @@ def secret_arguments(arguments: Iterable[str]) -> list[Secret[str]]:
         name, _, value = argument.partition("=")
         if is_secret:
             found.append(Secret(argument))
-        is_secret = bool(_NAME.search(name))
+        is_secret = name.startswith("-") and bool(_NAMES.search(name))
         if is_secret and value:
             found.append(Secret(value))
             is_secret = False
@@ -101,6 +105,17 @@ def printed_words(output: Secret[bytes]) -> list[Secret[str]]:
 
 def _lines_of(secret: Secret[str]) -> list[str]:
     return [line.strip() for line in secret.reveal().splitlines()]
+
+
+def _without_secret_values(text: str, names: re.Pattern[str], value: re.Pattern[str]) -> str:
+    pieces: list[str] = []
+    end = 0
+    for name in names.finditer(text):
+        found = value.match(text, name.end())
+        if found is not None and name.start() >= end and _NAMES.search(name[1]):
+            pieces += [text[end : name.end()], HIDDEN]
+            end = found.end()
+    return "".join([*pieces, text[end:]])
 
 
 def _hidden_if_mixed(run: re.Match[str]) -> str:

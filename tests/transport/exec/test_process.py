@@ -1,0 +1,182 @@
+"""A plugin's process: its session or its terminal, its children, and what remains of it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import termios
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from tests.support.plugins import HELD, Plugin, credential, has_ended
+from trioformer.errors import ExecPluginError
+from trioformer.kubeconfig import ClusterConfig, InteractiveMode
+from trioformer.transport import PluginPolicy
+from trioformer.transport._exec import PluginCredentials, _process
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    return Plugin(tmp_path / "plugin")
+
+
+@attrs.frozen
+class Terminal:
+    """A terminal, which is standard input and standard error of the plugins."""
+
+    screen: int
+    keyboard_and_screen: int
+
+    def type(self, text: str) -> None:
+        os.write(self.screen, text.encode())
+
+    def read(self) -> str:
+        return os.read(self.screen, 4_096).decode()
+
+    @property
+    def has_echo(self) -> bool:
+        return bool(termios.tcgetattr(self.keyboard_and_screen)[3] & termios.ECHO)
+
+
+@pytest.fixture
+async def terminal() -> AsyncIterator[Terminal]:
+    """Make standard input and standard error of this process a terminal, which plugins inherit.
+
+    Asynchronous, so that it is set up inside of the test: pytest exchanges them before.
+    """
+    screen, terminal = pty.openpty()
+    saved = [(number, os.dup(number)) for number in (0, 2)]
+    for number, _ in saved:
+        os.dup2(terminal, number)
+    try:
+        yield Terminal(screen, terminal)
+    finally:
+        for number, copy in saved:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(screen)
+        os.close(terminal)
+
+
+def source_of(plugin: Plugin, mode: InteractiveMode) -> PluginCredentials:
+    exec_config = plugin.config(interactive_mode=mode)
+    return PluginCredentials(ClusterConfig(server="https://x", exec=exec_config), PluginPolicy())
+
+
+ASKING = "printf 'Password: ' >&2; read answer; echo \"$answer\" > seen; ps -o sid= -p $$ > session"
+
+
+@pytest.mark.parametrize("mode", [InteractiveMode.IF_AVAILABLE, InteractiveMode.ALWAYS])
+async def test_a_plugin_may_ask_on_the_terminal(plugin: Plugin, terminal: Terminal, mode: InteractiveMode) -> None:
+    """client-go: TestRefreshCreds"""
+    plugin.prints(credential(token="one"), before=ASKING)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(source_of(plugin, mode).get)
+        assert await trio.to_thread.run_sync(terminal.read, abandon_on_cancel=True) == "Password: "
+        terminal.type("open sesame\n")
+    assert await trio.Path(plugin.directory / "seen").read_text() == "open sesame\n"
+    assert plugin.info["spec"] == {"interactive": True}
+    assert await plugin.pid_in("session") == os.getsid(0)
+
+
+async def test_a_plugin_that_must_not_ask_has_no_terminal(plugin: Plugin, terminal: Terminal) -> None:
+    plugin.prints(credential(token="one"), before=f"{ASKING}; echo $$ > pid; (: < /dev/tty) 2> /dev/null && touch tty")
+    await source_of(plugin, InteractiveMode.NEVER).get()
+    assert await trio.Path(plugin.directory / "seen").read_text() == "\n"  # the end of /dev/null
+    assert plugin.info["spec"] == {"interactive": False}
+    assert await plugin.pid_in("session") == await plugin.pid_in("pid")
+    assert not await trio.Path(plugin.directory / "tty").exists()
+
+
+@pytest.mark.parametrize("mode", list(InteractiveMode))
+async def test_a_plugin_is_killed_with_its_children(plugin: Plugin, terminal: Terminal, mode: InteractiveMode) -> None:
+    children = (
+        "sleep 1000 & echo $! > one; sh -c 'sleep 1000 & echo $! > two; wait' & setsid sleep 1000 & echo $! > three"
+    )
+    plugin.prints("", before=f"echo $$ > pid; {children}; until [ -s two ]; do :; done; {HELD}")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(source_of(plugin, mode).get)
+        await plugin.wait_until_held()
+        nursery.cancel_scope.cancel()
+    for name in ("pid", "one", "two", "three"):
+        assert await has_ended(await plugin.pid_in(name)), name
+
+
+async def test_a_plugin_that_is_killed_leaves_the_terminal_as_it_was(plugin: Plugin, terminal: Terminal) -> None:
+    plugin.prints("", before=f"stty -echo; {HELD}")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(source_of(plugin, InteractiveMode.ALWAYS).get)
+        await plugin.wait_until_held()
+        assert not terminal.has_echo
+        nursery.cancel_scope.cancel()
+    assert terminal.has_echo
+
+
+async def test_a_program_in_the_background_has_no_terminal(
+    plugin: Plugin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)
+    await source_of(plugin, InteractiveMode.IF_AVAILABLE).get()
+    assert plugin.info["spec"] == {"interactive": False}
+    with pytest.raises(ExecPluginError, match="is not a terminal"):
+        await source_of(plugin, InteractiveMode.ALWAYS).get()
+
+
+async def test_a_plugin_that_ends_on_sigterm_has_a_second(plugin: Plugin) -> None:
+    plugin.prints("", before=f"trap 'echo saved > state; exit' TERM; : > started; sleep 1000 & wait; {HELD}")
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(source_of(plugin, InteractiveMode.NEVER).get)
+            await plugin.wait_until_held()
+            scope.cancel()
+    assert await trio.Path(plugin.directory / "state").read_text() == "saved\n"
+
+
+async def test_no_descriptor_is_left_over(plugin: Plugin) -> None:
+    source = source_of(plugin, InteractiveMode.NEVER)
+    source.reject(await source.get())  # the first run opens what trio keeps, such as its threads
+    before = os.listdir("/proc/self/fd")
+    for output, code in ((credential(token="one"), 0), ("", 1), ("x" * 2_000_000, 0)):
+        plugin.prints(output, code=code)
+        await source.get()
+        source.reject(source.latest)
+    assert os.listdir("/proc/self/fd") == before
+
+
+async def test_what_is_printed_is_read_to_the_last_byte(plugin: Plugin) -> None:
+    # Larger than a pipe, and the plugin exits at once.
+    token = "x" * 300_000
+    plugin.prints(credential(token=token))
+    found = await source_of(plugin, InteractiveMode.NEVER).get()
+    assert found.authorization is not None
+    assert len(found.authorization.reveal()) == len("Bearer ") + len(token)
+
+
+async def test_a_child_that_writes_without_end_does_not_delay_the_plugin(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before="yes 'a line' >&2 & echo $! > child")
+    try:
+        await source_of(plugin, InteractiveMode.NEVER).get()
+    finally:
+        os.kill(await plugin.pid_in("child"), signal.SIGKILL)
+
+
+def test_descendants_are_found_with_the_time_they_began() -> None:
+    with subprocess.Popen(
+        ["sh", "-c", "sh -c 'echo; cat'; :"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # the inner one runs
+        found = list(_process._descendants(process.pid))
+        assert found
+        assert [_process._began(pid) for pid, _ in found] == [began for _, began in found]
+        assert process.stdin is not None
+        process.stdin.close()
+    assert _process._began(process.pid) == ""
+    assert list(_process._descendants(process.pid)) == []
