@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import trio.testing
 import trustme
 
 from tests.support.plugins import HELD, V1, V1BETA1, Plugin, credential, has_ended
-from tests.support.scripted_http import InMemory, response
+from tests.support.scripted_http import InMemory, complete, response, serving
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ExecPluginError
 from trioformer.kubeconfig import ClusterConfig, ExecConfig, InteractiveMode
@@ -194,6 +195,25 @@ class TokenServer(httpx.AsyncBaseTransport):
         await trio.lowlevel.checkpoint()
         self.codes.append(200 if request.headers.get("Authorization") == f"Bearer {self.token}" else 401)
         return response(self.codes[-1])
+
+
+@pytest.mark.parametrize("first", ["version", "watch"])
+async def test_the_first_request_has_the_credential_of_the_plugin(plugin: Plugin, first: str) -> None:
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    async with serving(complete(b"{}"), tls=context) as server:
+        server.scripts_probes = first == "version"
+        config = ClusterConfig(server=server.url, ca_data=authority.cert_pem.bytes(), exec=plugin.config())
+        async with open_transport(config) as transport:
+            if first == "version":
+                await transport.server_version(lambda _: (1, 36))
+            else:
+                async with transport.stream("/x", for_watch=True):
+                    pass
+        requests = [head for head in server.heads if b"GET /livez" not in head]
+        assert [b"authorization: bearer one" in head.lower() for head in requests] == [True]
+    assert plugin.runs == 1
 
 
 @pytest.mark.parametrize(
