@@ -18,7 +18,7 @@ from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._connection import CONNECT_PATIENCE, Transport
 from ._credentials import CredentialSource
-from ._exec import PluginCredentials, PluginPolicy
+from ._exec import PluginPolicy
 from ._generations import Generation, Generations
 from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
@@ -135,6 +135,8 @@ def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSourc
     has_certificate = config.client_certificate_data is not None or config.client_certificate_file is not None
     if config.exec is None or has_certificate or _has_own_credentials(config):
         return Authorization(config)
+    from ._exec._source import PluginCredentials  # noqa: PLC0415  # most clients have no plugin
+
     return PluginCredentials(config, policy)
 
 

@@ -18,8 +18,7 @@ from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
 from trioformer.transport import PluginPolicy
-from trioformer.transport._exec._exec_credential import Problem
-from trioformer.transport._exec._policy import find_plugin, look_path
+from trioformer.transport._exec._policy import Problem, find_plugin, look_path
 
 
 @pytest.fixture

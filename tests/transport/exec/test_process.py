@@ -19,7 +19,8 @@ from tests.support.plugins import HELD, Plugin, credential, has_ended
 from trioformer.errors import ExecPluginError
 from trioformer.kubeconfig import ClusterConfig, InteractiveMode
 from trioformer.transport import PluginPolicy
-from trioformer.transport._exec import PluginCredentials, _process
+from trioformer.transport._exec import _process
+from trioformer.transport._exec._source import PluginCredentials
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from trioformer.errors import ConfigError, ExecPluginError
 from trioformer.kubeconfig import ClusterConfig, ExecConfig, InteractiveMode
 from trioformer.transport import PluginPolicy
 from trioformer.transport._credentials import Credential
-from trioformer.transport._exec import PluginCredentials
+from trioformer.transport._exec._source import PluginCredentials
 from trioformer.transport._internal import open_transport
 
 CLIENT = trustme.CA().issue_cert("client@test")

@@ -16,7 +16,7 @@ from tests.support.plugins import HELD, V1, V1BETA1, Plugin, credential
 from trioformer.errors import ExecPluginError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport import PluginPolicy
-from trioformer.transport._exec import PluginCredentials
+from trioformer.transport._exec._source import PluginCredentials
 
 CLIENT = trustme.CA().issue_cert("client@test")
 CHAIN = b"".join(blob.bytes() for blob in CLIENT.cert_chain_pems).decode()

@@ -6,12 +6,13 @@
 - ``_stderr.py``: what it writes to its standard error, with secrets hidden
 - ``_policy.py``: :class:`PluginPolicy`, and where a command is found
 
+All but the policy is imported when a client has a plugin.
+
 Source: client-go ``plugin/pkg/client/auth/exec``.
 """
 
 from __future__ import annotations
 
 from ._policy import PluginPolicy as PluginPolicy
-from ._source import PluginCredentials as PluginCredentials
 
-__all__ = ["PluginCredentials", "PluginPolicy"]
+__all__ = ["PluginPolicy"]

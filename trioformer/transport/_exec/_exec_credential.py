@@ -17,6 +17,7 @@ import attrs
 
 from ..._certificates import CertificateRefusedError, load_certificate
 from ..._secret import Secret
+from ._policy import Problem
 
 GROUP: Final = "client.authentication.k8s.io"
 API_VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
@@ -76,17 +77,6 @@ def _cluster(cluster: ClusterInfo) -> dict[str, object]:
 
 def _encoded(document: Mapping[str, object]) -> str:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-
-
-@final
-@attrs.frozen(eq=False)
-class Problem:
-    """Why there is no credential, as a predicate that follows the plugin's name."""
-
-    text: str
-    """What is wrong, and what to do."""
-    permanent: bool = False
-    """Whether the next run has the same problem."""
 
 
 @final

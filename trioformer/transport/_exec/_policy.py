@@ -12,7 +12,6 @@ from typing import Final, Literal, final
 import attrs
 
 from ..._text import quoted
-from ._exec_credential import Problem
 
 PATIENCE: Final = 240.0
 """Seconds for a run: plugins that open a browser wait three minutes for the user."""
@@ -64,6 +63,17 @@ class PluginPolicy:
         for command in self.allowlist:
             if not command or _cleaned(command) != command:
                 raise ValueError(f"a command of the allowlist must be a name or a normalized path, not {command!r}")
+
+
+@final
+@attrs.frozen(eq=False)
+class Problem:
+    """Why there is no credential, as a predicate that follows the plugin's name."""
+
+    text: str
+    """What is wrong, and what to do."""
+    permanent: bool = False
+    """Whether the next run has the same problem."""
 
 
 def find_plugin(command: str, policy: PluginPolicy) -> str | Problem:

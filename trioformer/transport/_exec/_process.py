@@ -28,7 +28,7 @@ import trio
 
 from ..._secret import Secret
 from ...kubeconfig import InteractiveMode
-from ._exec_credential import Problem
+from ._policy import Problem
 from ._stderr import ErrorOutput
 
 MAX_OUTPUT: Final = 1 << 20
@@ -138,9 +138,7 @@ class PluginProcess:
             nursery.start_soon(self._report_while_it_runs)
             await self._process.wait()
             nursery.cancel_scope.cancel()
-        while not self._is_too_long and (piece := _available(self._process.stdout)):
-            self._output += piece.reveal()
-        self._add_available_errors()
+        self._read_the_rest()
         if self._is_too_long:
             raise OutputLimitError
         self._close()
@@ -159,7 +157,7 @@ class PluginProcess:
                     await self._process.wait()
                 self._signal(children, signal.SIGKILL)
                 await self._process.wait()
-                self._add_available_errors()
+                self._read_the_rest()
                 if self._terminal is not None:  # it may have turned the echo off, to ask for a password
                     with suppress(termios.error):
                         termios.tcsetattr(_STDIN, termios.TCSANOW, self._terminal)
@@ -198,7 +196,10 @@ class PluginProcess:
             if self.errors.has_lines():
                 self._has_lines.set()
 
-    def _add_available_errors(self) -> None:
+    def _read_the_rest(self) -> None:
+        """Read what is in the pipes, also after it was killed: what it has printed is hidden in what it has said."""
+        while not self._is_too_long and (piece := _available(self._process.stdout)):
+            self._output += piece.reveal()
         for _ in range(MAX_OUTPUT // _PIECE):  # a process that it left behind may write without end
             if not (piece := _available(self._process.stderr)):
                 return

@@ -31,8 +31,8 @@ from ..._text import one_line, quoted
 from ...errors import ConfigError, ExecPluginError
 from ...kubeconfig import ClusterConfig, ExecConfig
 from .._credentials import ClientCertificate, Credential
-from ._exec_credential import API_VERSIONS, ClusterInfo, PrintedCredential, Problem, exec_info, parse_exec_credential
-from ._policy import PluginPolicy, find_plugin
+from ._exec_credential import API_VERSIONS, ClusterInfo, PrintedCredential, exec_info, parse_exec_credential
+from ._policy import PluginPolicy, Problem, find_plugin
 from ._process import Invocation, OutputLimitError, PluginProcess, how_it_ended, may_ask
 from ._stderr import printed_words, secret_arguments
 
