@@ -42,6 +42,7 @@ class Proxy:
         connections: How many clients have connected.
         refused: How many sent other credentials than ``user``, or none.
         tunnels: How many are open.
+        is_stalled: Whether tunnels lose what goes through them; set by a test.
     """
 
     scheme: Scheme = "http"
@@ -53,6 +54,7 @@ class Proxy:
     connections: int = 0
     refused: int = 0
     tunnels: int = 0
+    is_stalled: bool = False
     port: int = 0
     _scopes: set[trio.CancelScope] = attrs.field(factory=set, repr=False)
     _changed: trio.Event = attrs.field(factory=trio.Event, repr=False)
@@ -191,10 +193,17 @@ class Proxy:
         try:
             await server.send_all(first)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_pass_on, client, server, nursery.cancel_scope)
-                nursery.start_soon(_pass_on, server, client, nursery.cancel_scope)
+                nursery.start_soon(self._pass_on, client, server, nursery.cancel_scope)
+                nursery.start_soon(self._pass_on, server, client, nursery.cancel_scope)
         finally:
             self._count_tunnels(-1)
+
+    async def _pass_on(self, source: trio.abc.Stream, sink: trio.abc.Stream, scope: trio.CancelScope) -> None:
+        with suppress(*_BROKEN):
+            while data := await source.receive_some(_MAX_HEAD):
+                if not self.is_stalled:
+                    await sink.send_all(data)
+        scope.cancel()
 
     def _count_tunnels(self, by: int) -> None:
         self.tunnels += by
@@ -226,13 +235,6 @@ class _Received:
         if not data:
             raise _RefusedError
         self.rest += data
-
-
-async def _pass_on(source: trio.abc.Stream, sink: trio.abc.Stream, scope: trio.CancelScope) -> None:
-    with suppress(*_BROKEN):
-        while data := await source.receive_some(_MAX_HEAD):
-            await sink.send_all(data)
-    scope.cancel()
 
 
 @asynccontextmanager

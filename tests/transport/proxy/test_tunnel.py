@@ -57,6 +57,7 @@ async def failure(url: str, stream: Scripted, host: str = "api.test") -> ProxyFa
 
 
 BASIC = b"Proxy-Authorization: Basic YW5uYTpwbGFudGVk\r\n"
+CLOSED = "closed the connection without a response; check its port and the scheme of its URL"
 NO_HTTP = "did not respond with HTTP/1.1; check its port and the scheme of its URL"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
@@ -131,7 +132,7 @@ async def test_http_connect_without_a_user_has_no_credentials() -> None:
         (b"HTTP/1.1 101 X\r\nUpgrade: planted\r\n\r\n", NO_HTTP, True),
         (
             b"",
-            CLOSED := "closed the connection without a response; check that it is an HTTP proxy",
+            CLOSED,
             False,
         ),
         (b"HTTP/1.1 200 OK\r\nX: ", CLOSED, False),
@@ -277,7 +278,7 @@ NO_SOCKS = "does not speak SOCKS5; check its port and the scheme of its URL"
             ]
         ),
         *(
-            (answers, "closed the connection without a response; check that it is a SOCKS5 proxy", False)
+            (answers, CLOSED, False)
             for answers in (b"", b"\x05", b"\x05\x02", b"\x05\x02\x01\x00", b"\x05\x00\x05\x00\x00\x01\x00")
         ),
     ],

@@ -21,6 +21,7 @@ TUNNEL_PATIENCE: Final = 60.0
 """Seconds that a proxy may take to connect to the server (client-go: one minute)."""
 MAX_HEAD: Final = 16 * 1024
 """Bytes of its response, with all of code 100."""
+_CLOSED: Final = "closed the connection without a response; check its port and the scheme of its URL"
 _PROTOCOL: Final = b"HTTP/"
 _SUCCESS: Final = range(200, 300)
 
@@ -88,7 +89,7 @@ async def _open_http(stream: Stream, proxy: Proxy, target: str) -> None:
         if event is h11.NEED_DATA:  # otherwise it is a response of code 100
             data = await stream.receive_some(MAX_HEAD)
             if not data:
-                raise failed(proxy, "closed the connection without a response; check that it is an HTTP proxy")
+                raise failed(proxy, _CLOSED)
             received += len(data)
             first = (first + data)[: len(_PROTOCOL)]
             if received > MAX_HEAD:
@@ -124,7 +125,7 @@ async def _open_socks(stream: Stream, proxy: Proxy, host: str, port: int) -> Non
         while len(received) < number:
             data = await stream.receive_some(number - len(received))
             if not data:
-                raise failed(proxy, "closed the connection without a response; check that it is a SOCKS5 proxy")
+                raise failed(proxy, _CLOSED)
             received += data
         return received
 
