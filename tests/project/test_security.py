@@ -19,6 +19,7 @@ from trioformer.testing._storage._bodies import MAX_BYTES, MAX_CONTAINERS, MAX_V
 from trioformer.testing._storage._patching import MAX_COPIED, MAX_OPERATIONS
 from trioformer.transport import Limits
 from trioformer.transport._exec import _process, _stderr
+from trioformer.transport._proxy import _tunnel
 
 ROOT = Path(__file__).resolve().parents[2]
 SECURITY = (ROOT / "SECURITY.md").read_text()
@@ -63,6 +64,7 @@ def test_the_table_of_fixed_limits_has_those_of_the_code() -> None:
         f"{_resource_versions.MAX_DIGITS} digits",
         f"{_quantity._MAX_TEXT} characters",
         f"{_quantity._MAX_EXPONENT}",
+        f"{_tunnel.MAX_HEAD // KIB} KiB, {_tunnel.TUNNEL_PATIENCE:g} s",
         f"{manager.connections}",
         f"{manager.head_size // KIB} KiB, {manager.head_period:g} s",
         f"{_token_checks.MAX_CHECKS}, {_token_checks.CHECK_PERIOD:g} s",

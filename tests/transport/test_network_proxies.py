@@ -239,6 +239,18 @@ async def test_the_certificate_of_the_proxy_is_verified() -> None:
         assert (server.connections, p.targets) == (0, [])
 
 
+async def test_the_certificate_of_the_proxy_has_its_own_name_and_not_the_servers() -> None:
+    server = Loopback(respond, tls=server_context("api.test"))
+    async with trio.open_nursery() as nursery, proxy("https", tls=server_context("127.0.0.1")) as p:
+        await nursery.start(server.run)
+        config = ClusterConfig(
+            server=server.url, ca_data=CA.cert_pem.bytes(), proxy_url=p.url, tls_server_name="api.test"
+        )
+        async with open_transport(config) as transport:
+            assert (await transport.request("GET", "/x")).body == b"hello"
+        nursery.cancel_scope.cancel()
+
+
 async def test_the_certificate_of_the_server_is_verified_inside_the_tunnel() -> None:
     server = Loopback(respond, tls=server_context("other.test"))
     async with trio.open_nursery() as nursery, proxy("http") as p:
