@@ -138,3 +138,11 @@ def test_neither_repr_nor_str_shows_the_credentials() -> None:
     assert str(proxy) == "http://proxy:3128 (proxy-url of file)"
     assert "anna" not in repr(proxy)
     assert "planted" not in repr(proxy)
+
+
+def test_a_variable_that_is_not_a_proxy_is_no_error_for_a_server_without_one() -> None:
+    environment = {"HTTPS_PROXY": "ftp://proxy", "NO_PROXY": "api.test"}
+    assert find_route("https://api.test", None, source="file", variable=environment.get) is None
+    with pytest.raises(ConfigError, match=r"^HTTPS_PROXY: is not the URL of a proxy") as caught:
+        find_route("https://other.test", None, source="file", variable=environment.get)
+    assert (caught.value.file, caught.value.key) == (None, "HTTPS_PROXY")
