@@ -17,6 +17,8 @@ import httpx
 import trio
 import trio.testing
 
+from tests.support.alerting_tls import AlertingStream
+
 Step: TypeAlias = bytes | float | Exception | None
 """Bytes to send, seconds to sleep, an error to raise, or None to sleep forever."""
 
@@ -111,6 +113,8 @@ class Loopback:
     keep_alive: bool = False
     tls: ssl.SSLContext | None = None
     scripts_probes: bool = False
+    sends_alerts: bool = False
+    """Whether a client learns why its handshake failed."""
     heads: list[bytes] = attrs.field(factory=list)
     connections: int = 0
     probes: int = 0
@@ -160,7 +164,9 @@ class Loopback:
         self.connections += 1
         stream: trio.abc.Stream = connection
         if self.tls is not None:
-            stream = trio.SSLStream(connection, self.tls, server_side=True, https_compatible=True)
+            alerting = AlertingStream(connection, self.tls)
+            plain = trio.SSLStream(connection, self.tls, server_side=True, https_compatible=True)
+            stream = alerting if self.sends_alerts else plain
         try:
             async with stream:
                 head = await self._receive_head(stream)

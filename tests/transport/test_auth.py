@@ -12,6 +12,7 @@ import httpx
 import pytest
 import trio
 
+from tests.support.rotated_files import rotate
 from tests.support.scripted_http import (
     InMemory,
     response,
@@ -19,6 +20,8 @@ from tests.support.scripted_http import (
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport._auth import TOKEN_PERIOD
+from trioformer.transport._file_changes import LOOK_PERIOD
 from trioformer.transport._internal import Transport, open_transport
 
 
@@ -82,13 +85,12 @@ def tokens(http_transport: InMemory) -> list[str]:
     return [request.headers["authorization"].removeprefix("Bearer ") for request in http_transport.requests]
 
 
-async def test_a_token_file_is_read_again_after_a_minute(token_file: Path, autojump_clock) -> None:
+async def test_a_rotated_token_is_sent_with_the_next_request(token_file: Path, autojump_clock) -> None:
     async with transport_with(token_file) as (transport, http_transport):
         await transport.request("GET", "/x")
-        token_file.write_text("  two  ")
-        await trio.sleep(59)
-        await transport.request("GET", "/x")
-        await trio.sleep(1)
+        rotate(token_file, "  two  ")
+        await transport.request("GET", "/x")  # within the second
+        await trio.sleep(LOOK_PERIOD)
         await transport.request("GET", "/x")
         async with transport.stream("/x", for_watch=True):
             pass
@@ -96,32 +98,61 @@ async def test_a_token_file_is_read_again_after_a_minute(token_file: Path, autoj
         assert repr(transport._credentials) == f"<Authorization: token file {token_file}>"
 
 
+async def test_a_token_is_not_read_while_it_is_being_written(
+    token_file: Path, autojump_clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Half a token is a valid token, but not one that the server accepts."""
+    async with transport_with(token_file) as (transport, http_transport):
+        for end in range(4):
+            rotate(token_file, "two"[:end], age=0)
+            await trio.sleep(LOOK_PERIOD)
+            await transport.request("GET", "/x")
+        await trio.sleep(LOOK_PERIOD)
+        await transport.request("GET", "/x")
+        assert tokens(http_transport) == ["one", "one", "one", "one", "two"]
+        assert caplog.text == ""
+
+
+async def test_a_change_that_no_stat_shows_is_found_within_a_minute(token_file: Path, autojump_clock) -> None:
+    dates = token_file.stat().st_atime_ns, token_file.stat().st_mtime_ns
+    async with transport_with(token_file) as (transport, http_transport):
+        token_file.write_text("two\n")
+        os.utime(token_file, ns=dates)
+        await trio.sleep(TOKEN_PERIOD - 1)
+        await transport.request("GET", "/x")
+        await trio.sleep(1)
+        await transport.request("GET", "/x")
+        assert tokens(http_transport) == ["one", "two"]
+
+
 @pytest.mark.parametrize("content", [b"", b" \n", b"s3cret with space", b"s3cr\xc3\xa9t", None])
 async def test_a_token_file_without_a_valid_token_keeps_the_old_one_in_use(
     content: bytes | None, token_file: Path, autojump_clock, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """client-go: TestCachingTokenSource."""
     async with transport_with(token_file) as (transport, http_transport):
         if content is None:
             token_file.unlink()
         else:
-            token_file.write_bytes(content)
-        await trio.sleep(60)
-        await transport.request("GET", "/x")
-        assert tokens(http_transport) == ["one"]
-        assert "keeping the previous token" in caplog.text
+            rotate(token_file, content)
+        for _ in range(10):
+            await trio.sleep(60)
+            await transport.request("GET", "/x")
+        assert tokens(http_transport) == ["one"] * 10
+        assert caplog.text.count("keeping the previous token") == 1, "and not again for the same problem"
         assert "s3cr" not in caplog.text
-        token_file.write_text("two")
-        await trio.sleep(60)
+        rotate(token_file, "two")
+        await trio.sleep(LOOK_PERIOD)
         await transport.request("GET", "/x")
-        assert tokens(http_transport) == ["one", "two"]
+        assert tokens(http_transport)[10:] == ["two"]
 
 
 async def test_a_token_is_used_until_its_file_can_be_read(token_file: Path, autojump_clock) -> None:
     token_file.unlink()
     async with transport_with(token_file, token="first") as (transport, http_transport):
         await transport.request("GET", "/x")
-        token_file.write_text("second")
-        await trio.sleep(60)
+        rotate(token_file, "second")
+        await trio.sleep(LOOK_PERIOD)
         await transport.request("GET", "/x")
         assert tokens(http_transport) == ["first", "second"]
 
@@ -142,7 +173,7 @@ async def test_a_token_file_without_any_token_is_a_config_error(content: bytes |
 async def test_after_a_401_the_token_file_is_read_again_immediately(token_file: Path, autojump_clock) -> None:
     async with transport_with(token_file, response(401), response(200), response(200)) as (transport, http_transport):
         await trio.sleep(10)
-        token_file.write_text("two")
+        rotate(token_file, "two", age=0)
         assert (await transport.request("GET", "/x")).code == 401
         await transport.request("GET", "/x")
         assert tokens(http_transport) == ["one", "two"]
@@ -156,10 +187,10 @@ async def test_a_401_to_a_request_older_than_the_token_keeps_the_token(token_fil
         await transport.request("GET", "/x")
         nursery.start_soon(transport.request, "GET", "/slow")  # sent at 40 with the first token, rejected at 70
         await trio.sleep(25)
-        token_file.write_text("two")
+        rotate(token_file, "two")
         assert (await transport._credentials.get()).authorization == Secret("Bearer two")  # read at 65
         await trio.sleep(10)
-        token_file.write_text("three")
+        rotate(token_file, "three", age=0)
         assert (await transport._credentials.get()).authorization == Secret("Bearer two")
 
 

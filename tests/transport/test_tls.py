@@ -3,28 +3,30 @@
 # ruff: noqa: ASYNC240  # small local files
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import ssl
 import stat
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import attrs
 import pytest
 import trio
 import trio.testing
 import trustme
 
+from tests.support.rotated_files import rotate
 from tests.support.scripted_http import (
     ONE_CHUNK,
     cancelled_at_step,
     serving,
     suspended_generators,
 )
-from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig, load_kubeconfig
+from trioformer.transport._file_changes import LOOK_PERIOD
 from trioformer.transport._internal import open_transport
 from trioformer.transport._network import _Network, _SocketStream
 from trioformer.transport._tls import REFRESH_PERIOD, TLS
@@ -91,8 +93,8 @@ async def test_authorities_that_cannot_be_read_are_ignored_beside_others(
     (tmp_path / "ca.crt").write_bytes(CA_PEM)
     tls = TLS(ClusterConfig(server="https://api.test", ca_file=str(tmp_path / "ca.crt")))
     assert len(tls.context.get_ca_certs()) == 1
-    (tmp_path / "ca.crt").write_bytes(bundle)
-    mock_clock.jump(301)
+    rotate(tmp_path / "ca.crt", bundle)
+    mock_clock.jump(LOOK_PERIOD)
     tls.refresh()
     assert len(tls.context.get_ca_certs()) == 2
     with pytest.raises(ConfigError, match="does not contain a valid certificate"):
@@ -340,8 +342,8 @@ async def test_without_a_place_for_copies_the_previous_certificate_stays(
     )
     tls = TLS(config)
     copies.rmdir()
-    (tmp_path / "tls.crt").write_bytes(CHAIN + b"\n")
-    await trio.sleep(REFRESH_PERIOD)
+    rotate(tmp_path / "tls.crt", CHAIN + b"\n")
+    await trio.sleep(LOOK_PERIOD)
     tls.refresh()
     assert "keeping the previous ones" in caplog.text
     assert "cannot be copied for OpenSSL" in caplog.text
@@ -389,53 +391,191 @@ async def test_an_invalid_certificate_or_key_is_a_config_error_that_names_it(
     assert "\n" not in str(caught.value)
 
 
-async def test_a_rotated_client_certificate_is_used_for_new_connections(tmp_path: Path, autojump_clock) -> None:
-    chain, key, authority = tmp_path / "chain", tmp_path / "key", tmp_path / "ca"
-    chain.write_bytes(CHAIN)
-    key.write_bytes(KEY)
-    authority.write_bytes(CA_PEM)
-    tls = TLS(
-        ClusterConfig(
-            server="https://api.test",
-            ca_file=str(authority),
-            client_certificate_file=str(chain),
-            client_key_file=str(key),
-        )
-    )
-    loaded = tls.context.get_ca_certs()
-    authority.write_bytes(CA_PEM + OTHER_CA.cert_pem.bytes())
-    tls.refresh()
-    assert tls.context.get_ca_certs() == loaded  # not read again yet
-    await trio.sleep(300)
-    tls.refresh()
-    assert len(tls.context.get_ca_certs()) == len(loaded) + 1
-    before = tls._loaded
-    await trio.sleep(300)
-    tls.refresh()
-    assert tls._loaded is before
+@attrs.frozen
+class Files:
+    """The certificate files of a client, in a directory."""
+
+    directory: Path
+
+    @property
+    def config(self) -> ClusterConfig:
+        names = {"ca_file": "ca", "client_certificate_file": "chain", "client_key_file": "key"}
+        paths = {field: str(self.directory / name) for field, name in names.items()}
+        return ClusterConfig(server="https://api.test", **paths)  # type: ignore[arg-type]  # mypy checks against every parameter
+
+    def write(self, **contents: bytes) -> None:
+        for name, content in contents.items():
+            rotate(self.directory / name, content)
 
 
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    made = Files(tmp_path)
+    made.write(ca=CA_PEM, chain=CHAIN, key=KEY)
+    return made
+
+
+OTHER_CHAIN = b"".join(blob.bytes() for blob in UNTRUSTED_CLIENT.cert_chain_pems)
+OTHER_KEY = UNTRUSTED_CLIENT.private_key_pem.bytes()
+
+
+async def test_rotated_certificates_are_in_another_context(files: Files, autojump_clock) -> None:
+    tls = TLS(files.config)
+    context = tls.context
+    files.write(ca=OTHER_CA.cert_pem.bytes())
+    tls.refresh()
+    assert tls.context is context, "files are looked at once a second"
+    await trio.sleep(LOOK_PERIOD)
+    tls.refresh()
+    assert tls.context.get_ca_certs() != context.get_ca_certs(), "and the old authority is not trusted"
+    assert len(tls.context.get_ca_certs()) == 1
+    context = tls.context
+    files.write(chain=OTHER_CHAIN, key=OTHER_KEY)
+    await trio.sleep(LOOK_PERIOD)
+    tls.refresh()
+    assert tls.context is not context
+
+
+async def test_files_with_the_same_content_keep_the_context(files: Files, autojump_clock) -> None:
+    tls = TLS(files.config)
+    context = tls.context
+    files.write(ca=CA_PEM, chain=CHAIN, key=KEY)
+    await trio.sleep(REFRESH_PERIOD)
+    tls.refresh()
+    assert tls.context is context
+
+
+async def test_a_change_that_no_stat_shows_is_found_within_five_minutes(files: Files, autojump_clock) -> None:
+    authority = files.directory / "ca"
+    padded = CA_PEM.ljust(8192, b"\n")
+    authority.write_bytes(padded)
+    dates = authority.stat().st_atime_ns, authority.stat().st_mtime_ns
+    tls = TLS(files.config)
+    context = tls.context
+    authority.write_bytes(OTHER_CA.cert_pem.bytes().ljust(8192, b"\n"))
+    os.utime(authority, ns=dates)
+    await trio.sleep(REFRESH_PERIOD - 1)
+    tls.refresh()
+    assert tls.context is context
+    await trio.sleep(1)
+    tls.refresh()
+    assert tls.context is not context
+
+
+BROKEN: dict[str, dict[str, bytes]] = {
+    "a certificate without its key": {"chain": OTHER_CHAIN},
+    "a key without its certificate": {"key": OTHER_KEY},
+    "an empty bundle": {"ca": b""},
+    "a bundle that is cut off": {"ca": CA_PEM[:200]},
+    "a certificate that is cut off": {"chain": CHAIN[:200]},
+    "an empty key": {"key": b""},
+}
+
+
+@pytest.mark.parametrize("contents", BROKEN.values(), ids=BROKEN)
 async def test_invalid_rotated_files_keep_the_old_certificates_in_use(
-    tmp_path: Path, autojump_clock, caplog: pytest.LogCaptureFixture
+    contents: dict[str, bytes], files: Files, autojump_clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    chain, key = tmp_path / "chain", tmp_path / "key"
-    chain.write_bytes(CHAIN)
-    key.write_bytes(KEY)
-    tls = TLS(ClusterConfig(server="https://api.test", client_certificate_file=str(chain), client_key_file=str(key)))
-    new_chain = b"".join(blob.bytes() for blob in UNTRUSTED_CLIENT.cert_chain_pems)
-    chain.write_bytes(new_chain)  # the key is written later
-    await trio.sleep(300)
-    with caplog.at_level(logging.WARNING):
+    """client-go: TestCheckCAFileAndRotate."""
+    tls = TLS(files.config)
+    context = tls.context
+    files.write(**contents)
+    for _ in range(3):
+        await trio.sleep(REFRESH_PERIOD)
         tls.refresh()
-    assert "keeping the previous ones" in caplog.text
-    key.unlink()
-    await trio.sleep(300)
+        assert tls.context is context
+    assert caplog.text.count("keeping the previous ones") == 1, "and not again for the same problem"
+    (files.directory / "key").unlink()
+    await trio.sleep(REFRESH_PERIOD)
     tls.refresh()
-    key.write_bytes(UNTRUSTED_CLIENT.private_key_pem.bytes())
-    assert tls._loaded[1] == Secret(CHAIN)
-    await trio.sleep(300)
+    assert tls.context is context
+    files.write(ca=OTHER_CA.cert_pem.bytes(), chain=OTHER_CHAIN, key=OTHER_KEY)
+    await trio.sleep(LOOK_PERIOD)
     tls.refresh()
-    assert tls._loaded[1] == Secret(new_chain)
+    assert tls.context is not context
+
+
+async def test_files_that_are_being_written_are_not_read(
+    files: Files, autojump_clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Half a bundle of authorities is a valid bundle."""
+    both = CA_PEM + OTHER_CA.cert_pem.bytes()
+    files.write(ca=both)
+    tls = TLS(files.config)
+    context = tls.context
+    for end in range(0, len(both), 300):
+        rotate(files.directory / "ca", both[:end], age=0)
+        await trio.sleep(LOOK_PERIOD)
+        tls.refresh()
+        assert tls.context is context
+    rotate(files.directory / "ca", both, age=0)
+    for _ in range(3):
+        await trio.sleep(LOOK_PERIOD)
+        tls.refresh()
+    assert tls.context is context
+    assert caplog.text == ""
+
+
+EXPIRED = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+async def test_a_server_certificate_that_has_expired_is_a_permanent_failure() -> None:
+    expired = CA.issue_cert("127.0.0.1", not_before=datetime(2000, 1, 1), not_after=EXPIRED)
+    async with serving(tls=server_tls(expired)) as server:
+        error = await failure(ClusterConfig(server=server.url, ca_data=CA_PEM))
+    assert error.permanent
+    assert "the server's certificate does not verify (certificate has expired)" in str(error)
+
+
+async def test_a_client_certificate_that_has_expired_is_logged_when_it_is_rejected(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    user = CA.issue_cert("client@test", not_before=datetime(2000, 1, 1), not_after=EXPIRED)
+    (tmp_path / "chain").write_bytes(user.cert_chain_pems[0].bytes())
+    config = ClusterConfig(
+        server="https://api.test",
+        client_certificate_file=str(tmp_path / "chain"),
+        client_key_data=user.private_key_pem.bytes(),
+    )
+    tls = TLS(config)
+    TLS(ClusterConfig(server="https://api.test", client_certificate_data=CHAIN, client_key_data=KEY)).record_rejection()
+    assert caplog.messages == [], "before it is rejected, or one that has not expired"
+    for _ in range(2):
+        tls.record_rejection()
+    assert caplog.messages == [
+        f"the client certificate of {tmp_path}/chain expired at 2001-02-03T04:05:06+00:00: renew it"
+    ]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_client_certificate_that_the_server_calls_expired_is_a_permanent_failure(
+    version: ssl.TLSVersion, nursery: trio.Nursery
+) -> None:
+    user = CA.issue_cert("client@test", not_before=datetime(2000, 1, 1), not_after=EXPIRED)
+    context = server_tls(requires_client_certificate=True)
+    context.minimum_version = context.maximum_version = version
+    listeners = await nursery.start(trio.serve_tcp, partial(fail_with_an_alert, context), 0)
+    config = ClusterConfig(
+        server=f"https://127.0.0.1:{listeners[0].socket.getsockname()[1]}",
+        ca_data=CA_PEM,
+        client_certificate_data=user.cert_chain_pems[0].bytes(),
+        client_key_data=user.private_key_pem.bytes(),
+    )
+    error = await failure(config)
+    nursery.cancel_scope.cancel()
+    assert error.permanent
+    assert "rejected the client certificate (SSLV3_ALERT_CERTIFICATE_EXPIRED)" in str(error)
+
+
+async def test_after_a_rejection_changed_certificates_are_read_immediately(files: Files) -> None:
+    tls = TLS(files.config)
+    context = tls.context
+    rotate(files.directory / "ca", OTHER_CA.cert_pem.bytes(), age=0)
+    tls.refresh()
+    assert tls.context is context
+    tls.record_rejection()
+    tls.refresh()
+    assert tls.context is not context
 
 
 async def test_a_watch_over_tls_can_be_closed_at_any_point() -> None:
@@ -466,8 +606,8 @@ async def test_rotated_files_are_loaded_when_a_request_is_sent(tmp_path: Path, m
     ):
         with pytest.raises(ConnectionFailedError):
             await transport.request("GET", "/x")
-        authority.write_bytes(CA_PEM)
-        mock_clock.jump(300)
+        rotate(authority, CA_PEM)
+        mock_clock.jump(LOOK_PERIOD)
         assert (await transport.request("GET", "/x")).body == b"hello"
 
 

@@ -170,7 +170,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 return events
 
     def _raise_end(self) -> NoReturn:
-        if self._splitter.pending:
+        if self._splitter.pending and not self._body.is_cut_off:
             raise ConnectionFailedError(f"{self._where}: the watch ended inside an event; watch again")
         raise trio.EndOfChannel
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import base64
 import logging
-import math
 import re
 from typing import Final, final
-
-import trio
 
 from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._credentials import Credential
+from ._file_changes import FileChanges
 
 TOKEN_PERIOD: Final = 60.0
-"""Seconds after which a token file is read again (client-go ``transport/token_source.go``)."""
+"""Seconds after which a token file is read again without a visible change (client-go ``transport/token_source.go``)."""
 
 _VISIBLE: Final = re.compile(rb"[\x21-\x7e]+")
 
@@ -30,8 +28,8 @@ class Authorization:
 
     Implements :class:`~._credentials.CredentialSource`.
 
-    A token file is read again a minute after it was last read; the old token stays in use while the file is empty, not
-    readable, or does not contain a valid token.
+    A token file that has changed is read before a request, as :mod:`._file_changes` describes; the old token stays in
+    use while the file is empty, not readable, or does not contain a valid token.
     Neither ``repr()`` nor an error shows a secret.
 
     Raises:
@@ -39,12 +37,13 @@ class Authorization:
             contains characters that it must not.
     """
 
-    __slots__ = ("_file", "_latest", "_read_at")
+    __slots__ = ("_changes", "_file", "_latest", "_problem")
 
     def __init__(self, config: ClusterConfig) -> None:
         self._file = config.token_file
         self._latest = Credential()
-        self._read_at = 0.0
+        self._problem = ""
+        self._changes = FileChanges([self._file], period=TOKEN_PERIOD)
         if config.token is not None:
             header = _bearer(conceal(config.token))
             if header is None:
@@ -70,14 +69,15 @@ class Authorization:
         return self._latest
 
     async def get(self) -> Credential:
-        if self._file is not None and trio.current_time() >= self._read_at + TOKEN_PERIOD:
+        if self._file is not None and self._changes.must_read():
+            self._changes.record_read()
             self._read(self._file)
         return self._latest
 
     def reject(self, credential: Credential) -> None:
         # A token that was read later is not the rejected one (client-go ``ResetTokenOlderThan``).
         if credential is self._latest:
-            self._read_at = -math.inf
+            self._changes.record_rejection()
 
     def _read(self, file: str) -> None:
         header: Secret[str] | None = None
@@ -95,9 +95,9 @@ class Authorization:
                 self._latest = Credential(header)
         elif self._latest.authorization is None:
             raise ConfigError(f"the token file {problem}", file=file) from cause
-        else:
+        elif problem != self._problem:  # it may be found each second
             logger.warning("token file %s %s; keeping the previous token", file, problem)
-        self._read_at = trio.current_time()
+        self._problem = problem
 
 
 def _bearer(token: Secret[str] | Secret[bytes]) -> Secret[str] | None:

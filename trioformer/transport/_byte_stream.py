@@ -29,7 +29,7 @@ import trio
 
 from .._util import NoPublicConstructor
 from ..errors import UnexpectedResponseError
-from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
+from ._errors import CONNECTION_ERRORS, RetiredConnectionError, connection_failed, shows_failing_server
 from ._health import ServerHealth
 from ._limits import BodyMeter, BodyReceiver, LimitPassedError, Limits
 
@@ -81,6 +81,7 @@ class ByteStream(metaclass=NoPublicConstructor):
     Attributes:
         code: The HTTP status code.
         headers: The headers of the response, with names in lower case.
+        is_cut_off: Whether the body has ended anywhere, because the connections of the client were replaced.
     """
 
     __slots__ = (
@@ -98,6 +99,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         "_where",
         "code",
         "headers",
+        "is_cut_off",
     )
 
     def __init__(
@@ -131,6 +133,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         self._credit = _CHUNKS_A_SLICE
         self._error: Exception | None = None
         self._is_started = self._is_receiving = self._is_over = self._is_closed = False
+        self.is_cut_off: bool = False
         if encoding := encoding_of(self.headers):
             self._is_over = True
             if 200 <= self.code < 300:
@@ -183,6 +186,9 @@ class ByteStream(metaclass=NoPublicConstructor):
                 data = await (receiving() if meter is None else meter.receive(receiving))
         except StopAsyncIteration:
             self._is_over = True
+            return b""
+        except RetiredConnectionError:
+            self._is_over = self.is_cut_off = True
             return b""
         except CONNECTION_ERRORS as exc:
             self._is_over = True

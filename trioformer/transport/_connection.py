@@ -226,6 +226,7 @@ class Transport(metaclass=NoPublicConstructor):
         """
         if for_watch:
             self._check_open()
+            self._generations.current(await self._credentials.get())  # before a probe connection is made for the watch
             await self.health.prepare()
         outgoing = _Outgoing(
             method="GET",
@@ -318,7 +319,8 @@ class Transport(metaclass=NoPublicConstructor):
         if body.code == 401:
             # The server executes nothing without authentication.
             self._credentials.reject(credential)
-            if attempts.may_authenticate and await self._credentials.get() is not credential:
+            is_renewed = self._generations.reject(credential)
+            if attempts.may_authenticate and (is_renewed or await self._credentials.get() is not credential):
                 return attempts.after_401()
         return attempts.after_response(body.code, body.headers)
 
@@ -382,8 +384,6 @@ class Transport(metaclass=NoPublicConstructor):
         patience = _RESUMABLE_PATIENCE if outgoing.resumable else _WATCH_PATIENCE if for_watch else _REQUEST_PATIENCE
         self._check_open()
         credential = await self._credentials.get()
-        generation = self._generations.current(credential)
-        connections = generation.watches if for_watch else generation.requests
         sent_at = trio.current_time()
         code: int | None = None
         try:
@@ -398,7 +398,7 @@ class Transport(metaclass=NoPublicConstructor):
             request.stream = Content(content or b"")
             if credential.authorization is not None:  # httpx has what it builds a request from in local variables
                 request.headers["Authorization"] = credential.authorization.reveal()
-            response = await connections.handle_async_request(request)
+            response = await self._generations.send(request, credential, for_watch=for_watch)
             bound = limit or (None if for_watch else "list_bytes")
             body = ByteStream._create(response, self.server, self.health, self.limits, limit=bound, where=where)
             received = b"" if limit is None else await body._read_whole()

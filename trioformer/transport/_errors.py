@@ -44,6 +44,10 @@ class SilentConnectionError(Exception):
         self.server_failed: bool = server_failed
 
 
+class RetiredConnectionError(Exception):
+    """The end of a watch whose connection was closed on this side, because certificates have changed."""
+
+
 _LOST: Final = "the connection was lost; try again"
 
 # The first match counts, so a class comes before its bases.
@@ -146,6 +150,19 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
     return _failed(server, f"{_LOST} ({str(error) or type(error).__name__})")
 
 
+def is_about_certificates(error: BaseException) -> bool:
+    """Whether one side of a TLS handshake has refused the certificate of the other, and so the request."""
+    return any(
+        isinstance(cause, ssl.SSLCertVerificationError)
+        or (isinstance(cause, ssl.SSLError) and _is_rejection(getattr(cause, "reason", None) or str(cause)))
+        for cause in _causes(error)
+    )
+
+
+def _is_rejection(reason: str) -> bool:
+    return "ALERT" in reason and any(word in reason for word in ("CERT", "UNKNOWN_CA", "ACCESS_DENIED"))
+
+
 def shows_failing_server(error: BaseException) -> bool:
     """Whether an error shows that the server cannot be reached, and not only that one connection was given up."""
     causes = list(_causes(error))
@@ -192,7 +209,7 @@ def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
     reason = getattr(error, "reason", None) or str(error)
     if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
         return _failed(server, "the server does not use TLS; check whether the URL should begin with http://")
-    if "ALERT" in reason and any(word in reason for word in ("CERT", "UNKNOWN_CA", "ACCESS_DENIED")):
+    if _is_rejection(reason):
         text = f"the server rejected the client certificate ({reason}); check the user's certificate"
         return _failed(server, text, permanent=True)
     return _failed(server, f"TLS failed ({reason})")

@@ -1,20 +1,56 @@
-"""The connections of a client: those for requests, and those for watches."""
+"""The connections of a client, which are replaced when its certificates are.
+
+The problem: a connection was verified with the authorities, and authenticated with the client certificate, that were in
+the files when it was opened.
+When these are rotated, an authority that is trusted no more may have signed for a server that is still connected, and
+the server refuses a request on a connection whose client certificate has expired.
+A new connection for each request would cost a TLS handshake each, and an OpenSSL context cannot forget an authority.
+
+So the connections form generations, each with one context.
+A request is sent on the present generation.
+When the certificates have changed, a new generation replaces the present one, which is retired: its idle connections
+are closed at once, its requests in flight finish and then close theirs, and its watches end as if the server had ended
+them, so that whoever reads them watches again.
+Three cases would be errors that nobody needs to see.
+A watch that is a second old would look like one that the server refuses to keep, so its end is reported later.
+A watch that begins with a list, a watch-list, would have to begin again, so it has a minute more.
+A watch that is still being opened is sent again.
+
+Files are looked at when a request is sent, and before a probe of silent watches; there is no task.
+When one side refuses the certificate of the other during a handshake, the server has not begun the request.
+If changed files are found then, it is sent once more on the new generation.
+"""
 
 from __future__ import annotations
 
+import math
+import ssl
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import final
+from typing import TYPE_CHECKING, Final, final
 
 import attrs
 import httpx
+import trio
 
 from ._credentials import Credential
+from ._errors import is_about_certificates
+from ._health import ServerHealth
 from ._tls import TLS
+
+if TYPE_CHECKING:
+    from ._pool import Connections  # which imports httpcore, a fifth of this library's import time
+
+WATCH_LIST_PATIENCE: Final = 60.0
+"""Seconds that a watch which begins with a list may go on after its connections were replaced."""
+
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+"""Errors of a connection that was never opened."""
 
 
 @final
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Generation:
     """Connections that use the same certificates."""
 
@@ -22,30 +58,169 @@ class Generation:
     """Those for requests and lists."""
     watches: httpx.AsyncBaseTransport
     """Those for watches, one each."""
+    is_retired: bool = attrs.field(default=False, init=False)
+    """Whether others have replaced them."""
+
+    def of(self, *, for_watch: bool) -> httpx.AsyncBaseTransport:
+        """Return the connections for one kind of request."""
+        return self.watches if for_watch else self.requests
+
+
+@final
+@attrs.define(eq=False)
+class _Retired:
+    """A generation that was replaced: those that use TLS are pools of connections."""
+
+    requests: Connections
+    watches: Connections
+    ends_at: float
+    """When its watch-lists end, too."""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.requests.is_empty and self.watches.is_empty
 
 
 @final
 @attrs.define(eq=False)
 class Generations:
-    """The connections of a client; an async context manager that closes them."""
+    """The connections of a client; an async context manager that closes them.
+
+    Args:
+        present: The first generation.
+        tls: The certificates; None for connections that have none.
+        open_pools: Makes the pools for requests and for watches of a generation, which use a context.
+        health: Must open its connection again when the certificates are others.
+    """
 
     present: Generation
     """The connections that the next request gets."""
-    _tls: TLS | None
-    _opened: AsyncExitStack = attrs.field(factory=AsyncExitStack, init=False)
+    _tls: TLS | None = None
+    _open_pools: Callable[[ssl.SSLContext], tuple[Connections, Connections]] | None = None
+    _health: ServerHealth | None = None
+    _context: ssl.SSLContext | None = attrs.field(init=False)
+    _retired: list[_Retired] = attrs.field(factory=list, init=False)
+    _sweep_at: float = attrs.field(default=math.inf, init=False)
+    """When watch-lists of retired generations end; they are looked at with the next request after that."""
+    _has_idle: bool = attrs.field(default=False, init=False)
+    """Whether retired generations may have idle connections."""
+
+    def __attrs_post_init__(self) -> None:
+        self._context = self._tls.context if self._tls is not None else None
+        if self._health is not None and self._tls is not None:
+            self._health.before_probe = self._look
 
     def current(self, credential: Credential) -> Generation:
-        """Return the connections for a request that is sent now with ``credential``."""
-        if self._tls is not None:
-            self._tls.refresh()
+        """Return the connections for a request that is sent now with ``credential``.
+
+        Raises:
+            ConfigError: The certificate of the credential is not valid.
+        """
+        tls = self._tls
+        if tls is not None:
+            tls.use(credential.certificate)
+            tls.refresh()
+            if tls.context is not self._context:
+                self._replace(tls.context)
+            if trio.current_time() >= self._sweep_at:
+                self._sweep()
         return self.present
 
+    async def send(self, request: httpx.Request, credential: Credential, *, for_watch: bool) -> httpx.Response:
+        """Send a request, and receive the head of its response.
+
+        Args:
+            request: With a body that can be sent again.
+            credential: What its headers are from.
+            for_watch: Whether it is a watch.
+
+        Raises:
+            ConfigError: The certificate of the credential is not valid.
+            Exception: What httpx raises when a request fails.
+        """
+        self.current(credential)
+        may_renew = True
+        while True:
+            if self._has_idle:
+                await self._close_idle()
+            generation = self.present
+            # no checkpoint between choosing the generation and giving it the request
+            try:
+                response = await generation.of(for_watch=for_watch).handle_async_request(request)
+            except httpx.TransportError as exc:
+                if may_renew and is_about_certificates(exc):
+                    may_renew = False
+                    if generation.is_retired or self.reject(credential):
+                        continue
+                elif generation.is_retired and (for_watch or isinstance(exc, _NOT_SENT)):
+                    continue
+                raise
+            if for_watch and generation.is_retired:
+                await response.aclose()
+                continue
+            return response
+
+    def reject(self, credential: Credential) -> bool:
+        """Record that the server has refused the credential, or one side the other's certificate.
+
+        Returns:
+            Whether there are new connections now, because the files have changed.
+        """
+        if self._tls is None:
+            return False
+        before = self.present
+        self._tls.record_rejection()
+        return self.current(credential) is not before
+
+    def _replace(self, context: ssl.SSLContext) -> None:
+        assert self._open_pools is not None
+        old, now = self.present, trio.current_time()
+        self._context, self.present = context, Generation(*self._open_pools(context))
+        old.is_retired = self._has_idle = True
+        retired = _Retired(old.requests, old.watches, now + WATCH_LIST_PATIENCE)  # type: ignore[arg-type]  # with TLS they are pools
+        self._retired = [*(each for each in self._retired if not each.is_empty), retired]
+        retired.requests.retire()
+        retired.watches.retire()
+        retired.watches.end_watches(spares_lists=True)
+        self._sweep_at = min(each.ends_at for each in self._retired)
+        if self._health is not None:
+            self._health.record_rotation()
+
+    def _sweep(self) -> None:
+        now = trio.current_time()
+        for retired in self._retired:
+            if retired.ends_at <= now:
+                retired.watches.end_watches(spares_lists=False)
+        self._retired = [each for each in self._retired if not each.is_empty]
+        self._sweep_at = min((each.ends_at for each in self._retired if each.ends_at > now), default=math.inf)
+
+    async def _close_idle(self) -> None:
+        self._has_idle = False
+        for retired in list(self._retired):
+            await retired.requests.close_idle()
+
+    async def _look(self) -> None:
+        """Replace the connections if the files have changed; for watches, when nothing else is sent."""
+        assert self._tls is not None
+        self._tls.refresh()
+        if self._tls.context is not self._context:
+            self._replace(self._tls.context)
+        if trio.current_time() >= self._sweep_at:
+            self._sweep()
+        if self._has_idle:
+            await self._close_idle()
+
+    def _pools(self) -> Iterator[httpx.AsyncBaseTransport]:
+        yield from (self.present.requests, self.present.watches)
+        for retired in self._retired:
+            yield from (retired.requests, retired.watches)
+
     async def __aenter__(self) -> Generations:
-        await self._opened.enter_async_context(self.present.requests)
-        await self._opened.enter_async_context(self.present.watches)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._opened.__aexit__(kind, exc, traceback)
+        async with AsyncExitStack() as closing:
+            for pool in self._pools():
+                closing.push_async_callback(pool.aclose)

@@ -108,9 +108,13 @@ class ServerHealth(metaclass=NoPublicConstructor):
     silence: float = SILENCE
     """Seconds without a byte after which a watch is verified."""
     _patience: float = PROBE_PATIENCE
+    before_probe: Callable[[], Awaitable[None]] | None = attrs.field(default=None, init=False)
+    """Called before a probe, which an idle client sends instead of requests."""
     _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
     _last: _Exchange | None = attrs.field(default=None, init=False)
     _prepared_at: float = attrs.field(default=-math.inf, init=False)
+    _is_outdated: bool = attrs.field(default=False, init=False)
+    """Whether the probe connection must be opened again, because the certificates have changed."""
     _has_failed: bool = attrs.field(default=False, init=False)
     """Whether a connection has failed since the last response."""
     _is_preparing: bool = attrs.field(default=False, init=False)
@@ -138,6 +142,11 @@ class ServerHealth(metaclass=NoPublicConstructor):
     def has_responded(self) -> bool:
         """Whether any request of the client has had a response."""
         return self._line.responded_at > -math.inf
+
+    def record_rotation(self) -> None:
+        """Record that all connections are opened again, the probe connection before those of the watches."""
+        self._is_outdated = True
+        self._prepared_at = -math.inf
 
     def close(self) -> None:
         """Close the probe connection, with the client."""
@@ -220,7 +229,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                         self._is_preparing = False
 
     def _must_prepare(self, connection: ProbeConnection) -> bool:
-        return not connection.is_live and trio.current_time() >= self._prepared_at + self.silence
+        return (self._is_outdated or not connection.is_live) and trio.current_time() >= self._prepared_at + self.silence
 
     async def verify(self, opened_at: float, *, resumable: bool) -> SilentConnectionError | None:
         """Verify the server for a watch that is silent, by a probe that is shared with other watches.
@@ -266,6 +275,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
         assert connection is not None
         if last is not None and last.response is not None and trio.current_time() < last.began_at + 2 * self.silence:
             self._idle_closes = 0 if connection.is_live else self._idle_closes + 1
+        if self.before_probe is not None:
+            await self.before_probe()
         exchange = await self._exchange(PROBE_PATH)
         if exchange.response is not None and self._is_old(exchange):
             # An earlier task's request: its response may have arrived long ago, and shows nothing about now.
@@ -277,6 +288,9 @@ class ServerHealth(metaclass=NoPublicConstructor):
         """Complete the pending request of an earlier task, or else send one; the caller has the turn."""
         connection = self._connection
         assert connection is not None
+        if self._is_outdated:
+            self._is_outdated = False
+            connection.close()
         now = trio.current_time()
         is_taken_over = connection.pending is not None
         began_at = connection.sent_at if is_taken_over else now

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import socket
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import httpx
 
@@ -28,6 +29,9 @@ from ._proxy import ForwardedRequests, Route, find_route
 from ._retries import MAX_RETRIES
 from ._throttle import BURST, Throttle
 from ._tls import TLS
+
+if TYPE_CHECKING:
+    from ._pool import Connections
 
 IDLE_PERIOD: Final = 60.0
 """Seconds before an unused connection is closed; the API server closes one after 90."""
@@ -94,12 +98,12 @@ async def open_transport(
         raise ValueError(f"retries must be at least 0, not {retries}")
     throttle = None if qps is None else Throttle(qps, burst)
     check_host_names(config)
-    tls: TLS | None = None
     if http_transport is not None:
         credentials = _credentials(config, plugin_policy)
         health = ServerHealth._create(config.server, None)
-        generation = Generation(_Borrowed(http_transport), _Borrowed(http_transport))
+        generations = Generations(Generation(_Borrowed(http_transport), _Borrowed(http_transport)))
     else:
+        tls: TLS | None = None
         if config.server.startswith("https:"):
             tls = TLS(config)
         elif config.exec is not None or _has_own_credentials(config):
@@ -109,8 +113,10 @@ async def open_transport(
         route = find_route(config.server, proxy_url, source=config.source)
         probes = _probe_connection(config, tls, user_agent, credentials, route)
         health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
-        generation = Generation(_connections(tls, limits, route), _connections(tls, limits, route, health))
-    async with Generations(generation, tls) as generations:
+        open_pools = partial(_open_pools, limits=limits, route=route, health=health)
+        first = Generation(*open_pools(None if tls is None else tls.context))
+        generations = Generations(first, tls, open_pools, health)
+    async with generations:
         transport = Transport._create(
             config,
             generations=generations,
@@ -159,21 +165,22 @@ class _Borrowed(httpx.AsyncBaseTransport):
         return await self._transport.handle_async_request(request)
 
 
-def _connections(
-    tls: TLS | None, limits: Limits, route: Route | None, health: ServerHealth | None = None
-) -> httpx.AsyncBaseTransport:
+def _open_pools(
+    context: ssl.SSLContext | None, *, limits: Limits, route: Route | None, health: ServerHealth
+) -> tuple[Connections, Connections]:
+    """Make the pools of connections for requests and for watches."""
     # As httpx does, with the first transport: httpcore is a fifth of this library's import time.
     from ._pool import Connections  # noqa: PLC0415
 
-    context = tls.context if tls is not None else None
-    return Connections(
+    pool = partial(
+        Connections,
         context,
         socket_options=socket_options(),
         idle_period=IDLE_PERIOD,
-        health=health,
         limits=limits,
         route=route,
     )
+    return pool(), pool(health=health)
 
 
 def _probe_connection(

@@ -9,17 +9,23 @@ This transport uses what httpcore documents, and a name that httpcore removes is
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator
-from typing import cast, final
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import Final, cast, final
+from weakref import WeakSet
 
 import httpcore
 import httpx
+import trio
 
+from ._errors import RetiredConnectionError
 from ._health import ServerHealth
 from ._httpcore_errors import clear_locals, to_httpx
 from ._limits import DEFAULT_LIMITS, Limits
 from ._network import _Network
 from ._proxy import ForwardedRequests, Route
+
+MIN_WATCH: Final = 1.1
+"""Seconds that a watch has at least before its end is reported: one of less than a second looks refused."""
 
 
 @final
@@ -33,6 +39,10 @@ class Connections(httpx.AsyncBaseTransport):
         health: Verifies the server when a connection is silent; None if it never is for long.
         limits: Limits of what the server may send.
         route: The proxy; None for direct connections.
+
+    Attributes:
+        is_retired: Whether other connections have replaced them: none is used for another request.
+        has_ended_watches: Whether watches on them were ended on this side.
     """
 
     def __init__(
@@ -46,6 +56,11 @@ class Connections(httpx.AsyncBaseTransport):
         route: Route | None = None,
     ) -> None:
         self._forwarded = ForwardedRequests(route.proxy) if route is not None and route.is_forwarded else None
+        self.is_retired = False
+        self.has_ended_watches = False
+        self._sockets: WeakSet[trio.socket.SocketType] = WeakSet()
+        self._lists: WeakSet[trio.socket.SocketType] = WeakSet()
+        """Sockets of watches that begin with a list."""
         self._pool = httpcore.AsyncConnectionPool(
             # Without a context httpcore would use its own for an https:// server, which verifies, too.
             ssl_context=context,
@@ -55,13 +70,14 @@ class Connections(httpx.AsyncBaseTransport):
             http1=True,
             http2=False,
             retries=0,
-            network_backend=_Network(health, limits, route=route, context=context),
+            network_backend=_Backend(_Network(health, limits, route=route, context=context), self),
             socket_options=socket_options,
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url, forwarded = request.url, self._forwarded
         target = url.raw_path if forwarded is None else forwarded.target(url, url.raw_path)
+        began_at = trio.current_time()
         try:
             response = await self._pool.handle_async_request(
                 httpcore.Request(
@@ -83,34 +99,99 @@ class Connections(httpx.AsyncBaseTransport):
             if (error := to_httpx(exc)) is not None:
                 raise error from exc
             raise
+        if b"sendInitialEvents=true" in url.query:
+            self._lists.add(response.extensions["network_stream"].get_extra_info("socket"))
         return httpx.Response(
-            response.status, headers=response.headers, stream=_Body(response), extensions=response.extensions
+            response.status,
+            headers=response.headers,
+            stream=_Body(response, self, began_at),
+            extensions=response.extensions,
         )
 
     async def aclose(self) -> None:
         await self._pool.aclose()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all connections are closed."""
+        return all(connection.is_closed() for connection in self._pool.connections)
+
+    def retire(self) -> None:
+        """Let no connection be used for another request, and none be opened."""
+        self.is_retired = True
+
+    def end_watches(self, *, spares_lists: bool) -> None:
+        """Close the connections of watches, which then end without an error; those that begin with a list on demand."""
+        self.has_ended_watches = True
+        for sock in list(self._sockets):
+            if not (spares_lists and sock in self._lists):
+                sock.close()
+
+    async def close_idle(self) -> None:
+        """Close the connections that are not used; a cancellation takes effect afterwards."""
+        with trio.CancelScope(shield=True):
+            for connection in self._pool.connections:
+                if connection.is_idle():
+                    await connection.aclose()
+
+
+@final
+class _Backend(httpcore.AsyncNetworkBackend):
+    """Opens the connections of a pool, and knows their sockets also before the pool has a connection of them."""
+
+    def __init__(self, network: _Network, connections: Connections) -> None:
+        self._network = network
+        self._connections = connections
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        stream = await self._network.connect_tcp(
+            host, port, timeout=timeout, local_address=local_address, socket_options=socket_options
+        )
+        if self._connections.is_retired:
+            stream.close()
+            raise httpcore.ConnectError("the certificates have changed")
+        self._connections._sockets.add(stream.get_extra_info("socket"))
+        return stream
+
+    async def sleep(self, seconds: float) -> None:
+        await self._network.sleep(seconds)
 
 
 @final
 class _Body(httpx.AsyncByteStream):
     """The body of a response; not an async generator, which is one layer less for each chunk."""
 
-    def __init__(self, response: httpcore.Response) -> None:
+    def __init__(self, response: httpcore.Response, connections: Connections, began_at: float) -> None:
         self._response = response
+        self._connections = connections
+        self._began_at = began_at
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return _Chunks(aiter(cast("AsyncIterable[bytes]", self._response.stream)))
+        return _Chunks(
+            aiter(cast("AsyncIterable[bytes]", self._response.stream)), self._connections, self._began_at + MIN_WATCH
+        )
 
     async def aclose(self) -> None:
         await self._response.aclose()
+        if self._connections.is_retired:
+            await self._connections.close_idle()
 
 
 @final
 class _Chunks(AsyncIterator[bytes]):
-    __slots__ = ("_chunks",)
+    __slots__ = ("_chunks", "_connections", "_ends_at")
 
-    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+    def __init__(self, chunks: AsyncIterator[bytes], connections: Connections, ends_at: float) -> None:
         self._chunks = chunks
+        self._connections = connections
+        self._ends_at = ends_at
 
     async def __anext__(self) -> bytes:
         try:
@@ -119,6 +200,10 @@ class _Chunks(AsyncIterator[bytes]):
             raise
         except BaseException as exc:
             clear_locals(exc)
-            if (error := to_httpx(exc)) is not None:
+            error = to_httpx(exc)
+            if error is None:
+                raise
+            if not self._connections.has_ended_watches:
                 raise error from exc
-            raise
+        await trio.sleep_until(self._ends_at)
+        raise RetiredConnectionError

@@ -5,21 +5,27 @@ from __future__ import annotations
 import logging
 import ssl
 from contextlib import suppress
-from typing import Final, final
+from datetime import UTC, datetime
+from typing import Final, TypeAlias, final
 
-import trio
-
-from .._certificates import CertificateRefusedError, load_certificate, reason_of
+from .._certificates import CertificateRefusedError, expires_at, load_certificate, reason_of
 from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from .._util import warn_once
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
+from ._credentials import ClientCertificate
+from ._file_changes import FileChanges
 
 REFRESH_PERIOD: Final = 300.0
-"""Seconds after which certificate files are read again (client-go ``transport/cert_rotation.go``)."""
+"""Seconds after which certificate files are read again without a visible change (client-go's
+``transport/cert_rotation.go``)."""
 
 logger = logging.getLogger("trioformer.transport")
+
+
+_Files: TypeAlias = tuple[Secret[bytes] | None, Secret[bytes] | None, Secret[bytes] | None]
+"""The authorities, the client's certificate and its key, as they were read; None for what is not in a file."""
 
 
 @final
@@ -27,64 +33,98 @@ class TLS:
     """The TLS settings of one cluster, from files that may be rotated while the program runs.
 
     TLS 1.2 or newer; only the configured authorities are trusted, or the system's if none are configured.
-    New connections use the client certificate and the authorities as they are in the files; watches end after some
-    minutes and idle connections sooner, so all connections are replaced.
-    An authority that is removed from its file stays trusted until the client is opened again.
+    Files that have changed are read when a request is sent, as :mod:`._file_changes` describes.
+    A context is not changed when certificates are: OpenSSL never forgets an authority that a context has trusted.
 
     Attributes:
-        context: The settings for connections.
+        context: The settings for new connections; another object after each change.
 
     Raises:
         ConfigError: A certificate or key is not valid; names file and key.
     """
 
-    __slots__ = ("_config", "_loaded", "_read_at", "context")
+    __slots__ = ("_certificate", "_changes", "_config", "_loaded", "_problem", "context")
 
     def __init__(self, config: ClusterConfig) -> None:
         self._config = config
-        self._read_at = trio.current_time()
-        self._loaded = _read_files(config)
-        read = self._loaded[0]
-        authorities = config.ca_data if config.ca_data is not None or read is None else read.reveal()
-        try:
-            self.context: ssl.SSLContext = _client_context(None if authorities is None else _text(authorities))
-        except ssl.SSLError as exc:
-            problem = f"does not contain a valid certificate ({reason_of(exc)})"
-            raise _error(config, "certificate-authority", config.ca_file, problem) from exc
+        files = (config.ca_file, config.client_certificate_file, config.client_key_file)
+        self._changes = FileChanges(files, period=REFRESH_PERIOD)
+        self._loaded: _Files = _read_files(config)
+        self._problem = ""
+        self._certificate: ClientCertificate | None = None
+        self.context: ssl.SSLContext = _make_context(config, self._loaded, None)
         if config.insecure_skip_tls_verify:
             warn_once(
                 logger,
                 f"{config.source}: insecure-skip-tls-verify is set: whoever answers as {config.server} receives the"
                 " credentials; set certificate-authority-data instead",
             )
-            self.context.check_hostname = False
-            self.context.verify_mode = ssl.CERT_NONE
-        _load_client_certificate(config, self.context, *self._loaded[1:])
+
+    def use(self, certificate: ClientCertificate | None) -> None:
+        """Use the client certificate of a plugin instead of that of the configuration, or again none.
+
+        Raises:
+            ConfigError: It is not valid.
+        """
+        if certificate is not self._certificate:
+            self.context = _make_context(self._config, self._loaded, certificate)
+            self._certificate = certificate
 
     def refresh(self) -> None:
-        """Load the files that have changed, if they were last read five minutes ago or earlier.
+        """Make another context if the files have changed.
 
         If a file cannot be read or is not valid, this is logged, and the previous certificates stay in use.
         """
-        now = trio.current_time()
-        if now < self._read_at + REFRESH_PERIOD:
+        if not self._changes.must_read():
             return
-        self._read_at = now
-        config = self._config
+        self._changes.record_read()
         try:
-            new = _read_files(config)
-            if new == self._loaded:
-                return
-            if new[0] is not None and new[0] != self._loaded[0]:
-                _load_authorities(self.context, _text(new[0].reveal()))
-            if new[1:] != self._loaded[1:]:
-                # First into another context: while the files are being replaced, certificate and key may not match.
-                _load_client_certificate(config, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), *new[1:])
-                _load_client_certificate(config, self.context, *new[1:])
-        except (ConfigError, ssl.SSLError) as exc:
-            logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", exc)
+            loaded = _read_files(self._config)
+            if loaded != self._loaded:
+                self.context = _make_context(self._config, loaded, self._certificate)
+                self._loaded = loaded
+                logger.info("certificates have changed; new connections to %s use them", self._config.server)
+        except ConfigError as exc:
+            problem = str(exc)
+            if problem != self._problem:  # it may be found each second
+                logger.warning("certificates have changed but are not valid; keeping the previous ones: %s", problem)
+            self._problem = problem
         else:
-            self._loaded = new
+            self._problem = ""
+
+    def record_rejection(self) -> None:
+        """Record that one side has rejected a certificate: changed files are then read immediately.
+
+        A client certificate that has expired is logged, because kube-apiserver says no more than 401.
+        """
+        self._changes.record_rejection()
+        config, plugins = self._config, self._certificate
+        chain = plugins.chain if plugins else _concealed(config.client_certificate_data) or self._loaded[1]
+        expired_at = None if chain is None else expires_at(chain)
+        if expired_at is not None and expired_at <= datetime.now(UTC):
+            source = "the credential plugin" if plugins else config.client_certificate_file or config.source
+            warn_once(logger, f"the client certificate of {source} expired at {expired_at.isoformat()}: renew it")
+
+
+def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCertificate | None) -> ssl.SSLContext:
+    authorities = _concealed(config.ca_data) if config.ca_data is not None else files[0]
+    try:
+        context = _client_context(None if authorities is None else _text(authorities.reveal()))
+    except ssl.SSLError as exc:
+        problem = f"does not contain a valid certificate ({reason_of(exc)})"
+        raise _error(config, "certificate-authority", config.ca_file, problem) from exc
+    if config.insecure_skip_tls_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate is None:
+        _load_client_certificate(config, context, *files[1:])
+    else:
+        try:
+            load_certificate(context, certificate.chain, certificate.key, name="client certificate")
+        except CertificateRefusedError as exc:
+            part = "key" if exc.is_key else "certificate"
+            raise ConfigError(f"the {part} of the credential plugin {exc}", file=config.source, key="exec") from exc
+    return context
 
 
 def _client_context(authorities: str | None) -> ssl.SSLContext:
@@ -134,7 +174,7 @@ def _text(pem: bytes) -> str:
     return pem.decode("ascii", "ignore") or "\n"
 
 
-def _read_files(config: ClusterConfig) -> tuple[Secret[bytes] | None, Secret[bytes] | None, Secret[bytes] | None]:
+def _read_files(config: ClusterConfig) -> _Files:
     return (
         _read(config, "certificate-authority", config.ca_file),
         _read(config, "client-certificate", config.client_certificate_file),
