@@ -134,6 +134,11 @@ def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object])
     return error
 
 
+def _add_request_id(error: TrioformerError, request_id: str) -> None:
+    if request_id:
+        error.add_note(f"request ID (in the server's audit log): {request_id}")
+
+
 @attrs.frozen
 class ConfigProblem:
     """One thing that is wrong with a configuration; ``str()`` is a line with file, key and message."""
@@ -226,11 +231,14 @@ class UnexpectedResponseError(TrioformerError):
 
     Attributes:
         code: The HTTP status code of the response.
+        request_id: The server's ID of the request, as for :class:`StatusError`.
     """
 
-    def __init__(self, message: str, *, code: int) -> None:
+    def __init__(self, message: str, *, code: int, request_id: str = "") -> None:
         super().__init__(message)
         self.code = code
+        self.request_id = request_id
+        _add_request_id(self, request_id)
 
 
 class StatusError(TrioformerError):
@@ -245,28 +253,42 @@ class StatusError(TrioformerError):
         reason: The machine-readable reason, such as ``NotFound``; may be empty.
         status_message: The server's message, as one printable line of at most 4,000 characters.
         details: The details; all empty when the server sent none.
+        request_id: The ID by which the server's audit log names the request (``Audit-Id``); empty if it sent none.
+            It is a note of the exception, and so in tracebacks, but not in the text, which stays the same when an error
+            repeats: programs write texts into the status of objects, and compare them.
     """
 
     hint: str = ""
     """What to do; appended to the text."""
 
     def __init__(
-        self, message: str, *, code: int, reason: str = "", details: StatusDetails | None = None, where: str = ""
+        self,
+        message: str,
+        *,
+        code: int,
+        reason: str = "",
+        details: StatusDetails | None = None,
+        where: str = "",
+        request_id: str = "",
     ) -> None:
         self.code = code
         reason = _text.one_line(reason, longest=_status.MAX_NAME)
         self.reason: str = reason
         self.status_message: str = _text.one_line(message)
         self.details: StatusDetails = details if details is not None else StatusDetails()
+        self.request_id: str = request_id
         # Shorter than the whole text may be, so that the reason and the hint are not cut off.
         text = _text.one_line(message, longest=_MAX_MESSAGE) or reason or "the server gave no reason"
         text = f"{where}: {text}" if where else text
         super().__init__(
             f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + self.hint if self.hint else ''}"
         )
+        _add_request_id(self, request_id)
 
     @classmethod
-    def from_status(cls, status: Mapping[str, object], *, code: int = 0, where: str = "") -> StatusError:
+    def from_status(
+        cls, status: Mapping[str, object], *, code: int = 0, where: str = "", request_id: str = ""
+    ) -> StatusError:
         """Make an error of the matching subclass from a decoded ``Status`` object.
 
         Args:
@@ -274,6 +296,7 @@ class StatusError(TrioformerError):
             code: The code of an object that has none, or one that is not that of an error; without either, the reason
                 decides.
             where: The operation, such as ``list pods``; the text begins with it.
+            request_id: The server's ID of the request.
         """
         code = _status.error_code_in(status, code=code)
         reason = _status.text_in(status, "reason")
@@ -285,6 +308,7 @@ class StatusError(TrioformerError):
             reason=reason,
             details=_status.details_in(status),
             where=where,
+            request_id=request_id,
         )
 
     @property

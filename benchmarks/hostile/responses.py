@@ -22,14 +22,18 @@ MIB = 1024**2
 
 
 @asynccontextmanager
-async def client_of(name: str, limits: Mapping[str, float]) -> AsyncGenerator[Client, None]:
+async def client_of(
+    name: str, limits: Mapping[str, float], *, compression: bool = False
+) -> AsyncGenerator[Client, None]:
     """Start the server, and open a client of it, with some other limits."""
     command = [sys.executable, "-m", "hostile.server", name]
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         url = (await process.stdout.receive_some()).decode().strip()
-        async with open_client(ClusterConfig(server=url, source="benchmark"), **_options(limits)) as client:
+        async with open_client(
+            ClusterConfig(server=url, source="benchmark"), **_options(limits, compression=compression)
+        ) as client:
             yield client
     finally:
         with trio.CancelScope(shield=True):
@@ -37,12 +41,16 @@ async def client_of(name: str, limits: Mapping[str, float]) -> AsyncGenerator[Cl
             await process.wait()
 
 
-def _options(limits: Mapping[str, float]) -> dict[str, object]:
-    if not limits or "limits" not in inspect.signature(open_client).parameters:
-        return {}
-    from trioformer.transport import Limits  # noqa: PLC0415  # older versions have none
+def _options(limits: Mapping[str, float], *, compression: bool) -> dict[str, object]:
+    parameters = inspect.signature(open_client).parameters  # older versions do not have all
+    options: dict[str, object] = {}
+    if compression and "compression" in parameters:
+        options["compression"] = True
+    if limits and "limits" in parameters:
+        from trioformer.transport import Limits  # noqa: PLC0415
 
-    return {"limits": Limits(**limits)}
+        options["limits"] = Limits(**limits)
+    return options
 
 
 async def _list(client: Client) -> object:
@@ -112,16 +120,18 @@ def _add(
     *,
     with_informer: bool = False,
     limits: Mapping[str, float] | None = None,
+    of: str | None = None,
+    compression: bool = False,
     **options: Any,
 ) -> None:
-    """Add a bomb: a call of a client, and then an informer of the same server.
+    """Add a bomb: a call of a client, and then an informer of the same server, which may be that of another bomb.
 
     Limits that are reached too late for a benchmark are lower than by default.
     """
 
     @bomb(name.replace("_", "-"), group, what, **options)
     async def run(measured: Measured) -> str:
-        async with client_of(name, limits or {}) as client:
+        async with client_of(of or name, limits or {}, compression=compression) as client:
             await client.version()  # the first connection, for which HTTP libraries are imported, is not the bomb's
             with measured:
                 answer = await answer_of(lambda: call(client))
@@ -140,6 +150,11 @@ _add("zstd", _GROUP, "`Content-Encoding: zstd`")
 _add("gzip_lie", _GROUP, "`Content-Encoding: gzip`, and then plain JSON")
 _add("unsaid_gzip", _GROUP, "gzip without `Content-Encoding`")
 _add("gzip_error", _GROUP, "an error of 400 MB, gzip", _get)
+_asked: dict[str, Any] = {"compression": True, "with_informer": True}
+_add("asked_gzip_items", _GROUP, "gzip on request: 30 MB of `{},`", of="gzip_items", most_memory=256, **_asked)
+_add("asked_gzip_spaces", _GROUP, "gzip on request: 400 MB of spaces", of="gzip_spaces", **_asked)
+_add("asked_gzip_error", _GROUP, "gzip on request: an error of 400 MB", _get, of="gzip_error", **_asked)
+_add("gzip_members", _GROUP, "gzip on request: empty members without end", **_asked)
 
 _GROUP = "Lists"
 for _levels in (1_000, 10_000, 100_000):

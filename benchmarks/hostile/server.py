@@ -135,6 +135,11 @@ def gzip_error() -> Iterable[bytes]:
     return whole(squeezed(spaces(400 * MB)), 500, "Content-Encoding: gzip")
 
 
+@responder
+def gzip_members(target: str) -> Iterator[bytes]:
+    return chunked(itertools.repeat(gzip.compress(b"") * 3_000), 200, "Content-Encoding: gzip")
+
+
 # --- lists ------------------------------------------------------------------------------------------------------------
 
 

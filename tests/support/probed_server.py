@@ -51,7 +51,7 @@ class ProbedServer:
 
     def health(self, *, silence: float = 30.0, patience: float = 15.0) -> ServerHealth:
         """Make the health of a client of this server."""
-        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, {}, self)
+        probes = HTTPProbeConnection("http://api.test:1/prefix", self.connect, (), self)
         return ServerHealth._create("http://api.test:1/prefix", probes, silence=silence, patience=patience)
 
 

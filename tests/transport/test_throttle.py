@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ import trio.testing
 from trioformer import Client, open_client
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
-from trioformer.transport._throttle import Throttle
+from trioformer.transport._throttle import TokenBucketRateLimiter, WaitLog
 
 
 async def send(client: Client, times: list[float]) -> None:
@@ -102,7 +103,7 @@ async def test_requests_go_in_the_order_in_which_they_asked(
         assert trio.current_time() == 4
 
 
-async def pass_through(throttle: Throttle, name: str, passed: list[tuple[str, float]]) -> None:
+async def pass_through(throttle: TokenBucketRateLimiter, name: str, passed: list[tuple[str, float]]) -> None:
     await throttle.wait()
     passed.append((name, trio.current_time()))
 
@@ -110,7 +111,7 @@ async def pass_through(throttle: Throttle, name: str, passed: list[tuple[str, fl
 async def test_requests_leave_in_order_after_a_stall(mock_clock: trio.testing.MockClock) -> None:
     # Trio runs the tasks that wake together in either order, hence the rounds.
     for _ in range(8):
-        throttle = Throttle(qps=10, burst=1)
+        throttle = TokenBucketRateLimiter(qps=10, burst=1)
         passed: list[tuple[str, float]] = []
         async with trio.open_nursery() as nursery:
             for name in "abcdef":
@@ -136,7 +137,7 @@ async def test_requests_leave_in_order_after_a_stall(mock_clock: trio.testing.Mo
 async def test_requests_behind_a_cancelled_one_move_up(
     autojump_clock: trio.testing.MockClock, cancelled: str, left: list[tuple[str, float]]
 ) -> None:
-    throttle = Throttle(qps=1, burst=1)
+    throttle = TokenBucketRateLimiter(qps=1, burst=1)
     passed: list[tuple[str, float]] = []
     scope = trio.CancelScope()
 
@@ -155,7 +156,7 @@ async def test_requests_behind_a_cancelled_one_move_up(
 
 
 async def test_a_cancelled_request_gives_its_token_back(autojump_clock: trio.testing.MockClock) -> None:
-    throttle = Throttle(qps=1, burst=1)
+    throttle = TokenBucketRateLimiter(qps=1, burst=1)
     await throttle.wait()
     with trio.move_on_after(0.5) as scope:
         await throttle.wait()
@@ -165,7 +166,7 @@ async def test_a_cancelled_request_gives_its_token_back(autojump_clock: trio.tes
 
 
 async def test_a_request_that_need_not_wait_is_a_checkpoint() -> None:
-    throttle = Throttle(qps=1, burst=1)
+    throttle = TokenBucketRateLimiter(qps=1, burst=1)
     with trio.testing.assert_checkpoints():
         await throttle.wait()
     with trio.CancelScope() as scope:
@@ -185,7 +186,7 @@ async def test_an_invalid_rate_or_burst_raises(api_server: APIServer, limit: Any
 
 async def test_after_a_stall_no_more_than_the_burst_goes_at_once(mock_clock: trio.testing.MockClock) -> None:
     """A process that was stopped finds that time has passed for all that wait, and yet keeps to its burst."""
-    throttle = Throttle(qps=5, burst=10)
+    throttle = TokenBucketRateLimiter(qps=5, burst=10)
     passed = 0
 
     async def request() -> None:
@@ -205,7 +206,7 @@ async def test_after_a_stall_no_more_than_the_burst_goes_at_once(mock_clock: tri
 
 
 async def test_requests_cancelled_after_a_stall_leave_no_tokens_behind(mock_clock: trio.testing.MockClock) -> None:
-    throttle = Throttle(qps=1, burst=1)
+    throttle = TokenBucketRateLimiter(qps=1, burst=1)
     await throttle.wait()
     passed = 0
 
@@ -226,3 +227,47 @@ async def test_requests_cancelled_after_a_stall_leave_no_tokens_behind(mock_cloc
         await trio.testing.wait_all_tasks_blocked()
         assert passed <= 1
         outer.cancel_scope.cancel()
+
+
+def waits(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
+    return [(each.levelno, each.getMessage()) for each in caplog.records if each.name == "trioformer.transport"]
+
+
+SUFFIX = "for this client's own rate limit, not for the server's priority and fairness"
+
+
+async def test_long_waits_are_logged_once_a_second_and_others_for_debugging(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """From 50 ms on, and for everybody to see from a second on.
+
+    client-go: TestThrottledLogger
+    """
+    caplog.set_level(logging.DEBUG)
+    log = WaitLog()
+    for at, seconds in [(0, 0.01), (0, 0.05), (0, 0.06), (0, 1.0), (0, 1.5), (0.5, 2), (0.999, 3), (1, 4), (5, 0.5)]:
+        await trio.sleep_until(at)
+        log.record(seconds, "list pods")
+    assert waits(caplog) == [
+        (logging.DEBUG, f"list pods: waited 0.06 s {SUFFIX}"),
+        (logging.DEBUG, f"list pods: waited 1 s {SUFFIX}"),
+        (logging.INFO, f"list pods: waited 1.5 s {SUFFIX}"),
+        (logging.DEBUG, f"list pods: waited 2 s {SUFFIX}"),
+        (logging.DEBUG, f"list pods: waited 3 s {SUFFIX}"),
+        (logging.INFO, f"list pods: waited 4 s {SUFFIX}"),
+        (logging.DEBUG, f"list pods: waited 0.5 s {SUFFIX}"),
+    ]
+
+
+async def test_the_line_about_a_long_wait_names_the_request(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with open_client(api_server.config, http_transport=api_server.http_transport(), qps=0.1, burst=1) as client:
+        await client.version()
+        await client.version()
+        await client.api(Pod).list()
+    assert waits(caplog) == [
+        (logging.INFO, f"GET /version: waited 10 s {SUFFIX}"),
+        (logging.INFO, f"list pods: waited 10 s {SUFFIX}"),
+    ]

@@ -6,16 +6,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, assert_type
 
+import trio
+
 from trioformer import Client, ClusterConfig, load_config, open_client
 from trioformer.client import PatchType, WatchEvent
-from trioformer.errors import ConfigError, ConfigProblem, LimitExceededError
+from trioformer.errors import (
+    ConfigError,
+    ConfigProblem,
+    LimitExceededError,
+    StatusError,
+    UnexpectedResponseError,
+)
 from trioformer.kubeconfig import ConfigOverrides, ExecConfig, Impersonation
 from trioformer.models import Unstructured
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Binding, Pod
 from trioformer.models.policy_v1 import Eviction
-from trioformer.transport import Limits, PluginPolicy
+from trioformer.transport import (
+    Limits,
+    PluginPolicy,
+    RequestRateLimiter,
+    ServerWarning,
+    TokenBucketRateLimiter,
+    WarningHandler,
+)
 
 
 async def patches(
@@ -58,6 +73,29 @@ async def servers(client: Client) -> None:
     await deployments.wait_to_retry(until=1.5)
     async with deployments.watch(resumable=True) as events:
         assert_type(await events.receive_batch(), list[WatchEvent[Deployment]])
+
+
+class Gate:
+    """A rate limiter of a program."""
+
+    async def wait(self) -> None:
+        await trio.sleep(1)
+
+
+async def options() -> None:
+    limiter: RequestRateLimiter = TokenBucketRateLimiter(qps=5, burst=10)
+    handler: WarningHandler = print
+    async with open_client(rate_limiter=limiter, compression=True, warning_handler=handler) as client:
+        assert_type(client.impersonating("jane"), Client)
+        client.impersonating("jane", groups=["dev"], uid="7", extra={"scopes": ("view",)})
+    async with open_client(rate_limiter=Gate(), warning_handler=warn):
+        pass
+    assert_type(StatusError("", code=403).request_id, str)
+    assert_type(UnexpectedResponseError("", code=200).request_id, str)
+
+
+def warn(warning: ServerWarning) -> None:
+    assert_type((warning.text, warning.agent, warning.where, warning.server), tuple[str, str, str, str])
 
 
 async def limits() -> None:

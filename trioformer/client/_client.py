@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast, final
 
@@ -13,11 +13,19 @@ import httpx
 from .._suggestions import attribute_hints, describe
 from .._util import NoPublicConstructor
 from ..errors import DecodeError
-from ..kubeconfig import ClusterConfig, ConfigOverrides, load_config
+from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
 from ..models import KubernetesObject, Unstructured, unstructured_kind
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
-from ..transport import BURST, MAX_RETRIES, Limits, PluginPolicy, RequestObserver
-from ..transport._internal import Transport, default_user_agent, open_transport
+from ..transport import (
+    BURST,
+    MAX_RETRIES,
+    Limits,
+    PluginPolicy,
+    RequestObserver,
+    RequestRateLimiter,
+    WarningHandler,
+)
+from ..transport._internal import Transport, WarningLog, default_user_agent, open_transport
 from ._api import Api
 from ._discovery import discover_resource
 from ._responses import MAX_STATUS, check, raise_failure, unexpected_response
@@ -43,6 +51,8 @@ class _Opened:
     user_agent: str | None
     observer: RequestObserver | None
     limits: Limits
+    compression: bool | None
+    warning_handler: WarningHandler
     retries: int
     plugin_policy: PluginPolicy
 
@@ -96,6 +106,47 @@ class Client(metaclass=NoPublicConstructor):
         """
         scan = scan_without_managed_fields if drop_managed_fields else scan_whole
         return Api[T]._create(self._transport, kind, namespace, scan)
+
+    def impersonating(
+        self,
+        user: str,
+        *,
+        groups: Collection[str] = (),
+        uid: str | None = None,
+        extra: Mapping[str, Collection[str]] | None = None,
+    ) -> Client:
+        """Return a client whose requests are made for another user; sends no request.
+
+        For example, what a tenant's service account may list::
+
+            tenant = client.impersonating("system:serviceaccount:team-a:deployer")
+            pods = await tenant.api(Pod, namespace="team-a").list()
+
+        The user of this client must be allowed to ``impersonate`` the user, and each group, UID and extra attribute.
+        A client that impersonates already makes one for the new user alone.
+
+        Args:
+            user: The name of the user.
+            groups: The groups of the user; without any, the server adds those that it knows of.
+            uid: The UID of the user.
+            extra: Further attributes; the server makes their keys lower-case.
+
+        Raises:
+            ValueError: There is no user, or a value cannot be sent in a header.
+            TypeError: A string is given where several are expected.
+
+        Ownership:
+            It shares connections, rate limit, observer and warnings with this client, and is closed with it.
+        """
+        given = {} if extra is None else extra
+        for what, values in (("groups", groups), *((f"extra[{key!r}]", each) for key, each in given.items())):
+            if isinstance(values, str | bytes):
+                raise TypeError(f"{what} must be a list or tuple of strings, not {values!r}")
+        impersonation = Impersonation(
+            user=user, uid=uid, groups=tuple(groups), extra={key: tuple(each) for key, each in given.items()}
+        )
+        transport = self._transport.impersonating(impersonation)
+        return Client._create(attrs.evolve(self.config, impersonate=impersonation), transport, self._opened)
 
     async def discover(self, api_version: str, kind: str) -> type[Unstructured]:
         """Look up a kind on the server, and return a class for its objects.
@@ -158,6 +209,9 @@ async def open_client(
     user_agent: str | None = None,
     qps: float | None = None,
     burst: int = BURST,
+    rate_limiter: RequestRateLimiter | None = None,
+    compression: bool | None = None,
+    warning_handler: WarningHandler | None = None,
     observer: RequestObserver | None = None,
     limits: Limits | None = None,
     retries: int = MAX_RETRIES,
@@ -185,6 +239,13 @@ async def open_client(
         qps: Requests and lists per second, on average; further ones wait, watches never do.  None (client-go's -1) for
             no limit but the server's priority and fairness.
         burst: Requests that may be sent without waiting after a pause.
+        rate_limiter: Decides when requests and lists are sent, instead of ``qps`` and ``burst``; several clients may
+            share one.
+        compression: Whether large objects and lists may be sent compressed, by gzip; None where the network may be
+            slow: neither with the configuration of a pod, nor from a server on this machine.  Never if the kubeconfig
+            has ``disable-compression``.
+        warning_handler: Receives each warning of the server, such as that an API is deprecated; None to log each text
+            once, by the logger ``trioformer.transport``.
         observer: Observes each request, for metrics.
         limits: Limits of what the server may send; None for the defaults, which no honest cluster reaches.
         retries: How often a request is sent again, where that is safe: when the server asks for it with ``Retry-After``
@@ -194,9 +255,9 @@ async def open_client(
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
-        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``; or ``qps``,
-            ``burst`` or ``retries`` is too small.
-        TypeError: ``config``, ``limits`` or ``plugin_policy`` is of another type.
+        ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or a limiter with
+            ``qps``; or ``qps``, ``burst`` or ``retries`` is too small.
+        TypeError: ``config``, ``limits``, ``plugin_policy``, the limiter or the handler is of another type.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
@@ -213,6 +274,8 @@ async def open_client(
         user_agent,
         observer,
         Limits() if limits is None else limits,
+        compression,
+        WarningLog() if warning_handler is None else warning_handler,
         retries,
         PluginPolicy() if plugin_policy is None else plugin_policy,
     )
@@ -222,6 +285,9 @@ async def open_client(
         user_agent=user_agent,
         qps=qps,
         burst=burst,
+        rate_limiter=rate_limiter,
+        compression=compression,
+        warning_handler=opened.warning_handler,
         observer=observer,
         limits=opened.limits,
         retries=retries,
@@ -233,7 +299,8 @@ async def open_client(
 def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContextManager[Client]:
     """Open a client of the same cluster whose requests do not wait behind those of another one.
 
-    It has its own connections and no rate limit, and the same observer, limits and number of retries.
+    It has its own connections and no rate limit, and the same observer, limits, number of retries and handler of
+    warnings.
 
     Args:
         client: The other client; it may be closed before this one.
@@ -245,6 +312,8 @@ def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContex
         client.config,
         http_transport=opened.http_transport,
         user_agent=f"{agent}/{purpose}",
+        compression=opened.compression,
+        warning_handler=opened.warning_handler,
         observer=opened.observer,
         limits=opened.limits,
         retries=opened.retries,

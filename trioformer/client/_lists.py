@@ -12,7 +12,7 @@ from .._util import Slices
 from ..errors import DecodeError, ExpiredError, LimitExceededError, UnexpectedResponseError
 from ..models import KubernetesObject
 from ..transport import Limits
-from ..transport._internal import BLOCK, ByteStream, LargeItem, ListSplitter, limit_exceeded
+from ..transport._internal import BLOCK, ByteStream, LargeItem, ListSplitter, limit_exceeded, request_id_in
 from ._options import ListOptions
 from ._responses import HINT, raise_failure
 from ._undecodable import Undecodable, UndecodableHandler, is_grammatical, too_large, too_large_item, undecodable_item
@@ -82,6 +82,7 @@ async def read_list(
     objects: list[T] = []
     first: bytes | None = None
     undecodable = 0
+    request_id = request_id_in(body.headers)
 
     def report(found: Undecodable) -> None:
         nonlocal undecodable
@@ -108,7 +109,8 @@ async def read_list(
                 if on_undecodable is None:
                     what = found.key or _NO_KEY
                     hint = "correct it, or pass on_undecodable to receive the others"
-                    raise UnexpectedResponseError(f"{where}: an object, {what}: {exc}; {hint}", code=body.code) from exc
+                    text = f"{where}: an object, {what}: {exc}; {hint}"
+                    raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc
                 report(found)
             if slices.is_over():
                 await slices.checkpoint()
@@ -146,7 +148,7 @@ async def read_list(
         wire_format.check_list(head, first)
     except DecodeError as exc:
         raise_failure(body.code, body.headers, splitter.begin, where=where)
-        raise UnexpectedResponseError(f"{where}: {exc}; {HINT}", code=body.code) from exc
+        raise UnexpectedResponseError(f"{where}: {exc}; {HINT}", code=body.code, request_id=request_id) from exc
     return ObjectList(
         items=tuple(objects),
         resource_version=head.resource_version,

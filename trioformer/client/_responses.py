@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..models import KubernetesObject
 from ..models._internal import TOO_DEEP, Head, decode, is_path_segment, make_object
-from ..transport._internal import ByteStream, Response, encoding_of, excerpt, html_title
+from ..transport._internal import ByteStream, Response, encoding_of, excerpt, html_title, request_id_in
 from ._bodies import describe, failure_in, kind_in, shown_kind, shown_location
 from ._wire_format import WireFormat
 
@@ -78,7 +78,8 @@ def raise_failure(code: int, headers: Mapping[str, str], body: bytes, *, where: 
         StatusError: The body is the Status of a failure.
     """
     if (status := failure_in(body)) is not None:
-        raise StatusError.from_status(_with_retry_after(status, Response(code, headers, b"")), code=code, where=where)
+        response = Response(code, headers, b"")
+        raise _error_of(status, response, where=where)
 
 
 @final
@@ -212,7 +213,7 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     if isinstance(status, dict):
         members = cast("dict[str, object]", status)
         if members.get("kind") == "Status":
-            return StatusError.from_status(_with_retry_after(members, response), code=response.code, where=where)
+            return _error_of(members, response, where=where)
     if response.code < 400:
         location = shown_location(response.headers.get("location", ""))
         problem = f"a redirect to {location}" if location else "not a Kubernetes object"
@@ -223,7 +224,16 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     text = one_line(_text_of(response, is_json=is_json))
     cause = {"reason": UNEXPECTED_SERVER_RESPONSE, "message": text}
     made = {"reason": reason, "message": text, "details": {"causes": [cause]}}
-    return StatusError.from_status(_with_retry_after(made, response), code=response.code, where=where)
+    return _error_of(made, response, where=where)
+
+
+def _error_of(status: Mapping[str, object], response: Response, *, where: str) -> StatusError:
+    return StatusError.from_status(
+        _with_retry_after(status, response),
+        code=response.code,
+        where=where,
+        request_id=request_id_in(response.headers),
+    )
 
 
 def _text_of(response: Response, *, is_json: bool) -> str:
@@ -287,4 +297,5 @@ def unexpected_response(
     return UnexpectedResponseError(
         f"unexpected response (HTTP {response.code}) to {where}: {problem}: {describe(response.body)}; {hint}",
         code=response.code,
+        request_id=request_id_in(response.headers),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Generic, NamedTuple, NoReturn, TypeVar, final
 
 import trio
@@ -20,6 +20,7 @@ from ..transport._internal import (
     LimitPassedError,
     decode_watch_frame,
     limit_exceeded,
+    request_id_in,
 )
 from ._bodies import failure_in, read_status
 from ._undecodable import Undecodable, UndecodableHandler, too_large, undecodable_frame
@@ -183,7 +184,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
                 try:
                     frame = decode_watch_frame(line, scan)
                     if frame[0] == "ERROR":
-                        raise StatusError.from_status(read_status(frame[1]), where=self._where)
+                        raise self._error_of(read_status(frame[1]))
                     metadata = frame[2].metadata
                     name, namespace = metadata.name, metadata.namespace
                     # As in WireFormat.make_item().
@@ -202,6 +203,9 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
             self._failure = exc
         return events
 
+    def _error_of(self, status: Mapping[str, object]) -> StatusError:
+        return StatusError.from_status(status, where=self._where, request_id=request_id_in(self._body.headers))
+
     def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
         """Report a frame that cannot be decoded.
 
@@ -213,7 +217,7 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         if self._on_undecodable is None and isinstance(error.__cause__, LimitExceededError):
             raise error.__cause__
         if (status := failure_in(frame)) is not None:
-            raise StatusError.from_status(status, where=self._where) from error
+            raise self._error_of(status) from error
         if self._on_undecodable is None or found.event_type == "ERROR":
             raise error
         self._on_undecodable(found)

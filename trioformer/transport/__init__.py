@@ -2,8 +2,10 @@
 
 - ``_open.py``: checks the configuration, and puts the parts together
 - ``_connection.py``: sends requests, and opens streamed responses
+- ``_content.py``: the body of a request
 - ``_generations.py``: the connections for requests and for watches
 - ``_byte_stream.py``: the body of a response
+- ``_gzip.py``: decompresses a body in slices
 - ``_response.py``: a complete response
 - ``_network.py``: sockets and TLS under httpcore
 - ``_chunks.py``: checks the framing of responses, and merges the chunks that have arrived together
@@ -12,7 +14,9 @@
 - ``_probe_connection.py``: the connection for probes
 - ``_retries.py``: when a request is sent again
 - ``_retry_line.py``: the order and the rate of retries
-- ``_throttle.py``: limits the rate of requests
+- ``_request_headers.py``: the headers of each request: the client's name, compression, impersonation
+- ``_throttle.py``: limits the rate of requests: :class:`RequestRateLimiter`, the interface, and a token bucket
+- ``_warnings.py``: warnings of the server: :class:`ServerWarning`
 - ``_observer.py``: :class:`RequestObserver`, the interface that metrics implement
 - ``_credentials.py``: what requests are authenticated with, and the interface of its sources
 - ``_auth.py``: tokens and passwords of the configuration
@@ -35,5 +39,20 @@ from ._limits import Limits as Limits
 from ._observer import RequestObserver as RequestObserver
 from ._retries import MAX_RETRIES as MAX_RETRIES
 from ._throttle import BURST as BURST
+from ._throttle import RequestRateLimiter as RequestRateLimiter
+from ._throttle import TokenBucketRateLimiter as TokenBucketRateLimiter
+from ._warnings import ServerWarning as ServerWarning
+from ._warnings import WarningHandler as WarningHandler
 
-__all__ = ["BURST", "MAX_RETRIES", "EventType", "Limits", "PluginPolicy", "RequestObserver"]
+__all__ = [
+    "BURST",
+    "MAX_RETRIES",
+    "EventType",
+    "Limits",
+    "PluginPolicy",
+    "RequestObserver",
+    "RequestRateLimiter",
+    "ServerWarning",
+    "TokenBucketRateLimiter",
+    "WarningHandler",
+]

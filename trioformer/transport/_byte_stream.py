@@ -12,9 +12,9 @@ After a read that raised, an error or the caller's own cancellation, the generat
 
 There is no task and no nursery, so an exception of the caller's block is not wrapped in a group.
 
-The bytes are those that the server sent: httpx never decompresses them.
-30 KB of gzip may be 30 MB, and httpx decompresses what has arrived in one piece.
-No compression is requested, so a body that is compressed all the same is refused before a byte of it is read.
+httpx never decompresses a body: 30 KB of gzip may be 30 MB, and httpx decompresses what has arrived in one piece.
+A body that was requested with gzip is decompressed in slices (``_gzip.py``), and its limits count what comes out.
+One that is compressed without a request, or otherwise, is refused before a byte of it is read.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ import trio
 from .._util import NoPublicConstructor
 from ..errors import UnexpectedResponseError
 from ._errors import CONNECTION_ERRORS, RetiredConnectionError, connection_failed, shows_failing_server
+from ._gzip import GunzipChunks, is_gzip
 from ._health import ServerHealth
 from ._limits import BodyMeter, BodyReceiver, LimitPassedError, Limits
+from ._response import request_id_in
 
 CLOSE_PATIENCE: Final = 5.0
 """Seconds that closing may take, even when the caller is cancelled; it never waits for the peer."""
@@ -76,11 +78,12 @@ def encoding_of(headers: Mapping[str, str]) -> str:
 class ByteStream(metaclass=NoPublicConstructor):
     """The body of one response, for one task at a time; :meth:`Transport.stream` makes it and closes it.
 
-    A success whose body is compressed raises when it is read; that of an error reads as empty.
+    A success whose body is compressed, unless with gzip on request, raises when it is read; that of an error reads as
+    empty.
 
     Attributes:
         code: The HTTP status code.
-        headers: The headers of the response, with names in lower case.
+        headers: The headers of the response, with names in lower case; without those of a compression that is undone.
         is_cut_off: Whether the body has ended anywhere, because the connections of the client were replaced.
     """
 
@@ -94,8 +97,10 @@ class ByteStream(metaclass=NoPublicConstructor):
         "_is_receiving",
         "_is_started",
         "_meter",
+        "_receiving",
         "_response",
         "_server",
+        "_slice",
         "_where",
         "code",
         "headers",
@@ -111,6 +116,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         *,
         limit: str | None,
         where: str = "",
+        accepts_gzip: bool = False,
     ) -> None:
         self.code: int = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
@@ -130,7 +136,14 @@ class ByteStream(metaclass=NoPublicConstructor):
             self._chunks: AsyncIterator[bytes] = _once(response.content)
         else:
             self._chunks = aiter(cast("httpx.AsyncByteStream", response.stream))
-        self._credit = _CHUNKS_A_SLICE
+        self._receiving = self._chunks.__anext__
+        self._slice = _CHUNKS_A_SLICE
+        if accepts_gzip and is_gzip(self.headers):
+            # Closing reads the chunks themselves, so that their generators end.
+            self._receiving, self._slice = GunzipChunks(self._chunks).__anext__, 1
+            own = ("content-encoding", "content-length")
+            self.headers = {name: value for name, value in self.headers.items() if name not in own}
+        self._credit = self._slice
         self._error: Exception | None = None
         self._is_started = self._is_receiving = self._is_over = self._is_closed = False
         self.is_cut_off: bool = False
@@ -141,12 +154,19 @@ class ByteStream(metaclass=NoPublicConstructor):
                     f"the body is compressed ({encoding}), which was not requested; check the proxies before the server"
                 )
                 self._error = UnexpectedResponseError(
-                    f"{server}: unexpected response (HTTP {self.code}): {text}", code=self.code
+                    f"{server}: unexpected response (HTTP {self.code}): {text}",
+                    code=self.code,
+                    request_id=request_id_in(self.headers),
                 )
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "over" if self._is_over else "open"
         return f"<{type(self).__name__} of {self._server}: HTTP {self.code}, {state}>"
+
+    @property
+    def warnings(self) -> list[str]:
+        """The values of the headers ``Warning``."""
+        return self._response.headers.get_list("warning")
 
     async def receive_some(self) -> bytes:
         """Receive the next bytes of the body; ``b""`` at the end of the body.
@@ -169,7 +189,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         if self._credit:
             await trio.lowlevel.checkpoint_if_cancelled()
         else:
-            self._credit = _CHUNKS_A_SLICE
+            self._credit = self._slice
             await trio.lowlevel.checkpoint()
         if self._is_closed:
             raise trio.ClosedResourceError("this stream is closed")
@@ -182,8 +202,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         try:
             data = b""
             while not data:  # a transport in the same process may have empty chunks, which are not the end
-                receiving = self._chunks.__anext__
-                data = await (receiving() if meter is None else meter.receive(receiving))
+                data = await (self._receiving() if meter is None else meter.receive(self._receiving))
         except StopAsyncIteration:
             self._is_over = True
             return b""
@@ -191,7 +210,7 @@ class ByteStream(metaclass=NoPublicConstructor):
             self._is_over = self.is_cut_off = True
             return b""
         except CONNECTION_ERRORS as exc:
-            self._is_over = True
+            self._is_over = not isinstance(exc, httpx.DecodingError)  # that one the generators have not raised
             if self._is_closed:
                 raise trio.ClosedResourceError("this stream was closed while it was being read") from exc
             if shows_failing_server(exc):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from copy import copy
+from functools import partial
 from typing import Final, TypeVar, final
 from urllib.parse import urlsplit
 
@@ -14,17 +16,20 @@ import trio
 
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, LimitExceededError
-from ..kubeconfig import ClusterConfig
+from ..kubeconfig import ClusterConfig, Impersonation
 from ._byte_stream import ByteStream
+from ._content import Content
 from ._credentials import Credential, CredentialSource
 from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._generations import Generations
 from ._health import VERSION_PATH, ServerHealth
 from ._limits import Limits
 from ._observer import RequestObserver
+from ._request_headers import Header, RequestHeaders, impersonation_headers
 from ._response import Response
 from ._retries import MAX_RETRIES, Retries
-from ._throttle import Throttle
+from ._throttle import RequestRateLimiter, WaitLog
+from ._warnings import WarningHandler, report_warnings
 
 R = TypeVar("R")
 
@@ -57,7 +62,8 @@ class _Outgoing:
     method: str
     path: str
     params: Mapping[str, str] | None
-    headers: Mapping[str, str]
+    headers: list[Header]
+    accepts_gzip: bool
     content: bytes | None = attrs.field(default=None, repr=False)
     limit: str | None = None
     """The field of the limits for the body; None to leave the body to the caller."""
@@ -88,11 +94,12 @@ class Transport(metaclass=NoPublicConstructor):
         "_generations",
         "_headers",
         "_host",
-        "_is_closed",
         "_limiter",
         "_max_retries",
         "_observer",
-        "_throttle",
+        "_rate_limiter",
+        "_wait_log",
+        "_warning_handler",
         "health",
         "limits",
         "server",
@@ -105,8 +112,9 @@ class Transport(metaclass=NoPublicConstructor):
         generations: Generations,
         health: ServerHealth,
         credentials: CredentialSource,
-        user_agent: str,
-        throttle: Throttle | None = None,
+        headers: RequestHeaders,
+        rate_limiter: RequestRateLimiter | None = None,
+        warning_handler: WarningHandler,
         observer: RequestObserver | None = None,
         limits: Limits,
         max_retries: int = MAX_RETRIES,
@@ -119,17 +127,27 @@ class Transport(metaclass=NoPublicConstructor):
         self._generations = generations
         self._credentials = credentials
         self._limiter = trio.CapacityLimiter(MAX_REQUESTS)
-        self._throttle = throttle
+        self._rate_limiter = rate_limiter
+        self._wait_log = WaitLog()
+        self._warning_handler = warning_handler
         self._max_retries = max_retries
-        # Compression costs more than the network of a cluster: 24 µs per pod instead of 9.
-        self._headers = {"Accept-Encoding": "identity", "User-Agent": user_agent}
+        self._headers = headers
         # TLS sends this name, and the certificate must be valid for it.
         name = config.tls_server_name
         self._extensions: dict[str, str] = {"sni_hostname": name} if name else {}
-        self._is_closed = False
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} to {self.server}{', closed' if self._is_closed else ''}>"
+        return f"<{type(self).__name__} to {self.server}{', closed' if self.health.is_closed else ''}>"
+
+    def impersonating(self, impersonation: Impersonation) -> Transport:
+        """Return a transport whose requests are made for another user; everything else is shared, and closed with it.
+
+        Raises:
+            ValueError: A value cannot be in a header.
+        """
+        other = copy(self)
+        other._headers = attrs.evolve(self._headers, impersonation=impersonation_headers(impersonation))
+        return other
 
     async def request(
         self,
@@ -162,21 +180,26 @@ class Transport(metaclass=NoPublicConstructor):
         Raises:
             ConnectionFailedError: No complete response arrived.
             LimitExceededError: The response exceeds a limit.
-            UnexpectedResponseError: The body of a success is compressed, which was not requested.
+            UnexpectedResponseError: The body of a success is compressed otherwise than requested.
             trio.ClosedResourceError: The client is closed.
 
         Cancellation:
             Closes the connection.  The server may have executed the request.
         """
-        headers = {"Accept": accept}
-        if content_type is not None:
-            headers["Content-Type"] = content_type
+        accepts_gzip = self._headers.uses_gzip and method == "GET"
         outgoing = _Outgoing(
-            method=method, path=path, params=params, headers=headers, content=content, limit=limit, where=where
+            method=method,
+            path=path,
+            params=params,
+            headers=self._headers.of(accept=accept, content_type=content_type, accepts_gzip=accepts_gzip),
+            accepts_gzip=accepts_gzip,
+            content=content,
+            limit=limit,
+            where=where,
         )
         attempts = self._retries_of(outgoing, may_retry=retries)
         while True:
-            async with self._limited() as throttled:
+            async with self._limited(outgoing) as throttled:
                 try:
                     body, received, credential = await self._send(outgoing, attempts.number, throttled)
                 except (ConnectionFailedError, LimitExceededError) as exc:
@@ -228,15 +251,7 @@ class Transport(metaclass=NoPublicConstructor):
             self._check_open()
             self._generations.current(await self._credentials.get())  # before a probe connection is made for the watch
             await self.health.prepare()
-        outgoing = _Outgoing(
-            method="GET",
-            path=path,
-            params=params,
-            headers={"Accept": accept},
-            where=where,
-            for_watch=for_watch,
-            resumable=resumable,
-        )
+        outgoing = self._get(path, params, accept, where, for_watch=for_watch, resumable=resumable)
         attempts = self._retries_of(outgoing, may_retry=retries and not resumable)
         async with self._stream(outgoing, attempts) as body:
             yield body
@@ -269,7 +284,7 @@ class Transport(metaclass=NoPublicConstructor):
             trio.ClosedResourceError: The client is closed.
             Exception: What ``read_body`` raises.
         """
-        outgoing = _Outgoing(method="GET", path=path, params=params, headers={"Accept": accept}, where=where)
+        outgoing = self._get(path, params, accept, where)
         attempts = self._retries_of(outgoing, may_retry=retries)
         while True:
             has_begun = False
@@ -284,12 +299,35 @@ class Transport(metaclass=NoPublicConstructor):
                     raise
             await trio.sleep(delay)
 
+    def _get(
+        self,
+        path: str,
+        params: Mapping[str, str] | None,
+        accept: str,
+        where: str,
+        *,
+        for_watch: bool = False,
+        resumable: bool = False,
+    ) -> _Outgoing:
+        """Make a GET request whose response is streamed."""
+        accepts_gzip = self._headers.uses_gzip and not for_watch  # kube-apiserver compresses no watch
+        return _Outgoing(
+            method="GET",
+            path=path,
+            params=params,
+            headers=self._headers.of(accept=accept, content_type=None, accepts_gzip=accepts_gzip),
+            accepts_gzip=accepts_gzip,
+            where=where,
+            for_watch=for_watch,
+            resumable=resumable,
+        )
+
     @asynccontextmanager
     async def _stream(self, outgoing: _Outgoing, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
         """Send a GET request until there is a response that is not retried, and yield its body."""
         for_watch = outgoing.for_watch
         while True:
-            async with self._limited_watch(attempts) if for_watch else self._limited() as throttled:
+            async with self._limited_watch(attempts) if for_watch else self._limited(outgoing) as throttled:
                 try:
                     body, _, credential = await self._send(outgoing, attempts.number, throttled)
                 except (ConnectionFailedError, LimitExceededError) as exc:
@@ -354,13 +392,14 @@ class Transport(metaclass=NoPublicConstructor):
         return response
 
     @asynccontextmanager
-    async def _limited(self) -> AsyncGenerator[float | None, None]:
-        """Wait until a request may be sent; yields for how many seconds the throttle delayed it, None without one."""
+    async def _limited(self, outgoing: _Outgoing) -> AsyncGenerator[float | None, None]:
+        """Wait until a request may be sent; yields for how many seconds the limiter delayed it, None without one."""
         throttled: float | None = None
-        if self._throttle is not None:
+        if self._rate_limiter is not None:
             began_at = trio.current_time()
-            await self._throttle.wait()
+            await self._rate_limiter.wait()
             throttled = trio.current_time() - began_at
+            self._wait_log.record(throttled, outgoing.where or f"{outgoing.method} {outgoing.path}")
         borrower = object()  # not the task, which may send a request while it reads a list
         await self._limiter.acquire_on_behalf_of(borrower)
         try:
@@ -370,9 +409,9 @@ class Transport(metaclass=NoPublicConstructor):
 
     @asynccontextmanager
     async def _limited_watch(self, attempts: Retries) -> AsyncGenerator[float | None, None]:
-        """As :meth:`_limited`, for a watch: only the attempts after the first one wait, and only for the throttle."""
-        if self._throttle is not None and attempts.number > 1:
-            await self._throttle.wait()
+        """As :meth:`_limited`, for a watch: attempts after the first one wait, and only for the rate limiter."""
+        if self._rate_limiter is not None and attempts.number > 1:
+            await self._rate_limiter.wait()
         yield None
 
     async def _send(
@@ -392,7 +431,7 @@ class Transport(metaclass=NoPublicConstructor):
                 self.server + outgoing.path,
                 params=outgoing.params or None,
                 content=content,
-                headers={**self._headers, **outgoing.headers},
+                headers=outgoing.headers,
                 extensions={**self._extensions, "timeout": patience},
             )
             request.stream = Content(content or b"")
@@ -400,7 +439,8 @@ class Transport(metaclass=NoPublicConstructor):
                 request.headers["Authorization"] = credential.authorization.reveal()
             response = await self._generations.send(request, credential, for_watch=for_watch)
             bound = limit or (None if for_watch else "list_bytes")
-            body = ByteStream._create(response, self.server, self.health, self.limits, limit=bound, where=where)
+            create = partial(ByteStream._create, accepts_gzip=outgoing.accepts_gzip, where=where)
+            body = create(response, self.server, self.health, self.limits, limit=bound)
             received = b"" if limit is None else await body._read_whole()
             code = body.code
         except CONNECTION_ERRORS as exc:
@@ -411,7 +451,16 @@ class Transport(metaclass=NoPublicConstructor):
         finally:
             self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
         self.health.record_response()
+        if "warning" in body.headers:
+            await self._report_warnings(body, where or f"{method} {outgoing.path}")
         return body, received, credential
+
+    async def _report_warnings(self, body: ByteStream, where: str) -> None:
+        try:
+            report_warnings(self._warning_handler, body.warnings, where=where, server=self.server)
+        except BaseException:
+            await body._aclose()
+            raise
 
     def _record_end(
         self,
@@ -435,11 +484,10 @@ class Transport(metaclass=NoPublicConstructor):
             )
 
     def _check_open(self) -> None:
-        if self._is_closed:
+        if self.health.is_closed:
             raise trio.ClosedResourceError("this client is closed: its `async with` block has ended")
 
     def _close(self) -> None:
-        self._is_closed = True
         self.health.close()
 
 
@@ -449,31 +497,3 @@ async def _read_beginning(body: ByteStream) -> None:
     with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
         while read < _SHORT and (data := await body.receive_some()):
             read += len(data)
-
-
-@final
-class Content(httpx.AsyncByteStream):
-    """The body of a request, in one piece.
-
-    httpx's own class is an async generator.
-    A request that is cancelled while it is sent leaves the generator suspended, for the garbage collector to find.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return _Once(self._data)
-
-
-class _Once:
-    def __init__(self, data: bytes) -> None:
-        self._rest = [data] if data else []
-
-    def __aiter__(self) -> _Once:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if not self._rest:
-            raise StopAsyncIteration
-        return self._rest.pop()

@@ -67,7 +67,7 @@ _ADVICE: Final[tuple[tuple[type[Exception], str], ...]] = (
     (httpx.ProtocolError, "invalid HTTP/1.1 response; check that it is an API server"),
     (httpx.ProxyError, "the proxy failed ({error})"),
     (httpx.UnsupportedProtocol, "the server's URL must begin with https:// or http://"),
-    (httpx.DecodingError, "the response cannot be decompressed"),
+    (httpx.DecodingError, "the response cannot be decompressed ({error})"),
     (httpx.TooManyRedirects, "too many redirects; check that it is an API server"),
     (httpx.InvalidURL, "the URL is not valid ({error})"),
     (httpx.TransportError, "the request failed ({error})"),

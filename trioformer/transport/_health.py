@@ -110,6 +110,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
     _patience: float = PROBE_PATIENCE
     before_probe: Callable[[], Awaitable[None]] | None = attrs.field(default=None, init=False)
     """Called before a probe, which an idle client sends instead of requests."""
+    is_closed: bool = attrs.field(default=False, init=False)
+    """Whether the client is closed."""
     _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
     _last: _Exchange | None = attrs.field(default=None, init=False)
     _prepared_at: float = attrs.field(default=-math.inf, init=False)
@@ -150,6 +152,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
 
     def close(self) -> None:
         """Close the probe connection, with the client."""
+        self.is_closed = True
         if self._connection is not None:
             self._connection.shut_down()
 

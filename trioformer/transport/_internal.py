@@ -22,3 +22,5 @@ from ._list_splitter import ListSplitter as ListSplitter
 from ._open import default_user_agent as default_user_agent
 from ._open import open_transport as open_transport
 from ._response import Response as Response
+from ._response import request_id_in as request_id_in
+from ._warnings import WarningLog as WarningLog

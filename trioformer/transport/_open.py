@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import platform
 import socket
 import ssl
@@ -9,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -26,9 +28,11 @@ from ._host_names import check_host_names
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
 from ._proxy import ForwardedRequests, Route, find_route
+from ._request_headers import Header, RequestHeaders, impersonation_headers
 from ._retries import MAX_RETRIES
-from ._throttle import BURST, Throttle
+from ._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter
 from ._tls import TLS
+from ._warnings import WarningHandler, WarningLog, check_warning_handler
 
 if TYPE_CHECKING:
     from ._pool import Connections
@@ -56,6 +60,9 @@ async def open_transport(
     user_agent: str | None = None,
     qps: float | None = None,
     burst: int = BURST,
+    rate_limiter: RequestRateLimiter | None = None,
+    compression: bool | None = None,
+    warning_handler: WarningHandler | None = None,
     observer: RequestObserver | None = None,
     silence: float = SILENCE,
     probe_patience: float = PROBE_PATIENCE,
@@ -72,6 +79,9 @@ async def open_transport(
         user_agent: The ``User-Agent`` header; None for the library's.
         qps: Requests and lists per second, on average; further ones wait, watches never do.  None for no limit.
         burst: Requests that may be sent without waiting after a pause.
+        rate_limiter: Decides when requests and lists are sent, instead of ``qps`` and ``burst``.
+        compression: Whether responses may be compressed; None for :func:`pays_to_compress`.
+        warning_handler: Receives the warnings of the server; None to log each once.
         observer: Observes each request.
         silence: Seconds without a byte after which the server of a watch is verified.
         probe_patience: Seconds that the server may take to respond then.
@@ -82,9 +92,9 @@ async def open_transport(
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
             TLS.
-        ValueError: The user agent contains characters that it must not, or ``qps``, ``burst`` or ``retries`` is too
-            small.
-        TypeError: ``limits`` or ``plugin_policy`` is of another type.
+        ValueError: The user agent contains characters that it must not, ``qps``, ``burst`` or ``retries`` is too
+            small, or there is a limiter beside ``qps``.
+        TypeError: ``limits``, ``plugin_policy``, the limiter or the handler is of another type.
 
     Ownership:
         No task is started, so an exception of the block is not wrapped in a group.
@@ -96,7 +106,15 @@ async def open_transport(
     check_limits(limits)
     if retries < 0:
         raise ValueError(f"retries must be at least 0, not {retries}")
-    throttle = None if qps is None else Throttle(qps, burst)
+    if rate_limiter is not None:
+        check_rate_limiter(rate_limiter)
+        if qps is not None:
+            raise ValueError("pass either qps and burst, or rate_limiter, not both")
+    elif qps is not None:
+        rate_limiter = TokenBucketRateLimiter(qps, burst)
+    warning_handler = WarningLog() if warning_handler is None else warning_handler
+    check_warning_handler(warning_handler)
+    headers = _request_headers(config, user_agent, compression, is_in_process=http_transport is not None)
     check_host_names(config)
     if http_transport is not None:
         credentials = _credentials(config, plugin_policy)
@@ -111,7 +129,7 @@ async def open_transport(
         credentials = _credentials(config, plugin_policy)
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
         route = find_route(config.server, proxy_url, source=config.source)
-        probes = _probe_connection(config, tls, user_agent, credentials, route)
+        probes = _probe_connection(config, tls, headers, credentials, route)
         health = ServerHealth._create(config.server, probes, silence=silence, patience=probe_patience)
         open_pools = partial(_open_pools, limits=limits, route=route, health=health)
         first = Generation(*open_pools(None if tls is None else tls.context))
@@ -122,8 +140,9 @@ async def open_transport(
             generations=generations,
             health=health,
             credentials=credentials,
-            user_agent=user_agent,
-            throttle=throttle,
+            headers=headers,
+            rate_limiter=rate_limiter,
+            warning_handler=warning_handler,
             observer=observer,
             limits=limits,
             max_retries=retries,
@@ -155,6 +174,34 @@ def default_user_agent() -> str:
     return f"trioformer/{__version__} ({platform.system().lower()}/{platform.machine().lower()})"
 
 
+def _request_headers(
+    config: ClusterConfig, user_agent: str, compression: bool | None, *, is_in_process: bool
+) -> RequestHeaders:
+    uses_gzip = not is_in_process and not config.disable_compression
+    uses_gzip = uses_gzip and (pays_to_compress(config) if compression is None else compression)
+    impersonation: tuple[Header, ...] = ()
+    if config.impersonate is not None:
+        try:
+            impersonation = impersonation_headers(config.impersonate)
+        except ValueError as exc:
+            raise ConfigError(str(exc), file=config.source, key="impersonate") from exc
+    return RequestHeaders(user_agent, uses_gzip, impersonation)
+
+
+def pays_to_compress(config: ClusterConfig) -> bool:
+    """Whether responses are compressed by default: not inside the cluster, nor on this machine.
+
+    There the network is faster than the server compresses; elsewhere it may be a slow link, and then a list arrives in
+    a seventh of the time (docs/performance.rst).
+    """
+    host = urlsplit(config.server).hostname or ""
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    return not (config.in_cluster or is_loopback)
+
+
 class _Borrowed(httpx.AsyncBaseTransport):
     """The caller's transport, which is not closed with the client that uses it."""
 
@@ -184,7 +231,7 @@ def _open_pools(
 
 
 def _probe_connection(
-    config: ClusterConfig, tls: TLS | None, user_agent: str, credentials: CredentialSource, route: Route | None
+    config: ClusterConfig, tls: TLS | None, headers: RequestHeaders, credentials: CredentialSource, route: Route | None
 ) -> ProbeConnection:
     from ._probe_connection import HTTPProbeConnection, connect  # noqa: PLC0415  # httpcore, as above
 
@@ -199,7 +246,7 @@ def _probe_connection(
             patience=CONNECT_PATIENCE,
             route=route,
         ),
-        {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": user_agent},
+        headers.of(accept="application/json", content_type=None, accepts_gzip=False),
         credentials,
         forwarded=ForwardedRequests(route.proxy) if route is not None and route.is_forwarded else None,
     )

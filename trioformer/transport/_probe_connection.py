@@ -9,7 +9,7 @@ Here a request and its response are two calls, and the second may be repeated by
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, final
 
@@ -23,6 +23,7 @@ from ._credentials import Credential, CredentialSource
 from ._httpcore_errors import clear_locals, to_httpx
 from ._network import _Network, _SocketStream
 from ._proxy import ForwardedRequests, Route
+from ._request_headers import Header
 from ._response import Response
 from ._tls import TLS
 
@@ -61,7 +62,7 @@ class HTTPProbeConnection:
 
     _server: str
     _connect: Callable[[], Awaitable[Stream]]
-    _headers: Mapping[str, str]
+    _headers: Sequence[Header]
     _credentials: CredentialSource
     _forwarded: ForwardedRequests | None = attrs.field(default=None, alias="forwarded", kw_only=True)
     pending: str | None = attrs.field(default=None, init=False)
@@ -99,15 +100,14 @@ class HTTPProbeConnection:
     def _request(self, path: str) -> Secret[bytes]:
         """Make a request, which contains the credentials; if it fails, its variables are cleared."""
         url = httpx.URL(self._server)
-        headers = {"Host": url.netloc.decode("ascii"), **self._headers}
+        headers = [(b"Host", url.netloc), *self._headers]
         self._sent_with = self._credentials.latest
         if self._sent_with.authorization is not None:
-            headers["Authorization"] = self._sent_with.authorization.reveal()
+            headers.append((b"Authorization", self._sent_with.authorization.reveal().encode("ascii")))
         target = url.raw_path.rstrip(b"/") + path.encode("ascii")
-        raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
         if (forwarded := self._forwarded) is not None:
-            target, raw = forwarded.target(url, target), forwarded.headers(raw)
-        head = h11.Request(method="GET", target=target, headers=raw)
+            target, headers = forwarded.target(url, target), forwarded.headers(headers)
+        head = h11.Request(method="GET", target=target, headers=headers)
         return Secret((self._http.send(head) or b"") + (self._http.send(h11.EndOfMessage()) or b""))
 
     async def _open(self) -> None:

@@ -1,11 +1,21 @@
-"""A complete response."""
+"""A complete response, and the server's ID of a request."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import final
+from typing import Final, final
 
 import attrs
+
+_ID: Final = re.compile(r"[!-~]{1,64}")
+"""As kube-apiserver accepts one from a client; usually it is a UUID."""
+
+
+def request_id_in(headers: Mapping[str, str]) -> str:
+    """Return the ID by which kube-apiserver's audit log names a request (``Audit-Id``); empty without a valid one."""
+    found = headers.get("audit-id", "")
+    return found if _ID.fullmatch(found) else ""
 
 
 @final

@@ -1,12 +1,13 @@
-"""Limits the rate of requests: a token bucket on trio's clock.
+"""Limits the rate of requests: the interface of a limiter, and a token bucket on trio's clock.
 
 Source: client-go ``util/flowcontrol`` and ``rest``: the wait is not part of the request, and watches do not wait.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import attrs
 import trio
@@ -18,11 +19,75 @@ BURST: Final = 10
 """Requests that may be sent without waiting after a pause (client-go's default)."""
 
 
+_log: Final = logging.getLogger("trioformer.transport")
+
+LONG_WAIT: Final = 1.0
+"""Seconds that a request waits before that is logged."""
+NOTICEABLE_WAIT: Final = 0.05
+"""Seconds that a request waits before that is logged for debugging."""
+LOG_PERIOD: Final = 1.0
+"""Seconds without another line about waits of :data:`LONG_WAIT`."""
+
+
+class RequestRateLimiter(Protocol):
+    """Decides when a request may be sent; for ``open_client(rate_limiter=...)``.
+
+    Several clients may share one.
+    Each try of a request waits, and so does each page of a list; watches do not.
+    The wait is no part of the request's duration, and whoever cannot wait uses a cancel scope.
+
+    Source: client-go ``util/flowcontrol.RateLimiter``; cancellation does what ``TryAccept`` and ``Stop`` are for.
+    """
+
+    async def wait(self) -> None:
+        """Wait until the request of this task may be sent.
+
+        What it raises, the request raises, and is not sent.
+        A task that is cancelled must not have used up anything.
+        """
+        ...
+
+
+def check_rate_limiter(limiter: object) -> None:
+    """Check the type of the limiter that a program has given.
+
+    Raises:
+        TypeError: It has no ``wait()``, as the rate limiters of work queues.
+    """
+    if isinstance(limiter, type) or not callable(getattr(limiter, "wait", None)):
+        name = limiter.__name__ if isinstance(limiter, type) else type(limiter).__name__
+        example = "TokenBucketRateLimiter(qps=5, burst=10) of trioformer.transport"
+        raise TypeError(f"rate_limiter needs an `async def wait()`, such as {example}, but this is {name}")
+
+
 @final
 @attrs.define(eq=False)
-class Throttle:
-    """Lets requests go at a limited rate, in the order in which they ask.
+class WaitLog:
+    """Logs requests that the limiter has delayed: from 50 ms on for debugging, and long waits once a second.
 
+    Source: client-go ``rest/request.go``, ``tryThrottleWithInfo`` and ``throttledLogger``.
+    """
+
+    _logged_at: float = attrs.field(default=-math.inf, init=False)
+
+    def record(self, seconds: float, where: str) -> None:
+        """Record how long a request has waited."""
+        if seconds <= NOTICEABLE_WAIT:
+            return
+        level = logging.DEBUG
+        if seconds > LONG_WAIT and trio.current_time() - self._logged_at >= LOG_PERIOD:
+            self._logged_at = trio.current_time()
+            level = logging.INFO
+        text = "%s: waited %.3g s for this client's own rate limit, not for the server's priority and fairness"
+        _log.log(level, text, where, seconds)
+
+
+@final
+@attrs.define(eq=False)
+class TokenBucketRateLimiter:
+    """Lets requests go at a limited rate, in the order in which they ask; what ``qps`` and ``burst`` make.
+
+    Made by a program, it can limit several clients together.
     Only the first request that waits looks at the bucket, and takes its token when it wakes: a cancelled request has
     nothing to give back, and after a stall of the process at most ``burst`` requests go at once.
     """

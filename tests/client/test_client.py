@@ -1,0 +1,287 @@
+"""A client and those that are made of it: impersonation, limiters that are plugged in, warnings."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from tests.support.scripted_http import InMemory, response, serving
+from trioformer import Client, open_client
+from trioformer.client._client import open_separate_client
+from trioformer.errors import NotFoundError
+from trioformer.kubeconfig import ClusterConfig, Impersonation
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.testing import APIServer
+from trioformer.transport import ServerWarning, TokenBucketRateLimiter
+from trioformer.workqueue import ItemExponentialFailureRateLimiter
+
+MEMORY = ClusterConfig(server="http://memory")
+VERSION = '{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/amd64"}'
+
+
+def replies(count: int, **headers: str) -> InMemory:
+    return InMemory([response(200, VERSION, **headers) for _ in range(count)], scripts_version=True)
+
+
+# --- impersonation ---
+
+
+async def test_a_client_that_impersonates_sends_the_user_and_its_attributes() -> None:
+    http = replies(2)
+    async with open_client(MEMORY, http_transport=http) as client:
+        jane = client.impersonating("jane", groups=["dev"], uid="7", extra={"example.com/why": ["x"]})
+        await jane.version()
+        await client.version()
+        assert jane.config.impersonate == Impersonation(
+            user="jane", uid="7", groups=("dev",), extra={"example.com/why": ("x",)}
+        )
+        assert client.config.impersonate is None
+    sent = [(name, value) for name, value in http.requests[0].headers.raw if name.startswith(b"Impersonate")]
+    assert sent == [
+        (b"Impersonate-User", b"jane"),
+        (b"Impersonate-Uid", b"7"),
+        (b"Impersonate-Group", b"dev"),
+        (b"Impersonate-Extra-example.com%2Fwhy", b"x"),
+    ]
+    assert not any(name.startswith(b"Impersonate") for name, _ in http.requests[1].headers.raw)
+
+
+async def test_clients_that_impersonate_share_the_connections_of_the_first() -> None:
+    body = VERSION.encode()
+    reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    async with serving(reply, keep_alive=True) as server, open_client(ClusterConfig(server=server.url)) as client:
+        for user in ("jane", "joe"):
+            await client.impersonating(user).version()
+        await client.version()
+        assert server.connections == 1
+    assert [head.count(b"Impersonate-User") for head in server.heads] == [1, 1, 0]
+
+
+async def test_clients_that_impersonate_share_the_rate_limit(autojump_clock: trio.testing.MockClock) -> None:
+    async with open_client(MEMORY, http_transport=replies(4), qps=1, burst=1) as client:
+        for each in (client, client.impersonating("jane"), client, client.impersonating("joe")):
+            await each.version()
+        assert trio.current_time() == 3
+
+
+async def test_a_client_that_impersonates_is_closed_with_the_first() -> None:
+    async with open_client(MEMORY, http_transport=replies(1)) as client:
+        jane = client.impersonating("jane")
+    with pytest.raises(trio.ClosedResourceError):
+        await jane.version()
+
+
+async def test_a_separate_client_is_for_the_same_user() -> None:
+    http = replies(1)
+    async with (
+        open_client(MEMORY, http_transport=http) as client,
+        open_separate_client(client.impersonating("jane"), purpose="x") as separate,
+    ):
+        await separate.version()
+    assert http.requests[0].headers["impersonate-user"] == "jane"
+
+
+@pytest.mark.parametrize("given", [{"groups": "dev"}, {"groups": b"dev"}, {"extra": {"k": "dev"}}])
+async def test_a_string_in_place_of_several_is_a_type_error(client: Client, given: Any) -> None:
+    with pytest.raises(TypeError, match=r"must be a list or tuple of strings, not b?'dev'$"):
+        client.impersonating("jane", **given)
+
+
+@pytest.mark.parametrize("user", ["", "a\nb"])
+async def test_a_user_that_cannot_be_impersonated_is_a_value_error(client: Client, user: str) -> None:
+    with pytest.raises(ValueError, match="impersonat"):
+        client.impersonating(user)
+
+
+# --- limiters ---
+
+
+@attrs.define
+class Gate:
+    """A limiter that a program wrote."""
+
+    waits: int = 0
+    error: Exception | None = None
+
+    async def wait(self) -> None:
+        self.waits += 1
+        await trio.sleep(2)
+        if self.error is not None:
+            raise self.error
+
+
+async def test_a_limiter_is_asked_before_requests_and_pages_and_not_before_watches(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    gate = Gate()
+    async with open_client(api_server.config, http_transport=api_server.http_transport(), rate_limiter=gate) as client:
+        maps = client.api(ConfigMap, namespace="default")
+        for name in "abc":
+            await maps.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+        listed = await maps.list(page_size=2)
+        assert (len(listed), listed.pages) == (3, 2)
+        async with maps.watch(resource_version=listed.resource_version):
+            pass
+        assert gate.waits == 5
+        assert trio.current_time() == 10
+
+
+async def test_what_a_limiter_raises_the_request_raises_and_is_not_sent(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    http, error = replies(1), RuntimeError("closed for today")
+    async with open_client(MEMORY, http_transport=http, rate_limiter=Gate(error=error)) as client:
+        with pytest.raises(RuntimeError) as caught:
+            await client.version()
+    assert caught.value is error
+    assert http.requests == []
+
+
+async def test_a_request_that_is_cancelled_while_it_waits_is_not_sent(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The deadline is that of the caller, and no request is late.
+
+    client-go: TestTryThrottleWithInfoContextDeadline
+    """
+    http = replies(2)
+    async with open_client(MEMORY, http_transport=http, qps=0.1, burst=1) as client:
+        await client.version()
+        with pytest.raises(trio.TooSlowError), trio.fail_after(5):
+            await client.version()
+        assert (len(http.requests), trio.current_time()) == (1, 5)
+        await client.version()
+        assert trio.current_time() == 10
+
+
+async def test_several_clients_can_share_a_limiter(autojump_clock: trio.testing.MockClock) -> None:
+    limiter = TokenBucketRateLimiter(qps=1, burst=1)
+    async with (
+        open_client(MEMORY, http_transport=replies(2), rate_limiter=limiter) as one,
+        open_client(MEMORY, http_transport=replies(2), rate_limiter=limiter) as other,
+    ):
+        for each in (one, other, one, other):
+            await each.version()
+        assert trio.current_time() == 3
+
+
+async def test_a_limiter_beside_qps_is_an_error() -> None:
+    with pytest.raises(ValueError, match="either qps and burst, or rate_limiter, not both"):
+        async with open_client(MEMORY, qps=5, rate_limiter=TokenBucketRateLimiter()):
+            pass
+
+
+@pytest.mark.parametrize(
+    "limiter", [5, TokenBucketRateLimiter, ItemExponentialFailureRateLimiter(0.1, 1), trio.CapacityLimiter(1)]
+)
+async def test_a_limiter_of_another_type_is_refused(limiter: Any) -> None:
+    with pytest.raises(TypeError, match=r"rate_limiter needs an `async def wait\(\)`, such as TokenBucketRateLimiter"):
+        async with open_client(MEMORY, rate_limiter=limiter):
+            pass
+
+
+# --- warnings ---
+
+DEPRECATED = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
+    return [(each.levelno, each.getMessage()) for each in caplog.records if each.name == "trioformer.transport"]
+
+
+async def test_each_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Of single objects, lists, watches and errors alike, by all clients that are made of one.
+
+    client-go: TestRequestWarningHandler
+    """
+    two = f'{DEPRECATED}, 299 - "unknown field \\"spec.foo\\""'
+    http = InMemory(
+        [
+            response(200, VERSION, warning=DEPRECATED),
+            response(200, VERSION, warning=two),
+            response(404, "", warning='299 - "from an error"'),
+            response(200, "", warning='299 - "from a watch"'),
+            response(200, VERSION, warning='299 - "from another user"'),
+            response(200, VERSION, warning=DEPRECATED),
+        ],
+        scripts_version=True,
+    )
+    async with open_client(MEMORY, http_transport=http) as client:
+        await client.version()
+        await client.version()
+        with pytest.raises(NotFoundError):
+            await client.api(Pod, namespace="default").get("web")
+        async with client.api(Pod, namespace="default").watch(resource_version="1"):
+            pass
+        await client.impersonating("jane").version()
+        async with open_separate_client(client, purpose="x") as separate:
+            await separate.version()
+    assert logged(caplog) == [
+        (
+            logging.WARNING,
+            "http://memory: GET /version: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ),
+        (logging.WARNING, 'http://memory: GET /version: unknown field "spec.foo"'),
+        (logging.WARNING, "http://memory: get pods/web in namespace default: from an error"),
+        (logging.WARNING, "http://memory: watch pods in namespace default: from a watch"),
+        (logging.WARNING, "http://memory: GET /version: from another user"),
+    ]
+
+
+async def test_warnings_in_several_headers_are_found() -> None:
+    found: list[ServerWarning] = []
+    headers = [("Warning", '299 - "one'), ("Warning", '299 a "two"'), ("Warning", '299 - "three"')]
+    http = InMemory([httpx.Response(200, content=VERSION.encode(), headers=headers)], scripts_version=True)
+    async with open_client(MEMORY, http_transport=http, warning_handler=found.append) as client:
+        await client.version()
+    assert found == [
+        ServerWarning(text="two", agent="a", where="GET /version", server="http://memory"),
+        ServerWarning(text="three", agent="-", where="GET /version", server="http://memory"),
+    ]
+
+
+async def test_a_handler_receives_a_warning_as_often_as_it_is_sent(caplog: pytest.LogCaptureFixture) -> None:
+    found: list[ServerWarning] = []
+    http = replies(3, warning=DEPRECATED)
+    async with open_client(MEMORY, http_transport=http, warning_handler=found.append) as client:
+        for _ in range(3):
+            await client.version()
+    assert len(found) == 3
+    assert logged(caplog) == []
+
+
+@attrs.frozen
+class DeprecatedError(Exception):
+    """What a program raises of a warning."""
+
+
+async def test_a_handler_may_raise_and_the_connection_is_closed() -> None:
+    def refuse(warning: ServerWarning) -> None:
+        raise DeprecatedError
+
+    reply = b"HTTP/1.1 200 OK\r\nWarning: %s\r\nContent-Length: 50\r\n\r\n" % DEPRECATED.encode()
+    async with (
+        serving(reply, None) as server,
+        open_client(ClusterConfig(server=server.url), warning_handler=refuse) as client,
+    ):
+        for _ in range(3):
+            with pytest.raises(DeprecatedError):
+                async with client.api(Pod).watch(resource_version="1"):
+                    pass
+        with pytest.raises(DeprecatedError):
+            await client.api(Pod).list()
+        await server.wait_until_open(1)  # that for probes
+
+
+@pytest.mark.parametrize("handler", [5, "log"])
+async def test_a_handler_that_is_no_function_is_refused(handler: Any) -> None:
+    with pytest.raises(TypeError, match="warning_handler must be a function of a ServerWarning, not an object of"):
+        async with open_client(MEMORY, warning_handler=handler):
+            pass

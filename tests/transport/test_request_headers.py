@@ -1,0 +1,130 @@
+"""The headers of each request: impersonation as client-go sends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.scripted_http import InMemory, response, serving
+from trioformer.errors import ConfigError
+from trioformer.kubeconfig import ClusterConfig, Impersonation
+from trioformer.transport._internal import open_transport
+from trioformer.transport._request_headers import RequestHeaders, impersonation_headers
+
+SERVER = "http://memory"
+
+
+def lines(**fields: Any) -> list[str]:
+    given = {"user": "jane", **fields}
+    return [f"{name.decode()}: {value.decode()}" for name, value in impersonation_headers(Impersonation(**given))]
+
+
+def test_user_uid_groups_and_extra_attributes_have_a_header_each() -> None:
+    assert lines(uid="7", groups=("dev", "ops"), extra={"scopes": ("view", "edit"), "reason": ("x",)}) == [
+        "Impersonate-User: jane",
+        "Impersonate-Uid: 7",
+        "Impersonate-Group: dev",
+        "Impersonate-Group: ops",
+        "Impersonate-Extra-scopes: view",
+        "Impersonate-Extra-scopes: edit",
+        "Impersonate-Extra-reason: x",
+    ]
+    assert lines() == ["Impersonate-User: jane"]
+    assert lines(uid="", groups=(), extra={"scopes": ()}) == ["Impersonate-User: jane"]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("scopes", "scopes"),
+        ("Scopes", "Scopes"),
+        ("example.com/role", "example.com%2Frole"),
+        ("a b", "a%20b"),
+        ("100%", "100%25"),
+        ("a%2Fb", "a%252Fb"),
+        ("a:b=c", "a%3Ab%3Dc"),
+        ("!#$&'*+-.^_`|~", "!#$&'*+-.^_`|~"),
+        ("é", "%C3%A9"),
+        ("a\r\nb", "a%0D%0Ab"),
+    ],
+)
+def test_keys_of_extra_attributes_are_percent_encoded(key: str, name: str) -> None:
+    """What a header's name cannot have, and the percent sign.
+
+    client-go: TestImpersonationRoundTripper
+    """
+    assert lines(extra={key: ("x",)})[1:] == [f"Impersonate-Extra-{name}: x"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"user": ""}, "needs a user"),
+        ({"user": "", "groups": ("dev",)}, "needs a user"),
+        ({"user": "a\nb"}, "the user to impersonate must not contain control characters"),
+        ({"user": " a"}, "begin or end with a space"),
+        ({"user": "a\x00"}, "control characters"),
+        ({"user": "\ud800"}, "not valid Unicode"),
+        ({"uid": "7\r"}, "the UID to impersonate"),
+        ({"groups": ("dev", "o\x7f")}, "the group to impersonate"),
+        ({"extra": {"k": ("a\r\nAuthorization: x",)}}, "the extra attribute 'k' to impersonate"),
+        ({"extra": {"": ("a",)}}, "has no key"),
+    ],
+)
+async def test_what_cannot_be_in_a_header_is_refused(fields: dict[str, Any], text: str) -> None:
+    impersonation = Impersonation(**{"user": "jane", **fields})
+    with pytest.raises(ValueError, match=text):
+        impersonation_headers(impersonation)
+    with pytest.raises(ConfigError, match=text) as caught:
+        async with open_transport(ClusterConfig(server=SERVER, impersonate=impersonation)):
+            pass
+    assert caught.value.key == "impersonate"
+
+
+async def test_text_that_is_not_ascii_is_sent_as_utf_8() -> None:
+    in_memory = InMemory([response(200, "{}")])
+    config = ClusterConfig(server=SERVER, impersonate=Impersonation(user="Zoë"))
+    async with open_transport(config, http_transport=in_memory) as transport:
+        await transport.request("GET", "/x")
+    assert (b"Impersonate-User", "Zoë".encode()) in in_memory.requests[0].headers.raw
+
+
+async def test_requests_lists_watches_and_probes_are_for_the_user_of_the_configuration() -> None:
+    async with serving(keep_alive=True) as server:
+        server.scripts_probes = True
+        impersonation = Impersonation(user="jane", groups=("dev", "ops"))
+        async with open_transport(ClusterConfig(server=server.url, impersonate=impersonation)) as transport:
+            await transport.request("POST", "/x", content=b"{}")
+            for for_watch in (False, True):
+                async with transport.stream("/x", for_watch=for_watch) as stream:
+                    await stream.receive_some()
+    paths = {head.split()[1].partition(b"?")[0] for head in server.heads}
+    assert paths == {b"/x", b"/livez"}
+    for head in server.heads:
+        found = [line for line in head.split(b"\r\n") if line.startswith(b"Impersonate")]
+        assert found == [b"Impersonate-User: jane", b"Impersonate-Group: dev", b"Impersonate-Group: ops"]
+
+
+async def test_another_user_shares_everything_but_the_headers() -> None:
+    in_memory = InMemory([response(200, "{}") for _ in range(3)])
+    async with open_transport(ClusterConfig(server=SERVER), http_transport=in_memory, user_agent="me/1") as transport:
+        jane = transport.impersonating(Impersonation(user="jane", uid="7", groups=("dev",)))
+        joe = jane.impersonating(Impersonation(user="joe"))
+        for each in (transport, jane, joe):
+            await each.request("GET", "/x")
+        assert jane._limiter is transport._limiter
+        assert jane.health is transport.health
+        assert jane._generations is transport._generations
+    users = [request.headers.get("impersonate-user") for request in in_memory.requests]
+    assert users == [None, "jane", "joe"]
+    assert "impersonate-group" not in in_memory.requests[2].headers
+    assert {request.headers["user-agent"] for request in in_memory.requests} == {"me/1"}
+
+
+def test_a_body_has_a_type_and_no_header_is_there_twice() -> None:
+    headers = RequestHeaders("me/1").of(accept="a/b", content_type="c/d", accepts_gzip=True)
+    assert httpx.Headers(headers) == httpx.Headers(
+        {"Accept": "a/b", "Accept-Encoding": "gzip", "User-Agent": "me/1", "Content-Type": "c/d"}
+    )

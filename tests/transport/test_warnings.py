@@ -1,0 +1,125 @@
+"""Warnings of the API server: how the header is read, and what is logged."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.support.cpu_time import least_seconds
+from trioformer.transport._warnings import (
+    MAX_REMEMBERED,
+    MAX_WARNINGS,
+    ServerWarning,
+    WarningLog,
+    parse_warnings,
+    report_warnings,
+)
+
+DATE = '"Wed, 21 Oct 2026 07:28:00 GMT"'
+
+
+@pytest.mark.parametrize(
+    ("header", "warnings"),
+    [
+        ('299 - "text"', [(299, "-", "text")]),
+        ('  299 - "text"  ', [(299, "-", "text")]),
+        ('299 host:6443 "text"', [(299, "host:6443", "text")]),
+        ('199 - "text"', [(199, "-", "text")]),
+        ('299 - ""', [(299, "-", "")]),
+        (r'299 - "unknown field \"spec.foo\""', [(299, "-", 'unknown field "spec.foo"')]),
+        (r'299 - "a\\b, c\d"', [(299, "-", r"a\b, cd")]),
+        (f'299 - "text" {DATE}', [(299, "-", "text")]),
+        (f'299 - "text"{DATE}', [(299, "-", "text")]),
+        (
+            f'299 - "one" {DATE} , 299 - "two",199 x "three"',
+            [(299, "-", "one"), (299, "-", "two"), (199, "x", "three")],
+        ),
+        ('299 - "one", 299 - "two"', [(299, "-", "one"), (299, "-", "two")]),
+        ('299 - "ünïcödé 日本"', [(299, "-", "ünïcödé 日本")]),
+        ('299 - "one",', [(299, "-", "one")]),
+        ('299 - "one",,299 - "two"', [(299, "-", "one")]),
+        ('299 - "one" x, 299 - "two"', []),
+        ('299 - "one", oops, 299 - "two"', [(299, "-", "one")]),
+        ("", []),
+        (" ", []),
+        ("299", []),
+        ("299 -", []),
+        ("299 - text", []),
+        ('299 "text"', []),
+        ('299  "text"', []),
+        ('2999 - "text"', []),
+        ('29 - "text"', []),
+        ('x99 - "text"', []),
+        ('٢٩٩ - "text"', []),
+        ('299 - "text', []),
+        (r'299 - "text\"', []),
+        ('299 - "text" "date', []),
+        ('299 - "text" date', []),
+    ],
+)
+def test_the_header_is_read_as_rfc_7234_has_it(header: str, warnings: list[tuple[int, str, str]]) -> None:
+    assert list(parse_warnings([header])) == warnings
+
+
+def test_a_value_that_is_not_valid_does_not_hide_the_others() -> None:
+    values = ['299 - "one', '299 - "two"', "oops", '299 - "three"']
+    assert [text for _, _, text in parse_warnings(values)] == ["two", "three"]
+
+
+@pytest.mark.parametrize(
+    "header", ['299 - "' + "x" * 64_000, '299 - "' + '\\"' * 32_000, '299 - "x"' + " " * 64_000 + "x", " " * 64_000]
+)
+def test_a_header_of_64_kib_takes_no_time(header: str) -> None:
+    assert list(parse_warnings([header])) == []
+    assert least_seconds(lambda: list(parse_warnings([header]))) < 0.05
+
+
+def reported(*headers: str) -> list[str]:
+    found: list[ServerWarning] = []
+    report_warnings(found.append, headers, where="get pods/web", server="https://cluster")
+    return [str(warning) for warning in found]
+
+
+def test_a_handler_receives_code_299_alone() -> None:
+    assert reported('199 - "one", 299 - "two", 110 - "three"', '299 - ""', '299 - " "') == [
+        "https://cluster: get pods/web: two"
+    ]
+
+
+def test_a_text_is_one_printable_line() -> None:
+    assert reported('299 - "a\tb\x1b[31m\u202e"') == [r"https://cluster: get pods/web: a b\x1b[31m\u202e"]
+    (long,) = reported('299 - "' + "x" * 60_000 + '"')
+    assert len(long) < 4_100
+
+
+def test_one_response_cannot_flood_the_log() -> None:
+    assert len(reported(", ".join(['299 - "x"'] * 6_000))) == MAX_WARNINGS
+
+
+def warning(text: str) -> ServerWarning:
+    return ServerWarning(text=text, agent="-", where="list pods", server="https://cluster")
+
+
+def test_each_text_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    log = WarningLog()
+    for text in ("one", "two", "one", "one", "two"):
+        log(warning(text))
+    assert [(each.name, each.levelno, each.getMessage()) for each in caplog.records] == [
+        ("trioformer.transport", logging.WARNING, "https://cluster: list pods: one"),
+        ("trioformer.transport", logging.WARNING, "https://cluster: list pods: two"),
+    ]
+
+
+def test_the_texts_that_are_remembered_are_limited(caplog: pytest.LogCaptureFixture) -> None:
+    log = WarningLog()
+    log(warning("first"))
+    log(warning("often"))
+    for number in range(MAX_REMEMBERED - 1):
+        log(warning(str(number)))
+        log(warning("often"))
+    caplog.clear()
+    log(warning("often"))
+    assert caplog.records == []
+    log(warning("first"))
+    assert len(caplog.records) == 1
