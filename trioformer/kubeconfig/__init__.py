@@ -10,6 +10,7 @@ Each file is a regular one of at most 1 MiB, and a kubeconfig has at most 30,000
 - ``_config.py``: :class:`ClusterConfig`, the server and the credentials
 - ``_users.py``: :class:`ExecConfig` and :class:`Impersonation`
 - ``_overrides.py``: :class:`ConfigOverrides`, what replaces values of a kubeconfig
+- ``_replace.py``: replaces them
 - ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 - ``_pod.py``: loads the in-cluster service account
 - ``_files.py``: reads and merges kubeconfig files

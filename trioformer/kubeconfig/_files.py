@@ -5,7 +5,7 @@ Here only the structure is checked; the methods of ``Entry`` check the fields of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import final
 
 import attrs
@@ -97,6 +97,44 @@ def read_kubeconfig(file: str) -> Kubeconfig:
     has_credentials = has_credentials or any(map(_has_password, kubeconfig.clusters.values()))
     warn_about_permissions(file, mode, has_credentials=has_credentials)
     return kubeconfig
+
+
+def read_one(file: str) -> Kubeconfig:
+    """Read a file that must exist.
+
+    Raises:
+        ConfigError: It does not, or is not valid.
+    """
+    try:
+        return read_kubeconfig(file)
+    except MissingError as exc:
+        hint = "; ~ is not expanded" if file.startswith("~") else ""
+        raise ConfigError(f"does not exist{hint}", file=file or "''") from exc
+
+
+def read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
+    """Merge the files that exist; return the reasons for those that are missing or empty.
+
+    Raises:
+        ConfigError: A file is not valid; lists the problems of all.
+    """
+    merged = Kubeconfig()
+    reasons: list[str] = []
+    problems = Problems()
+    for file in dict.fromkeys(files):
+        try:
+            kubeconfig = read_kubeconfig(file)
+        except MissingError as exc:
+            reasons.append(f"{file!r} ({exc})")
+            continue
+        except ConfigError as exc:
+            problems.add(exc)
+            continue
+        merged = merged.merge(kubeconfig)
+        if kubeconfig.is_empty:
+            reasons.append(f"{file!r} (is empty)")
+    problems.raise_if_any()
+    return merged, reasons
 
 
 def _has_credentials(user: Entry) -> bool:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
-from ._checks import MissingError
 from ._config import ClusterConfig
-from ._files import Kubeconfig, read_kubeconfig
 from ._overrides import ConfigOverrides
 from ._pod import SERVICE_ACCOUNT_DIRECTORY, Pod, Variables
-from ._problems import Problems
-from ._resolve import resolve
+
+if TYPE_CHECKING:
+    from ._files import Kubeconfig
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
@@ -50,14 +50,18 @@ def load_config(
         ConfigError: No configuration was found (the error lists what was tried), or it is not valid or not supported
             (the error names file and key).
     """
+    # A program with a configuration of its own need not import what reads kubeconfigs.
+    from ._files import read_list, read_one  # noqa: PLC0415
+    from ._resolve import resolve  # noqa: PLC0415
+
     variables = Variables(environ)
     pod = Pod(variables, os.fspath(service_account_directory))
     if kubeconfig is not None:
         tried: list[str] = []
-        merged = _read_one(os.fspath(kubeconfig))
+        merged = read_one(os.fspath(kubeconfig))
     else:
         files, tried = _candidates(variables)
-        merged, reasons = _read_list(files)
+        merged, reasons = read_list(files)
         tried += reasons
         if variables.get("KUBECONFIG") and files and not merged.files:
             _log.warning("no file of $KUBECONFIG exists: %s", ", ".join(reasons))
@@ -104,13 +108,16 @@ def load_kubeconfig(*paths: str | os.PathLike[str], context: str | None = None) 
     """
     if not paths:
         raise TypeError("load_kubeconfig() needs at least one path")
+    from ._files import read_list, read_one  # noqa: PLC0415
+    from ._resolve import resolve  # noqa: PLC0415
+
     files = [os.fspath(path) for path in paths]
     if len(files) == 1:
-        kubeconfig = _read_one(files[0])
+        kubeconfig = read_one(files[0])
         if kubeconfig.is_empty:
             raise _empty(files[0])
         return resolve(kubeconfig, context=context)
-    merged, reasons = _read_list(files)
+    merged, reasons = read_list(files)
     if merged.is_empty:
         raise ConfigError(f"no cluster configuration found; tried {', '.join(reasons)}")
     return resolve(merged, context=context)
@@ -156,35 +163,5 @@ def _candidates(variables: Variables) -> tuple[list[str], list[str]]:
     return [], ["~/.kube/config ($HOME is not set)"]
 
 
-def _read_one(file: str) -> Kubeconfig:
-    """Read a file that must exist."""
-    try:
-        return read_kubeconfig(file)
-    except MissingError as exc:
-        hint = "; ~ is not expanded" if file.startswith("~") else ""
-        raise ConfigError(f"does not exist{hint}", file=file or "''") from exc
-
-
 def _empty(file: str) -> ConfigError:
     return ConfigError("is empty: there are no contexts, clusters or users, and no current-context", file=file)
-
-
-def _read_list(files: Iterable[str]) -> tuple[Kubeconfig, list[str]]:
-    """Merge the files that exist; return the reasons for those that are missing or empty."""
-    merged = Kubeconfig()
-    reasons: list[str] = []
-    problems = Problems()
-    for file in dict.fromkeys(files):
-        try:
-            kubeconfig = read_kubeconfig(file)
-        except MissingError as exc:
-            reasons.append(f"{file!r} ({exc})")
-            continue
-        except ConfigError as exc:
-            problems.add(exc)
-            continue
-        merged = merged.merge(kubeconfig)
-        if kubeconfig.is_empty:
-            reasons.append(f"{file!r} (is empty)")
-    problems.raise_if_any()
-    return merged, reasons

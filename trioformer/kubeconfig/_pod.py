@@ -11,11 +11,7 @@ from .._secret import Secret
 from ..errors import ConfigError
 from ._checks import CheckError, MissingError, check_certificates, check_namespace, parse_server, read_file, read_token
 from ._config import ClusterConfig
-from ._entries import Entry
-from ._overrides import ConfigOverrides, apply_to_cluster, apply_to_context, apply_to_user
-from ._problems import Problems
-from ._resolve import configure, read_namespace
-from ._values import Fields
+from ._overrides import ConfigOverrides
 
 _log = logging.getLogger("trioformer.kubeconfig")
 
@@ -70,15 +66,10 @@ class Pod:
         config = self._load()
         if overrides is None:
             return config
-        context = Entry("", "in-cluster", Fields({"namespace": config.namespace}))
-        cluster = Entry("", "in-cluster", Fields({"server": config.server, "certificate-authority": config.ca_file}))
-        user = Entry("", "in-cluster", Fields({"tokenFile": config.token_file}))
-        problems = Problems()
-        namespace = problems.attempt(lambda: read_namespace(apply_to_context(overrides, context)))
-        bare = ClusterConfig(
-            server=config.server, namespace=namespace or "", source=config.source, in_cluster=config.in_cluster
-        )
-        return configure(bare, apply_to_cluster(overrides, cluster), apply_to_user(overrides, user), problems)
+        # Imported when it is needed, as by load_config().
+        from ._resolve import replace_parts  # noqa: PLC0415
+
+        return replace_parts(config, overrides)
 
     def _load(self) -> ClusterConfig:
         host, port = (self._variables.get(variable) for variable in _SERVICE)

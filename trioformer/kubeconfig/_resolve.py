@@ -16,8 +16,9 @@ from ._config import ClusterConfig
 from ._credentials import with_credentials, with_impersonation
 from ._entries import Entry
 from ._files import Kubeconfig
-from ._overrides import ConfigOverrides, apply_to_cluster, apply_to_context, apply_to_user
+from ._overrides import ConfigOverrides
 from ._problems import Problems
+from ._replace import apply_to_cluster, apply_to_context, apply_to_user
 from ._values import Fields
 
 _log = logging.getLogger("trioformer.kubeconfig")
@@ -55,8 +56,8 @@ def resolve(
     empty = Entry(chosen.file, chosen.key, Fields())
     cluster = problems.attempt(lambda: _cluster(chosen, kubeconfig.clusters, overrides))
     user = problems.attempt(lambda: _follow(chosen, "user", kubeconfig.users))
-    namespace = problems.attempt(lambda: read_namespace(chosen) or default_namespace())
-    return configure(
+    namespace = problems.attempt(lambda: _namespace(chosen) or default_namespace())
+    return _configure(
         ClusterConfig(
             server=UNKNOWN,
             namespace=namespace or "",
@@ -69,7 +70,24 @@ def resolve(
     )
 
 
-def configure(config: ClusterConfig, cluster: Entry | None, user: Entry, problems: Problems) -> ClusterConfig:
+def replace_parts(config: ClusterConfig, overrides: ConfigOverrides) -> ClusterConfig:
+    """Replace parts of the configuration of a service account.
+
+    Raises:
+        ConfigError: What replaces a part is not valid.
+    """
+    context = Entry("", config.source, Fields({"namespace": config.namespace}))
+    cluster = Entry("", config.source, Fields({"server": config.server, "certificate-authority": config.ca_file}))
+    user = Entry("", config.source, Fields({"tokenFile": config.token_file}))
+    problems = Problems()
+    namespace = problems.attempt(lambda: _namespace(apply_to_context(overrides, context)))
+    bare = ClusterConfig(
+        server=config.server, namespace=namespace or "", source=config.source, in_cluster=config.in_cluster
+    )
+    return _configure(bare, apply_to_cluster(overrides, cluster), apply_to_user(overrides, user), problems)
+
+
+def _configure(config: ClusterConfig, cluster: Entry | None, user: Entry, problems: Problems) -> ClusterConfig:
     """Add what a cluster and a user have to a configuration.
 
     Args:
@@ -142,12 +160,7 @@ def _names(names: Iterable[str]) -> str:
     return (", ".join(ordered[:_MAX_SHOWN]) or "none") + more
 
 
-def read_namespace(chosen: Entry) -> str | None:
-    """Return the namespace of a context; None if it has none.
-
-    Raises:
-        ConfigError: It is not a DNS label.
-    """
+def _namespace(chosen: Entry) -> str | None:
     namespace = chosen.text("namespace")
     if namespace is not None:
         chosen.call("namespace", lambda: check_namespace(namespace))
