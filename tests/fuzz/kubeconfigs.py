@@ -21,7 +21,7 @@ from trioformer.kubeconfig import ClusterConfig, load_in_cluster, load_kubeconfi
 
 from .engine import Fuzzer
 from .oracle import Oracle
-from .secrets import KEY, KEY_PEM, PASSWORD, TOKEN
+from .secrets import CONTENT, KEY, KEY_PEM, PASSWORD, TOKEN
 from .yaml_text import ODD_SCALARS, STRUCTURES, Plain, mutate, read_strictly, write
 
 NAMES = ("dev", "prod", "a.b", "x" * 300, "web-\u202e", "1", "kind-kind")
@@ -232,6 +232,8 @@ def _kubeconfig(rng: random.Random, *, is_valid: bool) -> tuple[dict[str, Any], 
             user["username"], user["password"] = "admin", PASSWORD
         case _:
             pass
+    if rng.random() < 0.3:
+        _managed(rng, cluster, user)
     context: dict[str, Any] = {"cluster": name, "user": name}
     if rng.random() < 0.5:
         context["namespace"] = "web" if is_valid else rng.choice(("web", "a/b", "A", "x" * 64, "\x1b[2J", ""))
@@ -250,6 +252,24 @@ def _kubeconfig(rng: random.Random, *, is_valid: bool) -> tuple[dict[str, Any], 
         other = {"name": "other", "user": {"token": TOKEN}}
         tree["users"].insert(rng.randrange(2), other)
     return tree, files
+
+
+def _managed(rng: random.Random, cluster: dict[str, Any], user: dict[str, Any]) -> None:
+    """Add what kubeconfigs of managed clusters have: a credential plugin, a proxy, impersonation."""
+    if rng.random() < 0.6:
+        user["exec"] = {
+            "apiVersion": f"client.authentication.k8s.io/{rng.choice(('v1', 'v1beta1'))}",
+            "command": rng.choice(("login", "./login", "/opt/login")),
+            "args": ["--password", PASSWORD],
+            "env": [{"name": "TOKEN", "value": TOKEN}, {"name": "EMPTY"}],
+            "interactiveMode": rng.choice(("Never", "IfAvailable", "Always")),
+            "provideClusterInfo": rng.random() < 0.5,
+        }
+        cluster["extensions"] = [{"name": "client.authentication.k8s.io/exec", "extension": {"a": [1, 1.5, CONTENT]}}]
+    if rng.random() < 0.5:
+        cluster["proxy-url"] = f"{rng.choice(('http', 'https', 'socks5'))}://admin:{PASSWORD}@proxy:3128"
+    if rng.random() < 0.5:
+        user |= {"as": "jane", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"x": ["y"]}}
 
 
 def _mutate_text(rng: random.Random, text: bytes) -> bytes:

@@ -180,6 +180,7 @@ def read_strictly(text: bytes, folder: Path) -> dict[str, Any] | str:
     Returns:
         The fields that :class:`ClusterConfig` must have, or why the file must be refused.
     """
+    text = re.sub(rb"(?m)^\xef\xbb\xbf", b"", text)  # libyaml, and so kubectl, skips it at the beginning of a line
     try:
         root, *more = [*yaml.compose_all(text, Loader=yaml.SafeLoader)] or [None]
         if more and (len(more) > 1 or not _is_null(more[0])):
@@ -208,6 +209,7 @@ def _fields(root: yaml.Node | None, folder: Path) -> dict[str, Any]:
         "server": f"{parts.scheme}://{parts.netloc.rstrip(':')}{parts.path.rstrip('/')}",
         "namespace": _text(context, "namespace") or "default",
         "context": chosen,
+        "proxy_url": _text(cluster, "proxy-url"),
     }
     if not is_https:
         return wanted
