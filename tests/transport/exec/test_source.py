@@ -382,6 +382,7 @@ async def test_an_expired_credential_is_not_kept_when_the_plugin_fails(plugin: P
         ('"\\ud800', "has not printed an ExecCredential as JSON"),
         ('{"kind": "s3cr3t"}', "has printed JSON that is not an ExecCredential"),
         ("[]", "has printed JSON that is not an ExecCredential"),
+        ('{"spec": "s3cr3t"}', "has printed JSON that is not an ExecCredential"),
         (credential(api_version=V1BETA1, token="s3cr3t"), f"has printed an ExecCredential of {V1BETA1}"),
         (credential(api_version="s3cr3t", token="s3cr3t"), "has printed an ExecCredential of another apiVersion"),
         ('{"kind": "ExecCredential"}', "has printed an ExecCredential of another apiVersion"),

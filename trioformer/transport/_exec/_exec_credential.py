@@ -108,7 +108,12 @@ def parse_exec_credential(output: Secret[bytes], api_version: str) -> PrintedCre
     document = _loaded(output)
     if isinstance(document, Problem):
         return document
-    if not isinstance(document, dict) or document.get("kind") != "ExecCredential":
+    # Go's decoder knows the kind that it expects, and needs only the version.
+    if (
+        not isinstance(document, dict)
+        or document.get("kind") not in (None, "", "ExecCredential")
+        or not isinstance(document.get("spec") or {}, dict)
+    ):
         return Problem("has printed JSON that is not an ExecCredential; check its arguments")
     version = document.get("apiVersion")
     if version != api_version:
