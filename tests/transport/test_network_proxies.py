@@ -18,7 +18,7 @@ from trioformer.errors import ConfigError, ConnectionFailedError, ProxyError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._network import _Network
-from trioformer.transport._proxy import find_route
+from trioformer.transport._proxy._find import find_route
 
 CA = trustme.CA()
 USER = ("anna", "p@ss:w/rd")

@@ -16,7 +16,6 @@ import trio
 
 from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
 from ._limits import LimitPassedError, limit_error
-from ._proxy import ProxyFailedError
 
 CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
     httpx.HTTPError,
@@ -46,6 +45,20 @@ class SilentConnectionError(Exception):
 
 class RetiredConnectionError(Exception):
     """The end of a watch whose connection was closed on this side, because certificates have changed."""
+
+
+class ProxyFailedError(Exception):
+    """Why a proxy gave no connection to the server; a cause of the error of the request.
+
+    Attributes:
+        refused: Whether nothing listens at the address of the proxy.
+        permanent: Whether a retry cannot succeed.
+    """
+
+    def __init__(self, text: str, *, refused: bool = False, permanent: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
+        self.permanent = permanent
 
 
 _LOST: Final = "the connection was lost; try again"

@@ -32,7 +32,7 @@ import socket
 import ssl
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
-from typing import Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import httpcore
 import trio
@@ -41,9 +41,10 @@ from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
 from ._limits import DEFAULT_LIMITS, BodyReceiver, LimitPassedError, Limits, Patience
-from ._proxy import Route, failed, failure_of
-from ._proxy._tunnel import open_tunnel
 from ._tls import _client_context
+
+if TYPE_CHECKING:
+    from ._proxy._route import Route
 
 HANDSHAKE_PATIENCE: Final = 10.0
 """Seconds for the TLS handshake (client-go's ``TLSHandshakeTimeout``)."""
@@ -415,17 +416,17 @@ class _Network(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> _SocketStream:
-        if self._route is None:
+        route = self._route
+        if route is None:
             return await self._connect(host, port, timeout, local_address, socket_options)
-        proxy = self._route.proxy
+        proxy = route.proxy
         try:
             stream = await self._connect(proxy.host, proxy.port, timeout, local_address, socket_options)
-            return await self._through(self._route, stream, host, port)
+            return await self._through(route, stream, host, port)
         except httpcore.ConnectTimeout as exc:
-            text = "did not connect in time; check its address, and firewalls on the route"
-            raise httpcore.ProxyError(failed(proxy, text)) from exc
+            raise httpcore.ProxyError(route.timed_out()) from exc
         except Exception as exc:
-            raise httpcore.ProxyError(failure_of(proxy, exc)) from exc
+            raise httpcore.ProxyError(route.failure_of(exc)) from exc
 
     async def _connect(
         self,
@@ -451,15 +452,14 @@ class _Network(httpcore.AsyncNetworkBackend):
 
     async def _through(self, route: Route, stream: _SocketStream, host: str, port: int) -> _SocketStream:
         """Make a connection to a server of one to a proxy, which is closed if that fails."""
-        proxy = route.proxy
-        if proxy.scheme == "https":
-            stream = await stream.start_tls(self._proxy_context(), proxy.host)
+        if route.proxy.scheme == "https":
+            stream = await stream.start_tls(self._proxy_context(), route.proxy.host)
         if route.is_forwarded:
             return stream
         try:
             if isinstance(stream, _TLSStream):
                 stream = self._stream(_TunnelStream(stream), stream.opened_at)
-            await open_tunnel(stream._stream, proxy, host, port)
+            await route.open_tunnel(stream._stream, host, port)
             await trio.lowlevel.checkpoint_if_cancelled()  # at the top of this module is why
         except BaseException:
             stream.close()

@@ -27,7 +27,7 @@ from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
-from ._proxy import ForwardedRequests, Route, find_route
+from ._proxy._find import find_route
 from ._request_headers import Header, RequestHeaders, impersonation_headers
 from ._retries import MAX_RETRIES
 from ._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter
@@ -36,6 +36,7 @@ from ._warnings import WarningHandler, WarningLog, check_warning_handler
 
 if TYPE_CHECKING:
     from ._pool import Connections
+    from ._proxy._route import Route
 
 IDLE_PERIOD: Final = 60.0
 """Seconds before an unused connection is closed; the API server closes one after 90."""
@@ -248,7 +249,7 @@ def _probe_connection(
         ),
         headers.of(accept="application/json", content_type=None, accepts_gzip=False),
         credentials,
-        forwarded=ForwardedRequests(route.proxy) if route is not None and route.is_forwarded else None,
+        forwarded=None if route is None else route.forwarded,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from typing import Final, cast, final
+from typing import TYPE_CHECKING, Final, cast, final
 from weakref import WeakSet
 
 import httpcore
@@ -22,7 +22,9 @@ from ._health import ServerHealth
 from ._httpcore_errors import clear_locals, to_httpx
 from ._limits import DEFAULT_LIMITS, Limits
 from ._network import _Network
-from ._proxy import ForwardedRequests, Route
+
+if TYPE_CHECKING:
+    from ._proxy._route import Route
 
 MIN_WATCH: Final = 1.1
 """Seconds that a watch has at least before its end is reported: one of less than a second looks refused."""
@@ -55,7 +57,7 @@ class Connections(httpx.AsyncBaseTransport):
         limits: Limits = DEFAULT_LIMITS,
         route: Route | None = None,
     ) -> None:
-        self._forwarded = ForwardedRequests(route.proxy) if route is not None and route.is_forwarded else None
+        self._forwarded = None if route is None else route.forwarded
         self.is_retired = False
         self.has_ended_watches = False
         self._sockets: WeakSet[trio.socket.SocketType] = WeakSet()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import attrs
 import h11
@@ -22,10 +22,13 @@ from .._secret import Secret
 from ._credentials import Credential, CredentialSource
 from ._httpcore_errors import clear_locals, to_httpx
 from ._network import _Network, _SocketStream
-from ._proxy import ForwardedRequests, Route
 from ._request_headers import Header
 from ._response import Response
 from ._tls import TLS
+
+if TYPE_CHECKING:
+    from ._proxy._forward import ForwardedRequests
+    from ._proxy._route import Route
 
 _MAX_BODY: Final = 64 * 1024
 _WRITE_PATIENCE: Final = 1.0

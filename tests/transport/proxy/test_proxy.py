@@ -8,7 +8,8 @@ import pytest
 
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError
-from trioformer.transport._proxy import Proxy, find_route
+from trioformer.transport._proxy._find import find_route
+from trioformer.transport._proxy._proxy import Proxy
 
 
 def parsed(url: str) -> Proxy:

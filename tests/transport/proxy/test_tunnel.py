@@ -8,7 +8,9 @@ import trio
 import trio.testing
 
 from trioformer._secret import Secret
-from trioformer.transport._proxy import Proxy, ProxyFailedError, find_route
+from trioformer.transport._errors import ProxyFailedError
+from trioformer.transport._proxy._find import find_route
+from trioformer.transport._proxy._proxy import Proxy
 from trioformer.transport._proxy._tunnel import MAX_HEAD, TUNNEL_PATIENCE, open_tunnel
 
 SOCKS = "socks5://anna:planted@proxy"

@@ -5,28 +5,14 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Final, final
+from typing import Final
 
+from .._errors import ProxyFailedError
 from ._proxy import Proxy
 
 CREDENTIALS_REQUIRED: Final = 407
 _FORBIDDEN: Final = 403
 _FIRST_SERVER_ERROR: Final = 500
-
-
-@final
-class ProxyFailedError(Exception):
-    """The cause of an error of a request that did not reach the server.
-
-    Attributes:
-        refused: Whether nothing listens at the proxy's address.
-        permanent: Whether a retry cannot succeed.
-    """
-
-    def __init__(self, text: str, *, refused: bool = False, permanent: bool = False) -> None:
-        super().__init__(text)
-        self.refused = refused
-        self.permanent = permanent
 
 
 def rejected(proxy: Proxy, code: int, target: str) -> ProxyFailedError:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 import ssl
-from collections.abc import Callable
 from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
@@ -16,7 +14,6 @@ import httpx
 from ..._secret import Secret
 from ...errors import ConfigError
 from .._host_names import check_for_tls
-from ._environment import find_in_environment
 
 SOCKS5: Final = "socks5"
 _PORTS: Final = {"http": 80, "https": 443, SOCKS5: 1080}
@@ -25,7 +22,6 @@ _MAX_PORT: Final = 65_536
 _MAX_SOCKS: Final = 255
 """Bytes of a name or a password, whose length is one byte (RFC 1929)."""
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
-_HAS_SCHEME_AND_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]")
 
 
 @final
@@ -70,55 +66,17 @@ class Proxy:
         return f"{self.scheme}://{host}:{self.port} ({self.origin})"
 
 
-@final
-@attrs.frozen
-class Route:
-    """How the connections to one server reach it, if not directly."""
-
-    proxy: Proxy
-    """The proxy."""
-    is_forwarded: bool
-    """Whether requests have the URL of the server as their target, instead of a tunnel to it."""
-
-    @classmethod
-    def to(cls, server: str, proxy: Proxy) -> Route:
-        """Make the route to a server: HTTP proxies forward requests to ``http://`` servers, as Go has it."""
-        return cls(proxy, is_forwarded=server.startswith("http:") and not proxy.is_socks)
-
-
-def find_route(
-    server: str,
-    proxy_url: Secret[str] | None,
-    *,
-    source: str,
-    variable: Callable[[str], str | None] = os.getenv,
-) -> Route | None:
-    """Return the route to a server; None for direct connections.
-
-    The environment is not asked about a server that has a proxy of its own: then ``NO_PROXY`` has no effect either.
+def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
+    """Parse the URL of a proxy.
 
     Args:
-        server: The URL of the server.
-        proxy_url: The ``proxy-url`` of its cluster; None or empty if it has none.
-        source: The configuration that it comes from, for errors.
-        variable: Returns the value of an environment variable.
+        url: The URL.
+        file: The configuration that it comes from; None for the environment.
+        key: The key in the configuration, or the name of the variable.
 
     Raises:
-        ConfigError: The URL of the proxy is not valid, or of an unknown scheme.
+        ConfigError: It is not valid, or of an unknown scheme.  It is not quoted: any part of it may be a password.
     """
-    if proxy_url:
-        return Route.to(server, _parse(proxy_url, file=source, key="proxy-url"))
-    found = find_in_environment(server, variable)
-    if found is None:
-        return None
-    name, url = found
-    if not _HAS_SCHEME_AND_HOST.match(url.reveal()):
-        url = Secret(f"http://{url.reveal()}")  # only in the environment
-    return Route.to(server, _parse(url, file=None, key=name))
-
-
-def _parse(url: Secret[str], *, file: str | None, key: str) -> Proxy:
-    """Parse the URL of a proxy; errors do not quote it, since any part of it may be a password."""
 
     def error(problem: str) -> ConfigError:
         return ConfigError(f"is not the URL of a proxy: {problem}", file=file, key=key)
