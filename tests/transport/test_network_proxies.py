@@ -12,12 +12,13 @@ import trio
 import trustme
 
 from tests.support.proxies import SCHEMES, Proxy, Scheme, proxy
-from tests.support.scripted_http import CHUNKED, END, Loopback, Step, chunk, complete, suspended_generators
+from tests.support.scripted_http import CHUNKED, END, Loopback, Step, chunk, complete, serving, suspended_generators
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError, ProxyError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport._health import ServerHealth
 from trioformer.transport._internal import Transport, open_transport
-from trioformer.transport._network import _Network
+from trioformer.transport._network import _Network, _TunnelStream
 from trioformer.transport._proxy._find import find_route
 
 CA = trustme.CA()
@@ -128,6 +129,21 @@ async def test_data_goes_both_ways_at_the_same_time(scheme: Scheme) -> None:
         assert not stream.get_extra_info("is_readable")
         await stream.aclose()
         nursery.cancel_scope.cancel()
+
+
+async def test_a_tunnel_in_tls_has_the_checks_of_a_connection_to_the_server_once() -> None:
+    context = ssl.create_default_context(cadata=CA.cert_pem.bytes().decode())
+    health = ServerHealth._create("https://127.0.0.1", None)
+    async with serving() as server, proxy("https", tls=TLS) as p:
+        route = find_route("https://127.0.0.1", Secret(p.url), source="test")
+        network = _Network(health, route=route, context=context)
+        tunnel = await network.connect_tcp("127.0.0.1", server.port)
+        assert isinstance(tunnel._stream, _TunnelStream)
+        assert (tunnel._health, tunnel._stream._outer._health) == (health, None)
+        assert not tunnel.get_extra_info("is_readable")
+        tunnel._stream._outer._is_ended = True  # close_notify of the proxy, which may keep the socket open
+        assert tunnel.get_extra_info("is_readable")
+        await tunnel.aclose()
 
 
 async def test_requests_without_tls_have_the_whole_url_as_their_target(
