@@ -30,7 +30,7 @@ from trioformer.transport._internal import open_transport
 
 
 async def send(config: ClusterConfig) -> None:
-    async with open_transport(config) as transport:
+    async with open_transport(config, retries=0) as transport:
         await transport.request("GET", "/x")
 
 
@@ -74,7 +74,9 @@ def make(kind: type[BaseException]) -> Exception:
 async def test_every_error_of_httpx_becomes_a_connection_failed_error(kind: type[BaseException]) -> None:
     error = make(kind)
     http_transport = InMemory([error, error, response(200, "x", error)])
-    async with open_transport(ClusterConfig(server="http://api.test:1"), http_transport=http_transport) as transport:
+    async with open_transport(
+        ClusterConfig(server="http://api.test:1"), http_transport=http_transport, retries=0
+    ) as transport:
         with pytest.raises(ConnectionFailedError, match=r"^http://api\.test:1: ") as first:
             await transport.request("GET", "/x")
         with pytest.raises(ConnectionFailedError):
@@ -114,7 +116,9 @@ def test_every_transport_error_has_its_own_advice() -> None:
 async def test_errors_of_sockets_and_tls_become_connection_failed_errors(error: Exception) -> None:
     assert isinstance(error, CONNECTION_ERRORS)
     http_transport = InMemory([error])
-    async with open_transport(ClusterConfig(server="http://api.test"), http_transport=http_transport) as transport:
+    async with open_transport(
+        ClusterConfig(server="http://api.test"), http_transport=http_transport, retries=0
+    ) as transport:
         with pytest.raises(ConnectionFailedError, match=r"^http://api\.test: "):
             await transport.request("GET", "/x")
 

@@ -11,9 +11,10 @@ import httpx
 import pytest
 import trio
 
-from trioformer.errors import ConnectionFailedError, LimitExceededError
+from trioformer.errors import ConnectionFailedError, ExecPluginError, LimitExceededError, ProxyError
 from trioformer.transport._errors import SilentConnectionError, connection_failed
 from trioformer.transport._limits import LimitPassedError
+from trioformer.transport._proxy import ProxyFailedError
 from trioformer.transport._retries import (
     CONNECT_PERIOD,
     MAX_RETRIES,
@@ -229,3 +230,27 @@ def test_an_error_that_says_it_is_permanent_is_final() -> None:
     made.__cause__ = httpx.ConnectError("x")
     assert failure_of(made) is Failure.FINAL
     assert failure_of(LimitExceededError("too long", limit="response_bytes")) is Failure.FINAL
+
+
+@pytest.mark.parametrize("permanent", [True, False])
+def test_a_plugin_that_fails_is_not_run_again_by_the_same_request(permanent: bool) -> None:
+    error = ExecPluginError("no credential", permanent=permanent)
+    error.__cause__ = ConnectionResetError(104, "Connection reset by peer")
+    assert failure_of(error) is Failure.FINAL
+
+
+@pytest.mark.parametrize(
+    ("causes", "failure"),
+    [
+        ([ProxyFailedError("closed the connection"), reset()], Failure.NOT_SENT),
+        ([ProxyFailedError("refused", refused=True), ConnectionRefusedError(111, "refused")], Failure.UNREACHABLE),
+        ([ProxyFailedError("cannot connect to api.test:443 (HTTP 503)")], Failure.UNREACHABLE),
+        ([ProxyFailedError("rejected the credentials (HTTP 407)", permanent=True)], Failure.FINAL),
+    ],
+)
+def test_nothing_was_sent_through_a_proxy_that_failed(causes: list[Exception], failure: Failure) -> None:
+    error = chain(httpx.ProxyError("x"), *causes)
+    made = connection_failed(error, "https://api.test")
+    made.__cause__ = error
+    assert isinstance(made, ProxyError)
+    assert failure_of(made) is failure

@@ -33,7 +33,7 @@ import httpx
 import trio
 
 from .._text import one_line
-from ..errors import ConnectionFailedError, TrioformerError
+from ..errors import ConnectionFailedError, ExecPluginError, TrioformerError
 from ._errors import _causes
 from ._limits import LimitPassedError
 
@@ -103,6 +103,8 @@ def _is_early_end(error: BaseException) -> bool:
 
 
 def _is_final(error: BaseException) -> bool:
+    if isinstance(error, ExecPluginError):
+        return True  # each attempt would run the plugin, which may ask the user
     if isinstance(error, ConnectionFailedError):
         return error.permanent
     return isinstance(error, TrioformerError | LimitPassedError)
