@@ -453,7 +453,8 @@ async def test_a_list_whose_connection_fails_is_read_again_from_its_beginning(
     begin = '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":['
     bad, good = '{"metadata":{}}', '{"metadata":{"name":"web-0","namespace":"shop"}}'
     lost = httpx.ReadError("reset")
-    cut = [response(200, f"{begin}{bad},{good},", lost), response(200, lost), response(429, "", retry_after="1")]
+    many = f"{good}," * 5_000  # what is shorter waits for the end
+    cut = [response(200, f"{begin}{bad},{many}", lost), response(200, lost), response(429, "", retry_after="1")]
     found: list[str] = []
     async with client_of(*cut, response(200, f"{begin}{bad},{good}]}}")) as (client, transport):
         pods = await client.api(Pod, "shop").list(on_undecodable=lambda each: found.append(each.key))

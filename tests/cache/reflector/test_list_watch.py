@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import httpx
 import pytest
+import trio
+from trio.testing import MockClock
 
 from tests.support.scripted_http import InMemory, response
 from trioformer.cache import ApiListWatch
 from trioformer.client import open_client
-from trioformer.errors import ForbiddenError, ServerTimeoutError
+from trioformer.errors import ConnectionFailedError, ForbiddenError, ServerTimeoutError, TooManyRequestsError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import Pod
 
@@ -48,3 +52,27 @@ async def test_a_check_raises_the_status_of_the_server() -> None:
     assert caught.value.is_too_large_resource_version
     with pytest.raises(ForbiddenError):
         await check(response(403, "<html>"))
+
+
+async def test_requests_are_sent_once_because_the_reflector_retries(autojump_clock: MockClock) -> None:
+    lost = httpx.ReadError("reset")
+    busy = [response(429, "", retry_after="1") for _ in range(2)]
+    transport = InMemory([lost, response(200, '{"items":[', lost), lost, lost, *busy])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        source = ApiListWatch(client.api(Pod, "shop"))
+        for _ in range(2):
+            with pytest.raises(ConnectionFailedError):
+                await source.list(resource_version="", page_size=500, on_undecodable=print)
+        with pytest.raises(ConnectionFailedError):
+            await source.check(resource_version="5")
+        watch = partial(source.watch, resource_version="5", timeout_seconds=5, send_initial_events=False)
+        with pytest.raises(ConnectionFailedError):
+            async with watch(on_undecodable=print):
+                raise AssertionError
+        with pytest.raises(TooManyRequestsError):
+            async with watch(on_undecodable=print):
+                raise AssertionError
+        with pytest.raises(TooManyRequestsError):
+            await source.list(resource_version="", page_size=500, on_undecodable=print)
+        assert len(transport.requests) == 6
+    assert trio.current_time() == 0
