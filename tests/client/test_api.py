@@ -264,7 +264,7 @@ async def test_a_success_without_the_object_is_an_unexpected_response(body: str,
         with pytest.raises(UnexpectedResponseError, match=f"^{where}{text}") as caught:
             await pods.get("web-0")
         assert caught.value.code == 200
-        assert "check that the configured address is an API server's" in str(caught.value)
+        assert "check that https://api.test is an API server" in str(caught.value)
         if body != SUCCESS:
             with pytest.raises(UnexpectedResponseError, match=text):
                 await pods.delete("web-0")

@@ -160,7 +160,7 @@ def test_below_400_html_and_half_a_json_object_are_unexpected_responses(body: st
     assert isinstance(error, UnexpectedResponseError)
     assert error.code == 302
     assert "(HTTP 302)" in str(error)
-    assert "check that the configured address" in str(error)
+    assert "check that the configured address is an API server" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,19 @@ from tests.support.scripted_http import (
     response,
     serving,
 )
-from trioformer.errors import ConnectionFailedError
+from trioformer.client import open_client
+from trioformer.errors import ConnectionFailedError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.models.core_v1 import Pod
 from trioformer.transport._errors import (
     _ADVICE,
     CONNECTION_ERRORS,
     SilentConnectionError,
     connection_failed,
+    server_text,
     shows_failing_server,
 )
+from trioformer.transport._httpcore_errors import to_httpx
 from trioformer.transport._internal import open_transport
 
 
@@ -74,9 +78,8 @@ def make(kind: type[BaseException]) -> Exception:
 async def test_every_error_of_httpx_becomes_a_connection_failed_error(kind: type[BaseException]) -> None:
     error = make(kind)
     http_transport = InMemory([error, error, response(200, "x", error)])
-    async with open_transport(
-        ClusterConfig(server="http://api.test:1"), http_transport=http_transport, retries=0
-    ) as transport:
+    config = ClusterConfig(server="http://api.test:1")
+    async with open_transport(config, http_transport=http_transport, retries=0) as transport:
         with pytest.raises(ConnectionFailedError, match=r"^http://api\.test:1: ") as first:
             await transport.request("GET", "/x")
         with pytest.raises(ConnectionFailedError):
@@ -115,12 +118,86 @@ def test_every_transport_error_has_its_own_advice() -> None:
 )
 async def test_errors_of_sockets_and_tls_become_connection_failed_errors(error: Exception) -> None:
     assert isinstance(error, CONNECTION_ERRORS)
-    http_transport = InMemory([error])
-    async with open_transport(
-        ClusterConfig(server="http://api.test"), http_transport=http_transport, retries=0
-    ) as transport:
+    config, http_transport = ClusterConfig(server="http://api.test"), InMemory([error])
+    async with open_transport(config, http_transport=http_transport, retries=0) as transport:
         with pytest.raises(ConnectionFailedError, match=r"^http://api\.test: "):
             await transport.request("GET", "/x")
+
+
+# --- httpcore ---
+
+
+HTTPCORE_ERRORS = sorted(
+    (
+        error
+        for name in httpcore.__all__
+        if isinstance(error := getattr(httpcore, name), type) and issubclass(error, Exception)
+    ),
+    key=lambda kind: kind.__name__,
+)
+assert len(HTTPCORE_ERRORS) >= 14
+
+
+@pytest.mark.parametrize("kind", HTTPCORE_ERRORS, ids=lambda kind: kind.__name__)
+def test_every_error_of_httpcore_becomes_the_one_of_httpx_with_its_advice(kind: type[Exception]) -> None:
+    error = to_httpx(kind("the text"))
+    assert type(error) in {each for each, _ in _ADVICE}
+    assert isinstance(error, CONNECTION_ERRORS)
+    same_name = getattr(httpx, kind.__name__, None)
+    assert same_name is None or type(error) is same_name
+    assert isinstance(connection_failed(error, "https://api.test"), ConnectionFailedError)
+
+
+def test_an_error_of_another_library_is_none_of_httpcore() -> None:
+    assert to_httpx(LookupError("bug")) is None
+
+
+# --- what was tried, against which server, configured where ---
+
+
+@pytest.mark.parametrize(
+    ("source", "context", "server"),
+    [
+        ("code", None, "https://api.test"),
+        ("in-cluster", None, "https://api.test (in-cluster)"),
+        ("/home/me/.kube/config", "dev", "https://api.test (context dev of /home/me/.kube/config)"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (ConnectionRefusedError("refused"), "connection refused; check the port"),
+        (socket.gaierror(-2, "Name or service not known"), "the host name cannot be resolved (Name or service"),
+        (ssl.SSLCertVerificationError("expired"), "the server's certificate does not verify ("),
+        (ssl.SSLError(1, "odd"), "TLS failed ("),
+        (httpx.ReadTimeout("slow"), "timeout while waiting for the response; "),
+        (httpx.ProxyError("no"), "the proxy failed (no)"),
+        (UnicodeError("no"), "a host name is not valid; "),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_the_text_names_the_operation_the_server_and_its_configuration(
+    error: Exception, problem: str, source: str, context: str | None, server: str
+) -> None:
+    config = ClusterConfig(server="https://api.test", source=source, context=context)
+    made = connection_failed(error, server_text(config), "get pods/web-0 in namespace shop")
+    assert str(made).startswith(f"get pods/web-0 in namespace shop: {server}: {problem}")
+    assert str(connection_failed(error, server_text(config))).startswith(f"{server}: {problem}")
+
+
+async def test_errors_of_requests_of_a_client_name_the_kubeconfig() -> None:
+    config = ClusterConfig(server="https://api.test", source="/home/me/.kube/config", context="dev")
+    server = "https://api.test (context dev of /home/me/.kube/config)"
+    replies = [httpx.ReadTimeout("slow"), response(200, "<html><title>Log in</title>"), response(200, "[1")]
+    async with open_client(config, http_transport=InMemory(replies)) as client:
+        pods = client.api(Pod, namespace="shop")
+        with pytest.raises(ConnectionFailedError) as failed:
+            await pods.get("web-0")
+        assert str(failed.value).startswith(f"get pods/web-0 in namespace shop: {server}: timeout while waiting for")
+        for call in (pods.get("web-0"), pods.list()):
+            with pytest.raises(UnexpectedResponseError) as unexpected:
+                await call
+            assert str(unexpected.value).endswith(f"; check that {server} is an API server")
 
 
 async def test_another_exception_of_a_transport_is_raised_unchanged() -> None:

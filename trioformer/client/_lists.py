@@ -14,7 +14,7 @@ from ..models import KubernetesObject
 from ..transport import Limits
 from ..transport._internal import BLOCK, ByteStream, LargeItem, ListSplitter, limit_exceeded, request_id_in
 from ._options import ListOptions
-from ._responses import HINT, raise_failure
+from ._responses import check_server, raise_failure
 from ._undecodable import Undecodable, UndecodableHandler, is_grammatical, too_large, too_large_item, undecodable_item
 from ._wire_format import WireFormat
 
@@ -148,7 +148,8 @@ async def read_list(
         wire_format.check_list(head, first)
     except DecodeError as exc:
         raise_failure(body.code, body.headers, splitter.begin, where=where)
-        raise UnexpectedResponseError(f"{where}: {exc}; {HINT}", code=body.code, request_id=request_id) from exc
+        text = f"{where}: {exc}; {check_server(body.server)}"
+        raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc
     return ObjectList(
         items=tuple(objects),
         resource_version=head.resource_version,

@@ -35,9 +35,6 @@ STATUS_PATIENCE: Final = 5.0
 
 _SEARCHED: Final = 1024
 """Bytes in which the first that is not white space is searched."""
-
-HINT: Final = "check that the configured address is an API server's"
-"""What to do about an unexpected response."""
 _WRITTEN: Final = "the server reports success, so read the object before this is sent again"
 """What to do as well, after a write."""
 
@@ -80,6 +77,11 @@ def raise_failure(code: int, headers: Mapping[str, str], body: bytes, *, where: 
     if (status := failure_in(body)) is not None:
         response = Response(code, headers, b"")
         raise _error_of(status, response, where=where)
+
+
+def check_server(server: str) -> str:
+    """Return the hint of a response that no API server sends; it names the server, and where it is configured."""
+    return f"check that {server} is an API server"
 
 
 @final
@@ -165,9 +167,9 @@ def undecodable(
     hint = "" if method == "GET" else f"; {_WRITTEN}"
     if isinstance(error, RecursionError) and response.body[:_SEARCHED].lstrip()[:1] == b"{":
         # Not even its kind is known.
-        return DecodeError(f"{where}: cannot decode a {expected}: {TOO_DEEP}{hint}")
+        return DecodeError(f"{where}: {response.server}: cannot decode a {expected}: {TOO_DEEP}{hint}")
     if is_ours and isinstance(error, DecodeError):
-        return DecodeError(f"{where}: {error}{hint}")
+        return DecodeError(f"{where}: {response.server}: {error}{hint}")
     return unexpected_response(response, where, f"not a {expected}", method=method)
 
 
@@ -182,7 +184,7 @@ async def streamed_status_error(stream: ByteStream, *, method: str, where: str) 
     with trio.move_on_after(STATUS_PATIENCE):
         while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
             body += chunk
-    return status_error(Response(stream.code, stream.headers, bytes(body)), method=method, where=where)
+    return status_error(Response(stream.code, stream.headers, bytes(body), stream.server), method=method, where=where)
 
 
 async def drain(stream: ByteStream) -> bytes:
@@ -293,7 +295,9 @@ def unexpected_response(
     ``method`` is given if the code is that of a success: after a write the error says so, since to send it again may be
     wrong.
     """
-    hint = HINT if method == "GET" else f"{_WRITTEN}, and {HINT}"
+    hint = check_server(response.server)
+    if method != "GET":
+        hint = f"{_WRITTEN}, and {hint}"
     return UnexpectedResponseError(
         f"unexpected response (HTTP {response.code}) to {where}: {problem}: {describe(response.body)}; {hint}",
         code=response.code,

@@ -166,7 +166,7 @@ def _with_metadata(response: Response) -> Response:
     if bytes(metadata):
         return response
     _, _, members = response.body.partition(b"{")
-    return Response(response.code, response.headers, b'{"metadata":{},' + members)
+    return Response(response.code, response.headers, b'{"metadata":{},' + members, response.server)
 
 
 def body_in(response: Response, sent: M, namespace: str | None, *, where: str) -> M:

@@ -154,7 +154,7 @@ class ByteStream(metaclass=NoPublicConstructor):
                     f"the body is compressed ({encoding}), which was not requested; check the proxies before the server"
                 )
                 self._error = UnexpectedResponseError(
-                    f"{server}: unexpected response (HTTP {self.code}): {text}",
+                    f"{where and f'{where}: '}{server}: unexpected response (HTTP {self.code}): {text}",
                     code=self.code,
                     request_id=request_id_in(self.headers),
                 )
@@ -162,6 +162,11 @@ class ByteStream(metaclass=NoPublicConstructor):
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "over" if self._is_over else "open"
         return f"<{type(self).__name__} of {self._server}: HTTP {self.code}, {state}>"
+
+    @property
+    def server(self) -> str:
+        """The server that sends it and where it is configured, for errors."""
+        return self._server
 
     @property
     def warnings(self) -> list[str]:

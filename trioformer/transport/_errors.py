@@ -15,6 +15,7 @@ import httpx
 import trio
 
 from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
+from ..kubeconfig import ClusterConfig
 from ._limits import LimitPassedError, limit_error
 
 CONNECTION_ERRORS: Final[tuple[type[Exception], ...]] = (
@@ -127,17 +128,30 @@ def _remove_quotes(error: BaseException) -> None:
             cause.__traceback__ = cause.__cause__ = cause.__context__ = None
 
 
+def server_text(config: ClusterConfig) -> str:
+    """Return the server and what has configured it, for errors; only the server if the program has made the config."""
+    if config.source == "code":
+        return config.server
+    context = "" if config.context is None else f"context {config.context} of "
+    return f"{config.server} ({context}{config.source})"
+
+
 def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:
     """Make the error for an exception of httpx, ssl or a socket; the caller raises it ``from`` that exception.
 
     What the exception quotes of the response is removed from it.
-    That of an exceeded limit begins with ``where``, the operation, if it is known.
+
+    Args:
+        error: The exception.
+        server: The server, and where it is configured: :func:`server_text`.
+        where: The operation, with which the text begins, if it is known.
     """
     _remove_quotes(error)
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, LimitPassedError):
             return limit_error(where or server, cause.limit, cause.value, cause.what)
+    server = f"{where}: {server}" if where else server
     for cause in causes:
         if isinstance(cause, SilentConnectionError):
             return _failed(server, str(cause))

@@ -184,7 +184,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
             async with self._turn:
                 if self._version is None:
                     if self._version_failed_at > called_at:
-                        raise ConnectionFailedError(f"{self._server}: no response to the question for its version")
+                        raise ConnectionFailedError(f"GET {VERSION_PATH}: {self._server}: no response; try again")
                     try:
                         self._version = (parse(await request()),)
                     except ConnectionFailedError:
@@ -206,7 +206,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
         while True:
             self._last = exchange = await self._exchange(path)
             if exchange.response is None:
-                raise connection_failed(exchange.error or httpx.ReadTimeout("no response"), self._server)
+                raise connection_failed(exchange.error or httpx.ReadTimeout("no response"), self._server, f"GET {path}")
             if exchange.path == path:
                 return exchange.response
 

@@ -29,3 +29,5 @@ class Response:
     """The headers, with names in lower case."""
     body: bytes = attrs.field(repr=False)
     """The body, as it was sent."""
+    server: str = "the configured address"
+    """The server that has sent it and where it is configured, for errors."""

@@ -231,8 +231,8 @@ class Retries:
     def _next(self, why: str, delay: float) -> float:
         logger.info(
             "%s: %s: %s; sending the request again in %.1f s (retry %d)",
-            self._server,
             self._what,
+            self._server,
             why,
             delay,
             self.number,
@@ -241,7 +241,7 @@ class Retries:
         return delay
 
     def _text_of(self, error: Exception) -> str:
-        return str(error).removeprefix(f"{self._server}: ")
+        return str(error).removeprefix(f"{self._what}: ").removeprefix(f"{self._server}: ")
 
 
 def _set_context(error: BaseException, previous: Exception) -> None:
