@@ -138,7 +138,7 @@ async def test_each_user_impersonates_another_one_by_each_route(
     assert (found.username, found.uid) == ("jane", "77")
     assert set(found.groups) == {"developers", "testers", "system:authenticated"}
     assert {key: list(values) for key, values in found.extra.items()} == {"example.com/team %": ["a b", "c"]}
-    assert (other.username, other.uid, set(other.groups)) == ("bob", "", {"system:authenticated"})
+    assert (other.username, other.uid, set(other.groups)) == ("bob", None, {"system:authenticated"})
 
 
 ROTATED: list[tuple[type[User], Scheme | None]] = [
