@@ -7,10 +7,11 @@ from pathlib import Path
 
 import attrs
 
-from trioformer import _files, _status, _text
+from trioformer import _files, _text
 from trioformer._retry import _outcomes
 from trioformer._serving import _server
 from trioformer.cache.store import _resource_versions
+from trioformer.errors import _status
 from trioformer.kubeconfig import _yaml
 from trioformer.manager import _token_checks
 from trioformer.models import _quantity, _values

@@ -6,7 +6,6 @@ did not serve it; client-go refuses to make a request with it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -128,6 +127,8 @@ def _labels(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
 def _suggestion(kind: str, kinds: list[str]) -> str:
     """Name the kinds with similar names; without any, the first dozen of all."""
     spelled = {name.lower(): name for name in kinds[:_MAX_COMPARED]}
+    import difflib  # noqa: PLC0415  # only after a mistake: it would add to the time of each start
+
     similar = [spelled[name] for name in difflib.get_close_matches(kind.lower(), spelled, n=3)]
     if similar:
         return f"did you mean {' or '.join(similar)}?"

@@ -10,16 +10,15 @@ from typing import Any, Final, TypeVar, cast, final
 import attrs
 import trio
 
-from .._status import details_in
 from .._text import one_line, quoted
 from ..errors import (
-    UNEXPECTED_SERVER_RESPONSE,
     ConnectionFailedError,
     DecodeError,
     StatusError,
     TrioformerError,
     UnexpectedResponseError,
 )
+from ..errors._internal import UNEXPECTED_SERVER_RESPONSE, details_in
 from ..models import KubernetesObject
 from ..models._internal import TOO_DEEP, Head, decode, is_path_segment, make_object
 from ..transport._internal import ByteStream, Response, encoding_of, excerpt, html_title, request_id_in

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from trioformer import errors
-from trioformer._status import MAX_CAUSES, MAX_RETRY_AFTER
 from trioformer.errors import StatusError
+from trioformer.errors._status import MAX_CAUSES, MAX_RETRY_AFTER
 
 HOSTILE = "\x1b]0;owned\x07\u202egnp.exe\u2028\ud800"
 

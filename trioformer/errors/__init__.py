@@ -1,0 +1,138 @@
+"""The exceptions that trioformer defines.
+
+::
+
+    TrioformerError
+    ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
+    ├── SelectorError                   a label or field selector does not parse (also a ValueError)
+    ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
+    ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
+    │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
+    │   └── ProxyError                  the proxy gave no connection: the server has not received the request
+    ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
+    ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
+    ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
+    │   ├── BadRequestError             400
+    │   ├── UnauthorizedError           401
+    │   ├── ForbiddenError              403
+    │   ├── NotFoundError               404
+    │   │   └── NotInCacheError         raised by ``lister[key]``; no server was asked
+    │   ├── MethodNotAllowedError       405
+    │   ├── NotAcceptableError          406
+    │   ├── ConflictError               409: the object has changed since it was read
+    │   │   └── AlreadyExistsError      409 on create
+    │   ├── ExpiredError                410: the resourceVersion or continue token is too old
+    │   ├── RequestTooLargeError        413
+    │   ├── UnsupportedMediaTypeError   415
+    │   ├── InvalidError                422: details.causes name the fields
+    │   ├── TooManyRequestsError        429: details.retry_after_seconds
+    │   └── ServerError                 5xx
+    │       ├── InternalServerError     500
+    │       ├── ServiceUnavailableError 503
+    │       └── ServerTimeoutError      504
+    ├── CacheNotSyncedError             a lister was used before its cache had synced
+    ├── QuarantinedError                the newest state of an object cannot be taken: names the key, and why
+    ├── CacheSyncError                  caches have not synced in time: names each, and why
+    ├── IndexerError                    an index is unknown or exists already, or its function failed
+    ├── LeadershipLostError             a lease could not be kept, and the leader code was cancelled
+    ├── TransformError                  an informer's transform failed, or changed the identity of an object
+    └── HandlerOverflowError            a handler with overflow="raise" or "block" fell behind
+
+An object that is used after it is closed, or by two tasks at a time, raises trio's own errors
+(``trio.ClosedResourceError``, ``trio.BusyResourceError``, …) or ``RuntimeError``.
+The text of an error is one line that names the object, and says what to do where that is known.
+It never contains a secret.
+
+- ``_base.py``: :class:`TrioformerError`, and what goes wrong before a server rejects a request
+- ``_status.py``: :class:`StatusError`, a class for each reason, and the details of a Status
+- ``_cache.py``: the errors of caches, and of what works with them
+- ``_internal.py``: what other packages of trioformer need
+"""
+
+from __future__ import annotations
+
+from ._base import ConfigError as ConfigError
+from ._base import ConfigProblem as ConfigProblem
+from ._base import ConnectionFailedError as ConnectionFailedError
+from ._base import DecodeError as DecodeError
+from ._base import ExecPluginError as ExecPluginError
+from ._base import LimitExceededError as LimitExceededError
+from ._base import ProxyError as ProxyError
+from ._base import SelectorError as SelectorError
+from ._base import TrioformerError as TrioformerError
+from ._base import UnexpectedResponseError as UnexpectedResponseError
+from ._cache import CacheNotSyncedError as CacheNotSyncedError
+from ._cache import CacheSyncError as CacheSyncError
+from ._cache import HandlerOverflowError as HandlerOverflowError
+from ._cache import IndexerError as IndexerError
+from ._cache import LeadershipLostError as LeadershipLostError
+from ._cache import NotSynced as NotSynced
+from ._cache import QuarantinedError as QuarantinedError
+from ._cache import TransformError as TransformError
+from ._status import AlreadyExistsError as AlreadyExistsError
+from ._status import BadRequestError as BadRequestError
+from ._status import ConflictError as ConflictError
+from ._status import ExpiredError as ExpiredError
+from ._status import ForbiddenError as ForbiddenError
+from ._status import InternalServerError as InternalServerError
+from ._status import InvalidError as InvalidError
+from ._status import MethodNotAllowedError as MethodNotAllowedError
+from ._status import NotAcceptableError as NotAcceptableError
+from ._status import NotFoundError as NotFoundError
+from ._status import NotInCacheError as NotInCacheError
+from ._status import RequestTooLargeError as RequestTooLargeError
+from ._status import ServerError as ServerError
+from ._status import ServerTimeoutError as ServerTimeoutError
+from ._status import ServiceUnavailableError as ServiceUnavailableError
+from ._status import StatusCause as StatusCause
+from ._status import StatusDetails as StatusDetails
+from ._status import StatusError as StatusError
+from ._status import TooManyRequestsError as TooManyRequestsError
+from ._status import UnauthorizedError as UnauthorizedError
+from ._status import UnsupportedMediaTypeError as UnsupportedMediaTypeError
+
+__all__ = [
+    "AlreadyExistsError",
+    "BadRequestError",
+    "CacheNotSyncedError",
+    "CacheSyncError",
+    "ConfigError",
+    "ConfigProblem",
+    "ConflictError",
+    "ConnectionFailedError",
+    "DecodeError",
+    "ExecPluginError",
+    "ExpiredError",
+    "ForbiddenError",
+    "HandlerOverflowError",
+    "IndexerError",
+    "InternalServerError",
+    "InvalidError",
+    "LeadershipLostError",
+    "LimitExceededError",
+    "MethodNotAllowedError",
+    "NotAcceptableError",
+    "NotFoundError",
+    "NotInCacheError",
+    "NotSynced",
+    "ProxyError",
+    "QuarantinedError",
+    "RequestTooLargeError",
+    "SelectorError",
+    "ServerError",
+    "ServerTimeoutError",
+    "ServiceUnavailableError",
+    "StatusCause",
+    "StatusDetails",
+    "StatusError",
+    "TooManyRequestsError",
+    "TransformError",
+    "TrioformerError",
+    "UnauthorizedError",
+    "UnexpectedResponseError",
+    "UnsupportedMediaTypeError",
+]
+
+for _error in list(globals().values()):  # so that tracebacks and pickles name the public module
+    if isinstance(_error, type) and issubclass(_error, TrioformerError):
+        _error.__module__ = __name__

@@ -1,0 +1,160 @@
+"""The base of all errors, and what goes wrong before a server rejects a request: configuration, connection, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from .._text import one_line
+
+__all__ = [
+    "ConfigError",
+    "ConfigProblem",
+    "ConnectionFailedError",
+    "DecodeError",
+    "ExecPluginError",
+    "LimitExceededError",
+    "ProxyError",
+    "SelectorError",
+    "TrioformerError",
+    "UnexpectedResponseError",
+]
+
+
+class TrioformerError(Exception):
+    """The base of trioformer's exceptions.
+
+    The text is always a single line of at most 4,000 printable characters, whatever a server or a tenant wrote into it:
+    control characters, terminal escapes, line ends and bidirectional controls are escaped or replaced.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
+
+    @property
+    def message(self) -> str:
+        """The text, one line."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Callable[..., TrioformerError], tuple[type[TrioformerError], str, dict[str, object]]]:
+        return _rebuild, (type(self), self.message, dict(self.__dict__))
+
+
+def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object]) -> TrioformerError:
+    """Copy or unpickle an error; its constructor's arguments are not known."""
+    error = cls.__new__(cls)
+    error.args = (message,)
+    error.__dict__.update(state)
+    return error
+
+
+def add_request_id(error: TrioformerError, request_id: str) -> None:
+    """Note the server's ID of a request, if there is one, on an error of its response."""
+    if request_id:
+        error.add_note(f"request ID (in the server's audit log): {request_id}")
+
+
+@attrs.frozen
+class ConfigProblem:
+    """One thing that is wrong with a configuration; ``str()`` is a line with file, key and message."""
+
+    message: str
+    """What is wrong, without a secret."""
+    file: str | None = None
+    """The file; None when it is not in a single file."""
+    key: str | None = None
+    """The key in it, such as ``users[dev].user.token``, or None."""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.file, self.key, self.message) if part)
+
+
+class ConfigError(TrioformerError):
+    """The configuration is missing, invalid or not supported.
+
+    Attributes:
+        file: The file with the problem; None when it is not in a single file.
+        key: The key in it, such as ``users[dev].user.token``; None when there are several problems.
+        problems: All problems that were found, each a :class:`ConfigProblem`; the text has the first twenty.
+    """
+
+    def __init__(self, message: str, *, file: str | None = None, key: str | None = None) -> None:
+        self.problems: tuple[ConfigProblem, ...] = (ConfigProblem(message, file, key),)
+        super().__init__(str(self.problems[0]))
+        self.file = file
+        self.key = key
+
+
+class SelectorError(TrioformerError, ValueError):
+    """A label or field selector does not follow the grammar."""
+
+
+class DecodeError(TrioformerError, ValueError):
+    """Bytes are not the JSON that a type requires.
+
+    Objects are decoded when an attribute is first read, so reading an attribute may raise this.
+    It is not an ``AttributeError``, which ``hasattr`` would hide.
+    """
+
+
+class ConnectionFailedError(TrioformerError):
+    """No complete response arrived: connection refused or reset, timeout, failure of TLS, or a stream that ended early.
+
+    Attributes:
+        refused: Whether nothing listens at the address; the server has not received the request.
+        permanent: Whether a retry cannot succeed, as with a certificate that does not verify.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+        self.permanent = permanent
+
+
+class ExecPluginError(ConnectionFailedError):
+    """A credential plugin has given no credential, so the request was not sent.
+
+    It is retried like every other failure of a connection: the user may log in meanwhile.
+    It is ``permanent`` if the plugin is not installed, is not allowed, is of another version, or needs a terminal.
+    """
+
+
+class ProxyError(ConnectionFailedError):
+    """The proxy did not connect to the server, which has not received the request.
+
+    The text names the proxy, without its credentials, and the setting that it comes from.
+
+    Attributes:
+        refused: Whether nothing listens at the address of the proxy.
+        permanent: Whether a retry cannot succeed: the proxy rejects the credentials of its URL or connections to this
+            server, its certificate does not verify, or it is no proxy of this type.
+    """
+
+
+class LimitExceededError(TrioformerError):
+    """The server exceeded a limit of :class:`~trioformer.transport.Limits`; ``limit`` is the name of the field."""
+
+    def __init__(self, message: str, *, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+class UnexpectedResponseError(TrioformerError):
+    """The response is a success or a redirect, but not one that a Kubernetes API server sends, such as a login page.
+
+    Every response of code 400 and above is a :class:`StatusError`.
+
+    Attributes:
+        code: The HTTP status code of the response.
+        request_id: The server's ID of the request, as for :class:`StatusError`.
+    """
+
+    def __init__(self, message: str, *, code: int, request_id: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.request_id = request_id
+        add_request_id(self, request_id)

@@ -1,0 +1,350 @@
+"""The errors that a server reports by a Status: a class for each reason, and the details.
+
+The details are read from JSON that nobody has checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Final, cast
+
+import attrs
+
+from .._text import one_line
+from ._base import TrioformerError, add_request_id
+
+__all__ = [
+    "AlreadyExistsError",
+    "BadRequestError",
+    "ConflictError",
+    "ExpiredError",
+    "ForbiddenError",
+    "InternalServerError",
+    "InvalidError",
+    "MethodNotAllowedError",
+    "NotAcceptableError",
+    "NotFoundError",
+    "NotInCacheError",
+    "RequestTooLargeError",
+    "ServerError",
+    "ServerTimeoutError",
+    "ServiceUnavailableError",
+    "StatusCause",
+    "StatusDetails",
+    "StatusError",
+    "TooManyRequestsError",
+    "UnauthorizedError",
+    "UnsupportedMediaTypeError",
+]
+
+UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
+"""The reason of the cause in an error whose response was not a Status (``meta/v1 CauseType``)."""
+
+_MAX_MESSAGE: Final = 3_000
+"""Characters of a server's message in the text of an error."""
+MAX_CAUSES: Final = 500
+"""How many causes are read; a server lists one for each invalid field."""
+MAX_MESSAGE: Final = 1_000
+"""Characters of the message of a cause."""
+MAX_NAME: Final = 500
+"""Characters of a name or a reason; Kubernetes allows 253."""
+MAX_RETRY_AFTER: Final = 999_999_999
+"""The largest ``retryAfterSeconds``; a larger one is taken for this.  No code has to care for numbers without bound."""
+
+
+@attrs.frozen
+class StatusCause:
+    """One cause in a Status: usually one invalid field."""
+
+    reason: str = ""
+    """Machine-readable, such as ``FieldValueRequired`` or ``ResourceVersionTooLarge``."""
+    message: str = ""
+    """A description for people, as one line of at most 1,000 characters."""
+    field: str = ""
+    """The field's path, such as ``spec.containers[0].name``."""
+
+
+@attrs.frozen
+class StatusDetails:
+    """The details of a Status (API conventions, "Response Status Kind"); each text is one printable line."""
+
+    name: str = ""
+    """The object's name."""
+    group: str = ""
+    """The object's API group."""
+    kind: str = ""
+    """The object's resource or kind, as the server spells it."""
+    uid: str = ""
+    """The object's uid."""
+    causes: tuple[StatusCause, ...] = ()
+    """The causes, 500 at most."""
+    retry_after_seconds: int = 0
+    """How long to wait before a retry; 0 when the server does not say."""
+
+
+def text_in(members: Mapping[str, object], name: str) -> str:
+    """Return the text of a member as the server sent it; empty without one."""
+    value = members.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def name_in(members: Mapping[str, object], name: str) -> str:
+    """Return the text of a member that is a name, as one short line."""
+    return one_line(text_in(members, name), longest=MAX_NAME)
+
+
+def details_in(status: Mapping[str, object]) -> StatusDetails:
+    """Read the details of a Status; what is missing or of a wrong type is empty."""
+    raw = status.get("details")
+    if not isinstance(raw, Mapping):
+        return StatusDetails()
+    details = cast("Mapping[str, object]", raw)
+    listed = details.get("causes")
+    after = details.get("retryAfterSeconds")
+    return StatusDetails(
+        name=name_in(details, "name"),
+        group=name_in(details, "group"),
+        kind=name_in(details, "kind"),
+        uid=name_in(details, "uid"),
+        causes=_causes(cast("Iterable[object]", listed)) if isinstance(listed, list | tuple) else (),
+        retry_after_seconds=min(after, MAX_RETRY_AFTER) if type(after) is int and after > 0 else 0,
+    )
+
+
+def _causes(listed: Iterable[object]) -> tuple[StatusCause, ...]:
+    causes = (cast("Mapping[str, object]", each) for each in listed if isinstance(each, Mapping))
+    return tuple(
+        StatusCause(
+            name_in(cause, "reason"), one_line(text_in(cause, "message"), longest=MAX_MESSAGE), name_in(cause, "field")
+        )
+        for cause in islice(causes, MAX_CAUSES)
+    )
+
+
+def error_code_in(status: Mapping[str, object], *, code: int) -> int:
+    """Return the code of an error: that of the Status, or else that of its response; 0 if neither is that of an error.
+
+    A response of success may hold the Status of a failure, and its code may be anything.
+    """
+    own = status.get("code")
+    if type(own) is int and 400 <= own <= 599:
+        return own
+    return code if code >= 400 else 0
+
+
+class StatusError(TrioformerError):
+    """The API server rejected the request: a ``Status`` with its code, reason, message and details.
+
+    The reason determines the class, and the code where the reason is unknown (apimachinery ``pkg/api/errors``).
+    A response of code 400 and above without a ``Status`` has the reason of its code: a proxy's 503 is a
+    :class:`ServiceUnavailableError`; see :attr:`is_unexpected_server_error`.
+
+    Attributes:
+        code: The HTTP code, such as 404.
+        reason: The machine-readable reason, such as ``NotFound``; may be empty.
+        status_message: The server's message, as one printable line of at most 4,000 characters.
+        details: The details; all empty when the server sent none.
+        request_id: The ID by which the server's audit log names the request (``Audit-Id``); empty if it sent none.
+            It is a note of the exception, and so in tracebacks, but not in the text, which stays the same when an error
+            repeats: programs write texts into the status of objects, and compare them.
+    """
+
+    hint: str = ""
+    """What to do; appended to the text."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: int,
+        reason: str = "",
+        details: StatusDetails | None = None,
+        where: str = "",
+        request_id: str = "",
+    ) -> None:
+        self.code = code
+        reason = one_line(reason, longest=MAX_NAME)
+        self.reason: str = reason
+        self.status_message: str = one_line(message)
+        self.details: StatusDetails = details if details is not None else StatusDetails()
+        self.request_id: str = request_id
+        # Shorter than the whole text may be, so that the reason and the hint are not cut off.
+        text = one_line(message, longest=_MAX_MESSAGE) or reason or "the server gave no reason"
+        text = f"{where}: {text}" if where else text
+        super().__init__(
+            f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + self.hint if self.hint else ''}"
+        )
+        add_request_id(self, request_id)
+
+    @classmethod
+    def from_status(
+        cls, status: Mapping[str, object], *, code: int = 0, where: str = "", request_id: str = ""
+    ) -> StatusError:
+        """Make an error of the matching subclass from a decoded ``Status`` object.
+
+        Args:
+            status: The object; fields that are missing or of a wrong type read as empty.
+            code: The code of an object that has none, or one that is not that of an error; without either, the reason
+                decides.
+            where: The operation, such as ``list pods``; the text begins with it.
+            request_id: The server's ID of the request.
+        """
+        code = error_code_in(status, code=code)
+        reason = text_in(status, "reason")
+        kind = _BY_REASON.get(reason) or _BY_CODE.get(code or 500) or (ServerError if code >= 500 else StatusError)
+        code = code or next((each for each, known in _BY_CODE.items() if issubclass(kind, known)), 500)
+        return kind(
+            text_in(status, "message"),
+            code=code,
+            reason=reason,
+            details=details_in(status),
+            where=where,
+            request_id=request_id,
+        )
+
+    @property
+    def is_unexpected_server_error(self) -> bool:
+        """Whether the response was not a ``Status`` but plain text, HTML or nothing (``IsUnexpectedServerError``).
+
+        A proxy or load balancer may have sent it.
+        So check this before you delete something because a :class:`NotFoundError` says that an object is gone.
+        """
+        return any(cause.reason == UNEXPECTED_SERVER_RESPONSE for cause in self.details.causes)
+
+    @property
+    def is_too_large_resource_version(self) -> bool:
+        """Whether the server's watch cache has not reached the requested resourceVersion yet.
+
+        Servers say so in one of three ways: by the reason of a cause (since 1.19), by the message of a cause (1.17 and
+        1.18), or by the message of the Status (before).
+        """
+        causes = self.details.causes
+        if any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
+            return True
+        if self.reason == "Timeout" and any(cause.message == "Too large resource version" for cause in causes):
+            return True
+        return "Too large resource version" in self.status_message
+
+
+class BadRequestError(StatusError):
+    """400: the request itself is wrong."""
+
+
+class UnauthorizedError(StatusError):
+    """401: the request is not authenticated."""
+
+    hint = "check the token or client certificate in the kubeconfig"
+
+
+class ForbiddenError(StatusError):
+    """403: the user is authenticated but not allowed to do this."""
+
+    hint = "give the user a role that allows it"
+
+
+class NotFoundError(StatusError):
+    """404: no such object, or no such resource on this server."""
+
+
+class NotInCacheError(NotFoundError):
+    """An informer's cache has no object under this key; no server was asked.
+
+    A :class:`NotFoundError`, so that code which reads from either handles both.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=404, reason="NotFound")
+        self.args = (self.status_message,)
+
+
+class MethodNotAllowedError(StatusError):
+    """405: the resource does not support this verb."""
+
+
+class NotAcceptableError(StatusError):
+    """406: the server cannot respond in the requested format."""
+
+
+class ConflictError(StatusError):
+    """409: the object has changed since it was read; read it again and repeat the change."""
+
+
+class AlreadyExistsError(ConflictError):
+    """409 on create: the name is taken."""
+
+
+class ExpiredError(StatusError):
+    """410: the resourceVersion or continue token is no longer served; list again."""
+
+
+class RequestTooLargeError(StatusError):
+    """413: the request's body is larger than the server's limit."""
+
+
+class UnsupportedMediaTypeError(StatusError):
+    """415: the server does not accept this content type."""
+
+
+class InvalidError(StatusError):
+    """422: the object is not valid; ``details.causes`` name the fields."""
+
+
+class TooManyRequestsError(StatusError):
+    """429: the server limits requests; ``details.retry_after_seconds`` says how long to wait."""
+
+
+class ServerError(StatusError):
+    """5xx: the server failed."""
+
+
+class InternalServerError(ServerError):
+    """500: an internal error of the server."""
+
+
+class ServiceUnavailableError(ServerError):
+    """503: the server, or an aggregated one behind it, is not ready."""
+
+
+class ServerTimeoutError(ServerError):
+    """504 or reason Timeout: the server did not finish in time."""
+
+
+_BY_REASON: dict[str, type[StatusError]] = {
+    "BadRequest": BadRequestError,
+    "Unauthorized": UnauthorizedError,
+    "Forbidden": ForbiddenError,
+    "NotFound": NotFoundError,
+    "MethodNotAllowed": MethodNotAllowedError,
+    "NotAcceptable": NotAcceptableError,
+    "AlreadyExists": AlreadyExistsError,
+    "Conflict": ConflictError,
+    "Expired": ExpiredError,
+    "Gone": ExpiredError,
+    "RequestEntityTooLarge": RequestTooLargeError,
+    "UnsupportedMediaType": UnsupportedMediaTypeError,
+    "Invalid": InvalidError,
+    "TooManyRequests": TooManyRequestsError,
+    "InternalError": InternalServerError,
+    "ServiceUnavailable": ServiceUnavailableError,
+    "Timeout": ServerTimeoutError,
+    "ServerTimeout": ServerTimeoutError,
+}
+
+_BY_CODE: dict[int, type[StatusError]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    405: MethodNotAllowedError,
+    406: NotAcceptableError,
+    409: ConflictError,
+    410: ExpiredError,
+    413: RequestTooLargeError,
+    415: UnsupportedMediaTypeError,
+    422: InvalidError,
+    429: TooManyRequestsError,
+    500: InternalServerError,
+    503: ServiceUnavailableError,
+    504: ServerTimeoutError,
+}
