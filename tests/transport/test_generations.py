@@ -23,6 +23,7 @@ from trioformer.transport._credentials import ClientCertificate, Credential
 from trioformer.transport._file_changes import LOOK_PERIOD
 from trioformer.transport._generations import WATCH_LIST_PATIENCE
 from trioformer.transport._internal import Transport, open_transport
+from trioformer.transport._network import _Network
 from trioformer.transport._pool import MIN_WATCH, Connections
 
 Clock = trio.testing.MockClock
@@ -162,6 +163,30 @@ async def test_an_authority_that_was_removed_is_not_trusted_any_more(cluster: Cl
         with pytest.raises(ConnectionFailedError, match="does not verify"):
             await hello(transport)
         await cluster.server.wait_until_open(0)
+
+
+async def test_a_connection_that_is_being_opened_does_not_trust_a_removed_authority(
+    cluster: Cluster, mock_clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, is_held, go_on = _Network.connect_tcp, trio.Event(), trio.Event()
+
+    async def connect_slowly(self: _Network, *args: str | int, **options: object) -> object:
+        is_held.set()
+        await go_on.wait()
+        return await connect(self, *args, **options)  # type: ignore[arg-type]  # the arguments are passed on unchanged
+
+    async def refused() -> None:
+        with pytest.raises(ConnectionFailedError, match="does not verify"):
+            await hello(transport)
+
+    monkeypatch.setattr(_Network, "connect_tcp", connect_slowly)
+    cluster.rotate(OLD, NEW, look=False)
+    async with open_transport(cluster.config) as transport, trio.open_nursery() as nursery:
+        nursery.start_soon(refused)
+        await is_held.wait()
+        cluster.rotate(NEW)
+        transport._generations.current(Credential())
+        go_on.set()
 
 
 async def test_files_that_are_not_valid_keep_the_connections(cluster: Cluster, mock_clock: Clock) -> None:
@@ -369,18 +394,25 @@ class Plugin:
 
 
 async def test_all_generations_are_closed_with_the_client(cluster: Cluster, mock_clock: Clock) -> None:
+    ended: list[str] = []
+
+    async def slow() -> None:
+        with pytest.raises(trio.ClosedResourceError):
+            await transport.request("GET", "/slow")
+        ended.append("slow")
+
     async with trio.open_nursery() as nursery:
         async with open_transport(cluster.config) as transport:
             for authorities in ((OLD, NEW), (NEW, OLD), (OLD,)):
-                nursery.start_soon(transport.request, "GET", "/slow")
+                nursery.start_soon(slow)
                 await wait_all_tasks_blocked(0.05)
                 cluster.rotate(*authorities)
             await hello(transport)
             assert len(transport._generations._retired) == 3
-            nursery.cancel_scope.cancel()
+        await wait_all_tasks_blocked(0.05)
+        assert ended == ["slow"] * 3
         cluster.clock.jump(30)  # the server does not notice it while it sleeps
-        with trio.CancelScope(shield=True):
-            await cluster.server.wait_until_open(0)
+        await cluster.server.wait_until_open(0)
 
 
 async def test_all_idle_connections_are_closed_also_by_a_cancelled_request(cluster: Cluster, mock_clock: Clock) -> None:

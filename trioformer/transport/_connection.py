@@ -381,7 +381,7 @@ class Transport(metaclass=NoPublicConstructor):
     async def _request_version(self) -> Response:
         if not self.health.has_probes:
             return await self.request("GET", VERSION_PATH, retries=False, where=f"GET {VERSION_PATH}")
-        await self._credentials.get()  # a probe has the latest, and this may be the first request
+        self._generations.current(await self._credentials.get())  # the probe connection uses its certificate
         sent_at = trio.current_time()
         code: int | None = None
         try:

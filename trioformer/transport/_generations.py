@@ -146,7 +146,7 @@ class Generations:
             generation = self.present
             # no checkpoint between choosing the generation and giving it the request
             try:
-                response = await generation.of(for_watch=for_watch).handle_async_request(request)
+                return await generation.of(for_watch=for_watch).handle_async_request(request)
             except httpx.TransportError as exc:
                 if may_renew and is_about_certificates(exc):
                     may_renew = False
@@ -155,10 +155,6 @@ class Generations:
                 elif generation.is_retired and (for_watch or isinstance(exc, _NOT_SENT)):
                     continue
                 raise
-            if for_watch and generation.is_retired:
-                await response.aclose()
-                continue
-            return response
 
     def reject(self, credential: Credential) -> bool:
         """Record that the server has refused the credential, or one side the other's certificate.
