@@ -8,7 +8,8 @@
 The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/go.mod`` beside this file.
 ``recovery-client-go`` and ``retries-client-go`` are no part of a control plane: clients, which ``test_recovery.py`` and
 ``test_retries.py`` compare with.
-Nor is ``proxy-environment-go``, which says what Go makes of HTTPS_PROXY and the like (``test_proxy_environment.py``).
+Nor are ``clientcmd-client-go``, which says what client-go makes of kubeconfigs (``test_kubeconfig_client_go.py``), and
+``proxy-environment-go``, which says what Go makes of HTTPS_PROXY and the like (``test_proxy_environment.py``).
 The programs land in ``.cache/control-plane/<version>/`` under the repository's root, and beside kwok the stages of its
 nodes and pods, ``kwok.yaml``; the environment variable ``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
 The directory is the last line printed, to be used as ``KUBEBUILDER_ASSETS``.
@@ -74,6 +75,7 @@ PROGRAMS = {
             "kustomize/stage/pod/chaos/pod-container-running-failed.yaml",
         ),
     ),
+    "clientcmd-client-go": Program("clientcmd_client_go", "."),
     "recovery-client-go": Program("recovery_client_go", "."),
     "proxy-environment-go": Program("proxy_environment_go", "."),
     "retries-client-go": Program("retries_client_go", "."),

@@ -56,7 +56,14 @@ def with_data(write: Write, pems: Certificates) -> Loaded:
 
 def test_without_any_value_overrides_change_nothing(with_data: Loaded) -> None:
     """client-go: TestCreateCleanDefault"""
-    empty = {"server": "", "token": "", "ca_data": b"", "insecure_skip_tls_verify": False, "namespace": None}
+    empty = {
+        "server": "",
+        "token": "",
+        "ca_data": b"",
+        "insecure_skip_tls_verify": False,
+        "namespace": None,
+        "ca_file": "",
+    }
     assert with_data.changes(**empty) == {}
 
 

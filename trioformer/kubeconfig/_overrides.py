@@ -12,7 +12,7 @@ from ._users import Impersonation
 
 
 def _absolute(path: str | os.PathLike[str] | None) -> str | None:
-    return None if path is None else os.path.abspath(path)
+    return os.path.abspath(path) if path else None
 
 
 @final
