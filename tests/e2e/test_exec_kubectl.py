@@ -255,3 +255,13 @@ async def test_a_plugin_with_tokens_of_a_service_account(control_plane: ControlP
         plugin.prints(credential(token=second))
         with pytest.raises(Exception, match="system:serviceaccount:default:exec"):
             await client.api(ConfigMap, namespace="default").list()
+
+
+async def test_a_plugin_with_a_client_certificate(control_plane: ControlPlane, tmp_path: Path) -> None:
+    user = yaml.safe_load(control_plane.kubeconfig.read_text())["users"][0]["user"]
+    chain, key = (base64.b64decode(user[f"client-{each}-data"]).decode() for each in ("certificate", "key"))
+    plugin = Plugin(tmp_path / "plugin")
+    plugin.prints(credential(clientCertificateData=chain, clientKeyData=key))
+    async with client_with(control_plane, plugin, tmp_path) as client:
+        assert await client.api(ConfigMap, namespace="kube-system").list() is not None
+    assert plugin.runs == 1

@@ -145,6 +145,35 @@ async def test_another_certificate_is_another_object(plugin: Plugin) -> None:
     assert (await source.get()).certificate is not first.certificate
 
 
+async def test_another_certificate_is_used_on_a_new_connection(plugin: Plugin) -> None:
+    """client-go: TestTLSCredentials"""
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.cert_pem.bytes().decode())
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    users = [authority.issue_cert(f"{name}@test") for name in ("one", "two")]
+    one, two = (
+        credential(
+            clientCertificateData=user.cert_chain_pems[0].bytes().decode(),
+            clientKeyData=user.private_key_pem.bytes().decode(),
+        )
+        for user in users
+    )
+    async with serving(complete(b"{}"), tls=context, keep_alive=True) as server:
+        config = ClusterConfig(server=server.url, ca_data=authority.cert_pem.bytes(), exec=plugin.config())
+        async with open_transport(config) as transport:
+            plugin.prints(one)
+            for _ in range(2):
+                await transport.request("GET", "/x")
+            plugin.prints(two)
+            assert server.connections == 1
+            transport._credentials.reject(transport._credentials.latest)
+            for _ in range(2):
+                await transport.request("GET", "/x")
+            assert server.connections == 2
+            await server.wait_until_open(1)
+
+
 async def test_only_the_rejection_of_the_latest_credential_counts(plugin: Plugin) -> None:
     source = source_of(plugin)
     first = await source.get()
@@ -230,6 +259,19 @@ async def test_a_plugin_is_not_run_beside_other_credentials(plugin: Plugin, fiel
     async with open_transport(config, http_transport=InMemory([response(200)])) as transport:
         await transport.request("GET", "/x")
     assert plugin.runs == 0
+
+
+async def test_a_request_does_not_run_a_failing_plugin_again(plugin: Plugin) -> None:
+    plugin.prints("", code=1)
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    async with open_transport(config, http_transport=InMemory([])) as transport:
+        with pytest.raises(ExecPluginError):
+            await transport.request("GET", "/x")
+        assert plugin.runs == 1
+        with pytest.raises(ExecPluginError):
+            async with transport.stream("/x", for_watch=True):
+                pass
+    assert plugin.runs == 2
 
 
 async def test_a_plugin_needs_https(plugin: Plugin) -> None:

@@ -89,7 +89,7 @@ def find_plugin(command: str, policy: PluginPolicy) -> str | Problem:
     path = look_path(command)
     if policy.allowlist is not None and command not in policy.allowlist:
         entries = (entry for entry in policy.allowlist if os.path.basename(entry) == os.path.basename(command))
-        if path is None or not (path in policy.allowlist or any(look_path(entry) == path for entry in entries)):
+        if path is None or all(look_path(entry) != path for entry in entries):
             return Problem("is not in the allowlist of plugin_policy; add its command", permanent=True)
     return path or Problem(f"is not installed: {_not_found(command)}", permanent=True)
 
