@@ -93,6 +93,7 @@ class PluginProcess:
         is_interactive = invocation.is_interactive
         # The user reads its questions on the terminal; a question has no line end, and may be in colour.
         shares_stderr = is_interactive and os.isatty(_STDERR)
+        terminal = _terminal_settings() if is_interactive else None  # before the plugin can change them
         error: OSError
         try:
             process = await trio.lowlevel.open_process(
@@ -110,7 +111,7 @@ class PluginProcess:
             error = OSError(0, "an argument or a variable contains a NUL")
         else:
             process.args = [invocation.executable]  # its repr() shows them, in the traceback of a Cancelled
-            return cls(process, is_interactive, report, _terminal_settings() if is_interactive else None)
+            return cls(process, is_interactive, report, terminal)
         raise error
 
     @property
