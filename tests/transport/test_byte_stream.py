@@ -324,8 +324,10 @@ async def test_many_cancelled_watches_leave_an_empty_pool() -> None:
 
 async def test_an_error_in_a_body_shows_no_piece_of_it_in_variables() -> None:
     secret = b"aHVudGVyMg"
-    http_transport = InMemory([response(200, secret, httpx.ReadError("gone"))])
-    async with open_transport(ClusterConfig(server="http://memory"), http_transport=http_transport) as transport:
+    replies = [response(200, secret, httpx.ReadError("gone")) for _ in range(2)]
+    async with open_transport(
+        ClusterConfig(server="http://memory"), http_transport=InMemory([*replies]), retries=1
+    ) as transport:
         with pytest.raises(ConnectionFailedError) as caught:
             await transport.request("GET", "/x")
     error: BaseException | None = caught.value
