@@ -100,6 +100,20 @@ async def test_a_user_that_cannot_be_impersonated_is_a_value_error(client: Clien
         client.impersonating(user)
 
 
+async def test_an_empty_namespace_is_refused_before_anything_is_sent(client: Client) -> None:
+    """None means all namespaces.
+
+    client-go: TestRequestPreflightCheck
+    """
+    with pytest.raises(ValueError, match="namespace"):
+        client.api(Pod, namespace="")
+    pods = client.api(Pod)
+    with pytest.raises(ValueError, match="namespace"):
+        await pods.get("web")
+    with pytest.raises(ValueError, match="namespace"):
+        await pods.create(Pod(metadata=ObjectMeta(name="web")))
+
+
 # --- limiters ---
 
 
@@ -162,6 +176,10 @@ async def test_a_request_that_is_cancelled_while_it_waits_is_not_sent(
 
 
 async def test_several_clients_can_share_a_limiter(autojump_clock: trio.testing.MockClock) -> None:
+    """It is used as it is.
+
+    client-go: TestRESTClientLimiter
+    """
     limiter = TokenBucketRateLimiter(qps=1, burst=1)
     async with (
         open_client(MEMORY, http_transport=replies(2), rate_limiter=limiter) as one,

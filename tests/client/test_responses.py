@@ -48,6 +48,10 @@ def a_status(**fields: object) -> str:
 def test_without_a_status_the_code_determines_the_error_as_in_client_go(
     code: int, method: str, kind: type[StatusError], reason: str, body: str
 ) -> None:
+    """Reason and class are those of the code, whatever the body is.
+
+    client-go: TestTransformUnstructuredError
+    """
     error = error_of(code, body, method=method)
     assert type(error) is kind
     assert isinstance(error, StatusError)

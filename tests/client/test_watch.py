@@ -63,6 +63,10 @@ async def watching(*steps: Step) -> AsyncIterator[WatchStream[Pod]]:
 
 
 async def test_events_arrive_one_by_one_until_the_server_ends_the_watch() -> None:
+    """Of every type; the end of the body is the end, without an error.
+
+    client-go: TestDecoder, TestDecoder_SourceClose
+    """
     both = event("ADDED") + event("MODIFIED", version=2)
     async with watching(both[:30], both[30:], event("DELETED", version=3) + event("BOOKMARK", "", 9)) as events:
         seen = [found async for found in events]

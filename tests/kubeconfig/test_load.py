@@ -192,6 +192,10 @@ def test_the_constructor_checks_the_server() -> None:
 
 
 def test_repr_shows_no_secret() -> None:
+    """Neither token, password, key nor plugin arguments.
+
+    client-go: TestConfigStringer
+    """
     config = ClusterConfig(server=SERVER, token="tok", password="pass", client_key_data=b"key", ca_data=b"four")
     assert repr(config) == (
         f"ClusterConfig(server='{SERVER}', namespace='default', ca_data=<4 bytes>, ca_file=None, "

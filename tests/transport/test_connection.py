@@ -23,6 +23,10 @@ from trioformer.transport._open import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIV
 
 
 async def test_a_request_sends_its_arguments_and_returns_the_complete_response() -> None:
+    """Below the path of the server's URL.
+
+    client-go: TestRequestURI
+    """
     http_transport = InMemory([response(201, "he", "llo", x_name="value")])
     async with open_transport(
         ClusterConfig(server="https://api.test/prefix/"), http_transport=http_transport, user_agent="me/1"
@@ -46,6 +50,20 @@ async def test_a_request_sends_its_arguments_and_returns_the_complete_response()
     assert "authorization" not in request.headers
     assert "sni_hostname" not in request.extensions
     assert not http_transport.is_closed
+
+
+@pytest.mark.parametrize("base", ["/prefix", "/prefix/"])
+async def test_the_slash_at_the_end_of_a_path_is_kept_and_that_of_the_server_dropped(base: str) -> None:
+    """As it is given.
+
+    client-go: TestRequestAbsPathPreservesTrailingSlash
+    """
+    http_transport = InMemory([response(200)])
+    async with open_transport(
+        ClusterConfig(server=f"http://api.test{base}"), http_transport=http_transport
+    ) as transport:
+        await transport.request("GET", "/foo/bar/")
+    assert http_transport.targets == ["GET /prefix/foo/bar/"]
 
 
 async def test_requests_share_connections_until_the_transport_is_closed() -> None:

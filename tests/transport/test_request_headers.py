@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -22,6 +23,10 @@ def lines(**fields: Any) -> list[str]:
 
 
 def test_user_uid_groups_and_extra_attributes_have_a_header_each() -> None:
+    """Values of one attribute have one each.
+
+    client-go: TestImpersonationRoundTripper
+    """
     assert lines(uid="7", groups=("dev", "ops"), extra={"scopes": ("view", "edit"), "reason": ("x",)}) == [
         "Impersonate-User: jane",
         "Impersonate-Uid: 7",
@@ -47,14 +52,19 @@ def test_user_uid_groups_and_extra_attributes_have_a_header_each() -> None:
         ("a:b=c", "a%3Ab%3Dc"),
         ("!#$&'*+-.^_`|~", "!#$&'*+-.^_`|~"),
         ("é", "%C3%A9"),
+        ("almost%zzpercent%xxencoded", "almost%25zzpercent%25xxencoded"),
+        ("example.com/percent%20encoded", "example.com%2Fpercent%2520encoded"),
+        ("abc123!#$+.-_*\\^`~|'", "abc123!#$+.-_*%5C^`~|'"),
+        ("@=:", "%40%3D%3A"),
         ("a\r\nb", "a%0D%0Ab"),
     ],
 )
 def test_keys_of_extra_attributes_are_percent_encoded(key: str, name: str) -> None:
-    """What a header's name cannot have, and the percent sign.
+    """What a header's name cannot have, and the percent sign, so that the server decodes the same key.
 
-    client-go: TestImpersonationRoundTripper
+    client-go: TestHeaderEscapeRoundTrip
     """
+    assert unquote(name) == key
     assert lines(extra={key: ("x",)})[1:] == [f"Impersonate-Extra-{name}: x"]
 
 

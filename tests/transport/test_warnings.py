@@ -26,6 +26,18 @@ DATE = '"Wed, 21 Oct 2026 07:28:00 GMT"'
         ('  299 - "text"  ', [(299, "-", "text")]),
         ('299 host:6443 "text"', [(299, "host:6443", "text")]),
         ('199 - "text"', [(199, "-", "text")]),
+        ('321 - "text"', [(321, "-", "text")]),
+        ('299 a,b"c "text"', [(299, 'a,b"c', "text")]),
+        (r'  299 - "text\"\\\a\b\c"  "Tue, 15 Nov 1994 08:12:31 GMT" , ', [(299, "-", 'text"\\abc')]),
+        (r'  299 - "text\"\\\a\b\c"  ,remainder text,second remainder', [(299, "-", 'text"\\abc')]),
+        (r'  299 - "text\"\\\a\b\c"  "Tue, 15 Nov 1994 08:12:31 GMT" other', []),
+        (r'  299 - "text\"\\\a\b\c"  "Tue, 15 Nov 1994 08:12:31 GMT ', []),
+        (' 299 - "Test of Iñtërnâtiônàlizætiøn,💝🐹🌇⛔" ', [(299, "-", "Test of Iñtërnâtiônàlizætiøn,💝🐹🌇⛔")]),
+        ('299 - "=?UTF-8?Q?text?="', [(299, "-", "=?UTF-8?Q?text?=")]),
+        ('1 - "text"', []),
+        ('A - "text"', []),
+        ("A B", []),
+        ('299 - "text"content', []),
         ('299 - ""', [(299, "-", "")]),
         (r'299 - "unknown field \"spec.foo\""', [(299, "-", 'unknown field "spec.foo"')]),
         (r'299 - "a\\b, c\d"', [(299, "-", r"a\b, cd")]),
@@ -59,10 +71,18 @@ DATE = '"Wed, 21 Oct 2026 07:28:00 GMT"'
     ],
 )
 def test_the_header_is_read_as_rfc_7234_has_it(header: str, warnings: list[tuple[int, str, str]]) -> None:
+    """Codes, agents, quoted texts and dates, one or several in a value.
+
+    client-go: TestParseWarningHeader
+    """
     assert list(parse_warnings([header])) == warnings
 
 
 def test_a_value_that_is_not_valid_does_not_hide_the_others() -> None:
+    """The values of several headers are read one by one.
+
+    client-go: TestParseWarningHeaders
+    """
     values = ['299 - "one', '299 - "two"', "oops", '299 - "three"']
     assert [text for _, _, text in parse_warnings(values)] == ["two", "three"]
 

@@ -25,7 +25,7 @@ LONG_WAIT: Final = 1.0
 """Seconds that a request waits before that is logged."""
 NOTICEABLE_WAIT: Final = 0.05
 """Seconds that a request waits before that is logged for debugging."""
-LOG_PERIOD: Final = 1.0
+LOG_PERIOD: Final = 10.0
 """Seconds without another line about waits of :data:`LONG_WAIT`."""
 
 
@@ -63,7 +63,7 @@ def check_rate_limiter(limiter: object) -> None:
 @final
 @attrs.define(eq=False)
 class WaitLog:
-    """Logs requests that the limiter has delayed: from 50 ms on for debugging, and long waits once a second.
+    """Logs requests that the limiter has delayed: from 50 ms on for debugging, and a long wait each ten seconds.
 
     Source: client-go ``rest/request.go``, ``tryThrottleWithInfo`` and ``throttledLogger``.
     """

@@ -1,7 +1,8 @@
 """Warnings of an API server: the header ``Warning`` of its responses, with code 299.
 
 kube-apiserver warns of deprecated APIs and of unknown or duplicate fields, and passes on the warnings of webhooks.
-Source: client-go ``rest/warnings.go``, apimachinery ``pkg/util/net`` (``ParseWarningHeader``), RFC 7234 section 5.5.
+Source: client-go ``rest/warnings.go``, apimachinery ``pkg/util/net`` (``ParseWarningHeader``), RFC 7234 section 5.5,
+whose texts are not encoded.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_REMEMBERED: Final = 1024
 # warn-code SP warn-agent SP quoted warn-text [ quoted warn-date ], and a comma before the next one.
 # Possessive: a quote that does not end must not be searched from each of its characters.
 _WARNING: Final = re.compile(
-    r'[ \t]*+([0-9]{3}) ([^ \t",]++) "((?:[^"\\]|\\.)*+)"[ \t]*+(?:"[^"]*+"[ \t]*+)?(,|$)', re.DOTALL
+    r'[ \t]*+([0-9]{3}) ([^ \t]++) "((?:[^"\\]|\\.)*+)"[ \t]*+(?:"[^"]*+"[ \t]*+)?(,|$)', re.DOTALL
 )
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
