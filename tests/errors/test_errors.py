@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import copy
+import importlib
 import pickle
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import trioformer
 from trioformer import errors
 from trioformer.errors import (
     AlreadyExistsError,
@@ -99,6 +107,61 @@ def test_every_error_is_in_the_tree_of_the_module_and_in_its_exports() -> None:
     names = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
     assert names - set((errors.__doc__ or "").split()) == set()
     assert names <= set(errors.__all__)
+
+
+MISUSE_AND_LIFETIME = {
+    *("AttributeError", "ImportError", "IndexError", "KeyError", "LookupError", "ModuleNotFoundError"),
+    *("RuntimeError", "TypeError", "ValueError"),
+    *("trio.BrokenResourceError", "trio.BusyResourceError", "trio.ClosedResourceError", "trio.EndOfChannel"),
+    *("trio.WouldBlock", "StopAsyncIteration"),
+}
+FOR_PROGRAMS = {"ReconcileDeadlineError", "TerminalError"}
+"""What a reconcile raises, or is logged as the failure of one; neither leaves the library."""
+INTERNAL_CAUSES = {"RecursionError", "cattrs.IterableValidationError"}
+
+
+def exceptions_of(module: ModuleType) -> Iterator[type[Exception]]:
+    for name in module.__all__:
+        found = getattr(module, name)
+        if isinstance(found, type) and issubclass(found, Exception):
+            yield found
+
+
+def test_every_public_exception_class_is_a_trioformer_error() -> None:
+    packages = [name for _, name, is_package in pkgutil.iter_modules(trioformer.__path__) if is_package]
+    modules = [importlib.import_module(f"trioformer.{name}") for name in packages if not name.startswith("_")]
+    found = {each for module in (trioformer, *modules) for each in exceptions_of(module)}
+    assert len(found) > 30
+    others = {each.__name__ for each in found if not issubclass(each, TrioformerError)}
+    assert others <= FOR_PROGRAMS
+
+
+def raised_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield ast.unparse(node.exc.func)
+
+
+def test_no_exception_class_of_python_reports_what_went_wrong_in_the_world() -> None:
+    """Such as OSError and TimeoutError; those of httpx and httpcore are mapped in the transport."""
+    root = Path(trioformer.__path__[0])
+    raised = {name for path in root.rglob("*.py") for name in raised_in(path)}
+    foreign = {
+        name
+        for name in raised
+        if (name.startswith(("trio.", "ssl.", "cattrs.", "msgspec.")) and name.split(".")[-1][0].isupper())
+        or (isinstance(found := getattr(builtins, name, None), type) and issubclass(found, Exception))
+    }
+    assert foreign - MISUSE_AND_LIFETIME - INTERNAL_CAUSES - {"ExceptionGroup"} == set()
+
+
+def test_a_port_that_is_in_use_is_an_error_of_the_library_and_of_the_system() -> None:
+    error = errors.ListenError("cannot listen on :8080: Address already in use", errno=98)
+    assert isinstance(error, OSError)
+    assert (str(error), error.errno) == ("cannot listen on :8080: Address already in use", 98)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.errno) == (errors.ListenError, str(error), 98)
+    assert f"{errors.ListenError.__module__}" == "trioformer.errors"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tests.support.processes import result_of
 from tests.support.raw_requests import pod
 from trioformer import Client, SharedInformerFactory
 from trioformer.controller import Controller
+from trioformer.errors import ListenError
 from trioformer.manager import ControllerInitializer, HTTPOptions, LeaderElection, ManagerContext, run_controllers
 from trioformer.manager import _http as manager_http
 from trioformer.manager._health import HealthCheck, Response, health_response
@@ -310,7 +311,7 @@ async def test_an_address_in_use_is_an_ungrouped_error_that_names_it(api_server:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(OSError, match=f"cannot listen on {bind}: Address already in use"):
+        with pytest.raises(ListenError, match=f"cannot listen on {bind}: Address already in use"):
             await run_controllers(client, {}, http=bind)
 
 
@@ -361,7 +362,7 @@ async def test_a_port_in_use_on_any_interface_is_an_error_that_names_it(client: 
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         bind = f":{taken.getsockname()[1]}"
-        with pytest.raises(OSError, match=f"cannot listen on {bind}: Address already in use"):
+        with pytest.raises(ListenError, match=f"cannot listen on {bind}: Address already in use"):
             await run_controllers(client, {}, http=bind)
 
 

@@ -9,6 +9,7 @@
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
     │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
     │   └── ProxyError                  the proxy gave no connection: the server has not received the request
+    ├── ListenError                     a port cannot be listened on (also an OSError)
     ├── LimitExceededError              more than the client's Limits, or too slow: names the limit
     ├── UnexpectedResponseError         a success or redirect that no API server sends: HTML, incomplete JSON
     ├── StatusError                     HTTP 4xx and 5xx: code, reason, message, details
@@ -57,6 +58,7 @@ from ._base import ConnectionFailedError as ConnectionFailedError
 from ._base import DecodeError as DecodeError
 from ._base import ExecPluginError as ExecPluginError
 from ._base import LimitExceededError as LimitExceededError
+from ._base import ListenError as ListenError
 from ._base import ProxyError as ProxyError
 from ._base import SelectorError as SelectorError
 from ._base import TrioformerError as TrioformerError
@@ -110,6 +112,7 @@ __all__ = [
     "InvalidError",
     "LeadershipLostError",
     "LimitExceededError",
+    "ListenError",
     "MethodNotAllowedError",
     "NotAcceptableError",
     "NotFoundError",

@@ -15,6 +15,7 @@ __all__ = [
     "DecodeError",
     "ExecPluginError",
     "LimitExceededError",
+    "ListenError",
     "ProxyError",
     "SelectorError",
     "TrioformerError",
@@ -48,7 +49,8 @@ def _rebuild(cls: type[TrioformerError], message: str, state: dict[str, object])
     """Copy or unpickle an error; its constructor's arguments are not known."""
     error = cls.__new__(cls)
     error.args = (message,)
-    error.__dict__.update(state)
+    for name, value in state.items():
+        setattr(error, name, value)
     return error
 
 
@@ -133,6 +135,18 @@ class ProxyError(ConnectionFailedError):
         permanent: Whether a retry cannot succeed: the proxy rejects the credentials of its URL or connections to this
             server, its certificate does not verify, or it is no proxy of this type.
     """
+
+
+class ListenError(TrioformerError, OSError):
+    """A port cannot be listened on: another program does, or this one may not; ``errno`` says which."""
+
+    def __init__(self, message: str, *, errno: int | None = None) -> None:
+        super().__init__(message)
+        self.errno = errno
+
+    def __reduce__(self) -> tuple[Callable[..., TrioformerError], tuple[type[TrioformerError], str, dict[str, object]]]:
+        rebuild, (cls, message, state) = super().__reduce__()
+        return rebuild, (cls, message, {**state, "errno": self.errno})  # which is not in __dict__
 
 
 class LimitExceededError(TrioformerError):

@@ -16,6 +16,7 @@ import trio
 from .. import _serving
 from .._serving import Message
 from .._text import one_line
+from ..errors import ListenError
 from ._health import NOT_FOUND, HealthCheck, Response, health_response, logger
 from ._http_options import HTTPOptions
 from ._token_checks import CHECK_PERIOD, TokenChecks
@@ -160,12 +161,12 @@ async def listen(bind: str) -> socket.socket:
 
     Raises:
         ValueError: It is not ``host:port``.
-        OSError: The address cannot be listened on.
+        ListenError: The address cannot be listened on; it is an OSError.
     """
     try:
         return await _serving.open_listener(bind)
     except OSError as exc:
-        raise OSError(exc.errno, f"cannot listen on {bind}: {exc.strerror}") from exc
+        raise ListenError(f"cannot listen on {bind}: {exc.strerror}", errno=exc.errno) from exc
 
 
 def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> None:

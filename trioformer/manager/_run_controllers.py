@@ -86,7 +86,7 @@ async def run_controllers(
         ValueError: A controller name is unknown or not valid; ``http`` is not ``host:port``; a number is negative; the
             election is not valid; ``metrics`` has another factory or election of the same name.
         ConfigError: The certificate or the key of ``http`` cannot be read or is not valid.
-        OSError: The address cannot be listened on.
+        ListenError: The address cannot be listened on.
         ExceptionGroup: Of `LeadershipLostError`, when the lease could not be kept: the controllers were cancelled
             immediately, and have ended; of what an initializer, a controller or an informer raised, with a note that
             names it; of ``ValueError``, when two controllers have the same name; of ``RuntimeError``, when the factory
