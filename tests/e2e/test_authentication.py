@@ -151,7 +151,7 @@ ROTATED: list[tuple[type[User], Scheme | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("rotations", "period"), [(3, 4.0), pytest.param(12, 10.0, marks=pytest.mark.long)], ids=["short", "long"]
+    ("rotations", "period"), [(2, 4.0), pytest.param(12, 10.0, marks=pytest.mark.long)], ids=["short", "long"]
 )
 @pytest.mark.parametrize(
     ("kind", "scheme"), ROTATED, ids=[f"{kind.__name__}-{scheme or 'direct'}" for kind, scheme in ROTATED]
