@@ -20,7 +20,7 @@ from trioformer.client import open_client
 from trioformer.errors import ConfigError, UnauthorizedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap
-from trioformer.transport import _connection
+from trioformer.transport import _outgoing
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._network import _TLSStream
 
@@ -142,7 +142,7 @@ async def test_a_failed_probe_shows_no_credential(steps: list[Step]) -> None:
 
 @pytest.mark.parametrize("send", [request, read_list])
 async def test_a_response_that_does_not_come_shows_no_credential(send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_connection, "_REQUEST_PATIENCE", {"read": 0.05})
+    monkeypatch.setattr(_outgoing, "_REQUEST_PATIENCE", {"read": 0.05})
     async with serving(None, tls=server_tls()) as server:
         error = await raised_by(send, config_of(server.url, USERS[0]))
         assert "timeout while waiting" in str(error)

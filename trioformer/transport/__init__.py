@@ -2,7 +2,7 @@
 
 - ``_open.py``: checks the configuration, and puts the parts together
 - ``_connection.py``: sends requests, and opens streamed responses
-- ``_content.py``: the body of a request
+- ``_outgoing.py``: a request that is to be sent, and its body
 - ``_generations.py``: the connections for requests and for watches
 - ``_byte_stream.py``: the body of a response
 - ``_gzip.py``: decompresses a body in slices

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from copy import copy
@@ -18,14 +17,14 @@ from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, LimitExceededError
 from ..kubeconfig import ClusterConfig, Impersonation
 from ._byte_stream import ByteStream
-from ._content import Content
 from ._credentials import Credential, CredentialSource
 from ._errors import CONNECTION_ERRORS, connection_failed, server_text, shows_failing_server
 from ._generations import Generations
 from ._health import VERSION_PATH, ServerHealth
 from ._limits import Limits
 from ._observer import RequestObserver
-from ._request_headers import Header, RequestHeaders, impersonation_headers
+from ._outgoing import Content, Outgoing
+from ._request_headers import RequestHeaders, impersonation_headers
 from ._response import Response
 from ._retries import MAX_RETRIES, Retries
 from ._throttle import RequestRateLimiter, WaitLog
@@ -33,43 +32,13 @@ from ._warnings import WarningHandler, report_warnings
 
 R = TypeVar("R")
 
-CONNECT_PATIENCE: Final = 30.0
-"""Seconds for a TCP connection (client-go dials for 30 s); a TLS handshake has 10."""
-WRITE_PATIENCE: Final = 60.0
-"""Seconds that the server may take to accept a part of a request."""
-READ_PATIENCE: Final = 90.0
-"""Seconds without a byte of the response; the API server itself ends a request after 60."""
 MAX_REQUESTS: Final = 100
 """Requests in flight, lists included and watches not; further ones wait."""
-
-# The extension ``timeout`` of a request.  A watch has no read timeout: it is silent for as long as nothing changes.
-_REQUEST_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": READ_PATIENCE, "write": WRITE_PATIENCE, "pool": None}
-_WATCH_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": None, "write": WRITE_PATIENCE, "pool": None}
-# Infinite is no limit either; ``_network.RESUMABLE`` says what the difference is.
-_RESUMABLE_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": math.inf, "write": WRITE_PATIENCE, "pool": None}
 
 _SHORT: Final = 2048
 """Bytes that are read of a rejection before the request is sent again, so that its connection can be used again."""
 _SHORT_PATIENCE: Final = 5.0
 """Seconds that it may take to arrive."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class _Outgoing:
-    """A request, which may be sent more than once."""
-
-    method: str
-    path: str
-    params: Mapping[str, str] | None
-    headers: list[Header]
-    accepts_gzip: bool
-    content: bytes | None = attrs.field(default=None, repr=False)
-    limit: str | None = None
-    """The field of the limits for the body; None to leave the body to the caller."""
-    where: str
-    for_watch: bool = False
-    resumable: bool = False
 
 
 @final
@@ -190,7 +159,7 @@ class Transport(metaclass=NoPublicConstructor):
             Closes the connection.  The server may have executed the request.
         """
         accepts_gzip = self._headers.uses_gzip and method == "GET"
-        outgoing = _Outgoing(
+        outgoing = Outgoing(
             method=method,
             path=path,
             params=params,
@@ -311,10 +280,10 @@ class Transport(metaclass=NoPublicConstructor):
         *,
         for_watch: bool = False,
         resumable: bool = False,
-    ) -> _Outgoing:
+    ) -> Outgoing:
         """Make a GET request whose response is streamed."""
         accepts_gzip = self._headers.uses_gzip and not for_watch  # kube-apiserver compresses no watch
-        return _Outgoing(
+        return Outgoing(
             method="GET",
             path=path,
             params=params,
@@ -326,7 +295,7 @@ class Transport(metaclass=NoPublicConstructor):
         )
 
     @asynccontextmanager
-    async def _stream(self, outgoing: _Outgoing, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
+    async def _stream(self, outgoing: Outgoing, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
         """Send a GET request until there is a response that is not retried, and yield its body."""
         for_watch = outgoing.for_watch
         while True:
@@ -346,7 +315,7 @@ class Transport(metaclass=NoPublicConstructor):
                         await body._aclose()
             await trio.sleep(delay)
 
-    def _retries_of(self, outgoing: _Outgoing, *, may_retry: bool) -> Retries:
+    def _retries_of(self, outgoing: Outgoing, *, may_retry: bool) -> Retries:
         return Retries(
             outgoing.method,
             outgoing.where or f"{outgoing.method} {outgoing.path}",
@@ -395,7 +364,7 @@ class Transport(metaclass=NoPublicConstructor):
         return response
 
     @asynccontextmanager
-    async def _limited(self, outgoing: _Outgoing) -> AsyncGenerator[float | None, None]:
+    async def _limited(self, outgoing: Outgoing) -> AsyncGenerator[float | None, None]:
         """Wait until a request may be sent; yields for how many seconds the limiter delayed it, None without one."""
         throttled: float | None = None
         if self._rate_limiter is not None:
@@ -418,12 +387,11 @@ class Transport(metaclass=NoPublicConstructor):
         yield None
 
     async def _send(
-        self, outgoing: _Outgoing, attempt: int, throttled: float | None
+        self, outgoing: Outgoing, attempt: int, throttled: float | None
     ) -> tuple[ByteStream, bytes, Credential]:
         """Send a request once; with a limit, receive the whole body."""
         method, content, limit, where = outgoing.method, outgoing.content, outgoing.limit, outgoing.where
         for_watch = outgoing.for_watch
-        patience = _RESUMABLE_PATIENCE if outgoing.resumable else _WATCH_PATIENCE if for_watch else _REQUEST_PATIENCE
         self._check_open()
         credential = await self._credentials.get()
         sent_at = trio.current_time()
@@ -435,7 +403,7 @@ class Transport(metaclass=NoPublicConstructor):
                 params=outgoing.params or None,
                 content=content,
                 headers=outgoing.headers,
-                extensions={**self._extensions, "timeout": patience},
+                extensions={**self._extensions, "timeout": outgoing.patience},
             )
             request.stream = Content(content or b"")
             if credential.authorization is not None:  # httpx has what it builds a request from in local variables

@@ -19,7 +19,7 @@ from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
-from ._connection import CONNECT_PATIENCE, Transport
+from ._connection import Transport
 from ._credentials import CredentialSource
 from ._errors import server_text
 from ._exec import PluginPolicy
@@ -28,6 +28,7 @@ from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
 from ._host_names import check_host_names
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
+from ._outgoing import CONNECT_PATIENCE
 from ._proxy._find import find_route
 from ._request_headers import Header, RequestHeaders, impersonation_headers
 from ._retries import MAX_RETRIES

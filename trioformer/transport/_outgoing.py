@@ -1,0 +1,76 @@
+"""A request that is to be sent, perhaps more than once, and its body."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Mapping
+from typing import Final, final
+
+import attrs
+import httpx
+
+from ._request_headers import Header
+
+CONNECT_PATIENCE: Final = 30.0
+"""Seconds for a TCP connection (client-go dials for 30 s); a TLS handshake has 10."""
+WRITE_PATIENCE: Final = 60.0
+"""Seconds that the server may take to accept a part of a request."""
+READ_PATIENCE: Final = 90.0
+"""Seconds without a byte of the response; the API server itself ends a request after 60."""
+
+# The extension ``timeout`` of a request.  A watch has no read timeout: it is silent for as long as nothing changes.
+_REQUEST_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": READ_PATIENCE, "write": WRITE_PATIENCE, "pool": None}
+_WATCH_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": None, "write": WRITE_PATIENCE, "pool": None}
+# Infinite is no limit either; ``_network.RESUMABLE`` says what the difference is.
+_RESUMABLE_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": math.inf, "write": WRITE_PATIENCE, "pool": None}
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Outgoing:
+    """A request, which may be sent more than once."""
+
+    method: str
+    path: str
+    params: Mapping[str, str] | None
+    headers: list[Header]
+    accepts_gzip: bool
+    content: bytes | None = attrs.field(default=None, repr=False)
+    limit: str | None = None
+    """The field of the limits for the body; None to leave the body to the caller."""
+    where: str
+    for_watch: bool = False
+    resumable: bool = False
+
+    @property
+    def patience(self) -> Mapping[str, float | None]:
+        """The timeouts, as httpcore takes them."""
+        return _RESUMABLE_PATIENCE if self.resumable else _WATCH_PATIENCE if self.for_watch else _REQUEST_PATIENCE
+
+
+@final
+class Content(httpx.AsyncByteStream):
+    """The body of a request, in one piece.
+
+    httpx's own class is an async generator.
+    A request that is cancelled while it is sent leaves the generator suspended, for the garbage collector to find.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _Once(self._data)
+
+
+class _Once:
+    def __init__(self, data: bytes) -> None:
+        self._rest = [data] if data else []
+
+    def __aiter__(self) -> _Once:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._rest:
+            raise StopAsyncIteration
+        return self._rest.pop()
