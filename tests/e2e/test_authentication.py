@@ -168,10 +168,10 @@ async def test_a_credential_is_rotated_and_no_request_and_no_watch_notices(
     caplog: pytest.LogCaptureFixture,
     record_property: pytest.RecordProperty,
 ) -> None:
-    """What a rotation replaces is invalid soon: a certificate three seconds after it, a token within ten."""
+    """What a rotation replaces is invalid soon: a certificate five seconds after it, a token within ten."""
     caplog.set_level(logging.WARNING, logger="trioformer")
     user = await make(kind, tmp_path, server, authorities, administrator)
-    lifetime = timedelta(seconds=period + 3)
+    lifetime = timedelta(seconds=period + 5)  # files that were just written are read after two seconds
     with trio.fail_after(rotations * period + 60):
         async with routed(scheme, authorities) as through:
             await user.begin(lifetime, proxy=through.url if through else None)
