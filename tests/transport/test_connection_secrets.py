@@ -84,7 +84,7 @@ Send: TypeAlias = Callable[[Transport], Awaitable[None]]
 
 async def raised_by(send: Send, config: ClusterConfig) -> BaseException:
     try:
-        async with open_transport(config) as transport:
+        async with open_transport(config, retries=1) as transport:
             await send(transport)
     except Exception as exc:  # noqa: BLE001  # whatever it is
         return exc
