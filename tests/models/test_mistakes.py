@@ -57,7 +57,7 @@ def text_of(kind: type[Exception], mistake: Callable[[], object]) -> str:
         (lambda: POD.spec.nodeName, "node_name"),
         (lambda: POD.spec.node_nam, "node_name"),
         (lambda: POD.metadata.resourceVersion, "resource_version"),
-        (lambda: POD.metadata.lables, "labels"),
+        (lambda: POD.metadata.labes, "labels"),
         (lambda: POD.apiVersion, "api_version"),
         (lambda: POD.labels, "metadata.labels"),
         (lambda: POD.creationTimestamp, "metadata.creation_timestamp"),

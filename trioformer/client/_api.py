@@ -257,7 +257,7 @@ class Api(ApiRequests[T]):
                     body = await stack.enter_async_context(self._open_watch(params, where, resumable=resumable))
             except trio.TooSlowError as exc:
                 raise ConnectionFailedError(
-                    f"{where}: {self._transport.server_text}: no response within {patience:g} s; watch again"
+                    f"{where}: {self._transport.health.server_text}: no response within {patience:g} s; watch again"
                 ) from exc
             if body.code != 200:
                 with self._wire_format.translate_errors():

@@ -18,7 +18,7 @@ from ..errors import ConnectionFailedError, LimitExceededError
 from ..kubeconfig import ClusterConfig, Impersonation
 from ._byte_stream import ByteStream
 from ._credentials import Credential, CredentialSource
-from ._errors import CONNECTION_ERRORS, connection_failed, server_text, shows_failing_server
+from ._errors import CONNECTION_ERRORS, connection_failed, shows_failing_server
 from ._generations import Generations
 from ._health import VERSION_PATH, ServerHealth
 from ._limits import Limits
@@ -53,7 +53,6 @@ class Transport(metaclass=NoPublicConstructor):
 
     Attributes:
         server: The URL of the server.
-        server_text: The server, and where it is configured, for errors.
         health: What the requests have shown about the server.
         limits: The limits of what the server may send.
     """
@@ -73,7 +72,6 @@ class Transport(metaclass=NoPublicConstructor):
         "health",
         "limits",
         "server",
-        "server_text",
     )
 
     def __init__(
@@ -93,7 +91,6 @@ class Transport(metaclass=NoPublicConstructor):
         self.health: ServerHealth = health
         self.limits: Limits = limits
         self.server: str = config.server
-        self.server_text: str = server_text(config)
         self._host = urlsplit(config.server).netloc
         self._observer = observer
         self._generations = generations
@@ -179,7 +176,7 @@ class Transport(metaclass=NoPublicConstructor):
                         raise
                 else:
                     if (delay := await self._delay_after(body, credential, attempts)) is None:
-                        return Response(body.code, body.headers, received, self.server_text)
+                        return Response(body.code, body.headers, received, self.health.server_text)
             await trio.sleep(delay)
 
     @asynccontextmanager
@@ -319,7 +316,7 @@ class Transport(metaclass=NoPublicConstructor):
         return Retries(
             outgoing.method,
             outgoing.where or f"{outgoing.method} {outgoing.path}",
-            self.server_text,
+            self.health.server_text,
             limit=self._max_retries if may_retry else 0,
             may_authenticate=self._max_retries > 0,
         )
@@ -411,14 +408,14 @@ class Transport(metaclass=NoPublicConstructor):
             response = await self._generations.send(request, credential, for_watch=for_watch)
             bound = limit or (None if for_watch else "list_bytes")
             create = partial(ByteStream._create, accepts_gzip=outgoing.accepts_gzip, where=where)
-            body = create(response, self.server_text, self.health, self.limits, limit=bound)
+            body = create(response, self.health.server_text, self.health, self.limits, limit=bound)
             received = b"" if limit is None else await body._read_whole()
             code = body.code
         except CONNECTION_ERRORS as exc:
             self._check_open()
             if shows_failing_server(exc):
                 self.health.record_failure()
-            raise connection_failed(exc, self.server_text, where) from exc
+            raise connection_failed(exc, self.health.server_text, where) from exc
         finally:
             self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
         self.health.record_response()

@@ -102,7 +102,8 @@ class _Exchange:
 class ServerHealth(metaclass=NoPublicConstructor):
     """What the requests of one client have shown about its server; each :class:`Transport` has one."""
 
-    _server: str
+    server_text: str
+    """The server and where it is configured, for errors."""
     _connection: ProbeConnection | None
     """None for a server in the same process, which has no connections that could die."""
     silence: float = SILENCE
@@ -184,7 +185,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
             async with self._turn:
                 if self._version is None:
                     if self._version_failed_at > called_at:
-                        raise ConnectionFailedError(f"GET {VERSION_PATH}: {self._server}: no response; try again")
+                        raise ConnectionFailedError(f"GET {VERSION_PATH}: {self.server_text}: no response; try again")
                     try:
                         self._version = (parse(await request()),)
                     except ConnectionFailedError:
@@ -206,7 +207,9 @@ class ServerHealth(metaclass=NoPublicConstructor):
         while True:
             self._last = exchange = await self._exchange(path)
             if exchange.response is None:
-                raise connection_failed(exchange.error or httpx.ReadTimeout("no response"), self._server, f"GET {path}")
+                raise connection_failed(
+                    exchange.error or httpx.ReadTimeout("no response"), self.server_text, f"GET {path}"
+                )
             if exchange.path == path:
                 return exchange.response
 
@@ -266,7 +269,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
     def _why_dead(self, exchange: _Exchange) -> str:
         reason = f"did not respond to a probe within {self._patience:g} s"
         if exchange.error is not None:
-            why = str(connection_failed(exchange.error, self._server)).removeprefix(f"{self._server}: ")
+            why = str(connection_failed(exchange.error, self.server_text)).removeprefix(f"{self.server_text}: ")
             reason = f"a probe failed ({why})"
         return f"the server has sent nothing for {self.silence:g} s and {reason}; the connection is presumed dead"
 
