@@ -224,7 +224,7 @@ async def test_a_proxy_that_requires_other_credentials_is_an_error(scheme: Schem
         with pytest.raises(ProxyError, match=r"the user and password|requires a user") as caught:
             await transport.request("GET", "/x")
         assert caught.value.permanent
-        assert f"the proxy {scheme}://127.0.0.1:{p.port} (proxy-url of test)" in str(caught.value)
+        assert f"the proxy {scheme}://127.0.0.1:{p.port} (proxy-url)" in str(caught.value)
         assert "wrong" not in str(caught.value)
         assert p.refused == 1
 

@@ -109,7 +109,7 @@ def test_the_proxy_of_the_configuration_comes_before_the_environment() -> None:
     environment = {"HTTPS_PROXY": "http://other", "NO_PROXY": "*"}
     route = find_route("https://api.test", Secret("http://proxy"), source="file", variable=environment.get)
     assert route is not None
-    assert str(route.proxy) == "http://proxy:80 (proxy-url of file)"
+    assert str(route.proxy) == "http://proxy:80 (proxy-url)"
 
 
 @pytest.mark.parametrize("url", [None, Secret("")])
@@ -136,7 +136,7 @@ def test_http_proxies_forward_requests_to_servers_without_tls(server: str, proxy
 
 def test_neither_repr_nor_str_shows_the_credentials() -> None:
     proxy = parsed("http://anna:planted@proxy:3128")
-    assert str(proxy) == "http://proxy:3128 (proxy-url of file)"
+    assert str(proxy) == "http://proxy:3128 (proxy-url)"
     assert "anna" not in repr(proxy)
     assert "planted" not in repr(proxy)
 

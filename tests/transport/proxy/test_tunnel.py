@@ -150,7 +150,7 @@ async def test_each_other_response_to_http_connect_has_its_error(
     response: bytes, text: str, is_permanent: bool
 ) -> None:
     error = await failure(HTTP, Scripted(response))
-    assert str(error) == f"the proxy http://proxy:80 (proxy-url of test) {text}"
+    assert str(error) == f"the proxy http://proxy:80 (proxy-url) {text}"
     assert (error.permanent, error.refused) == (is_permanent, False)
 
 
@@ -287,5 +287,5 @@ NO_SOCKS = "does not speak SOCKS5; check its port and the scheme of its URL"
 )
 async def test_each_other_answer_of_a_socks_proxy_has_its_error(answers: bytes, text: str, is_permanent: bool) -> None:
     error = await failure(SOCKS, Scripted(answers))
-    assert str(error) == f"the proxy socks5://proxy:1080 (proxy-url of test) {text}"
+    assert str(error) == f"the proxy socks5://proxy:1080 (proxy-url) {text}"
     assert (error.permanent, error.refused) == (is_permanent, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from .._errors import ProxyFailedError
@@ -48,11 +48,20 @@ def failed(proxy: Proxy, text: str, *, refused: bool = False, permanent: bool = 
 
 
 def failure_of(proxy: Proxy, error: BaseException) -> ProxyFailedError:
-    """Make the error for an exception that was raised while a proxy was connected to, or asked for a connection."""
+    """Make the error for an exception that was raised while a proxy was connected to, or asked for a connection.
+
+    The exception is its cause: httpcore drops that of its own errors.
+    """
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ProxyFailedError):
             return cause
+    failure = _describe(proxy, causes)
+    failure.__cause__ = error
+    return failure
+
+
+def _describe(proxy: Proxy, causes: Iterable[BaseException]) -> ProxyFailedError:
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             reason = getattr(cause, "verify_message", "") or str(cause)

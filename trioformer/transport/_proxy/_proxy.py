@@ -103,7 +103,7 @@ def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
         port=port,
         user=name if at else None,
         password=password if at else None,
-        origin=f"{key} of {file}" if file else key,
+        origin=key,
     )
 
 
