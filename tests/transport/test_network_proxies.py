@@ -238,12 +238,14 @@ async def test_a_forwarding_proxy_that_requires_credentials_is_an_error() -> Non
 
 
 async def test_the_connection_of_a_forwarded_request_that_is_rejected_is_not_kept() -> None:
-    async with serving(b"HTTP/1.1 407 X\r\nContent-Length: 9\r\n\r\nhello", None) as server:
-        async with open_transport(ClusterConfig(server="http://api.test", proxy_url=server.url)) as transport:
-            with pytest.raises(ProxyError):
-                await transport.request("GET", "/x")
-            present = transport._generations.present
-            assert present.requests._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+    async with (
+        serving(b"HTTP/1.1 407 X\r\nContent-Length: 9\r\n\r\nhello", None) as server,
+        open_transport(ClusterConfig(server="http://api.test", proxy_url=server.url)) as transport,
+    ):
+        with pytest.raises(ProxyError):
+            await transport.request("GET", "/x")
+        present = transport._generations.present
+        assert present.requests._pool.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 
