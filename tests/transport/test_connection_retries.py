@@ -226,6 +226,14 @@ async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(au
     assert first < second < third
 
 
+async def test_an_earlier_error_does_not_name_the_server_again(autojump_clock: Clock) -> None:
+    config = ClusterConfig(server="http://api.test", source="/etc/kubeconfig")
+    async with opened(lost(), httpx.ReadTimeout("x"), config=config) as (transport, _):
+        with pytest.raises(ConnectionFailedError, match=r"; attempt 2; the attempt before failed: .*lost") as caught:
+            await transport.request("GET", "/x")
+    assert str(caught.value).count("http://api.test") == 1
+
+
 async def test_with_zero_retries_nothing_is_sent_again(autojump_clock: Clock) -> None:
     async with opened(lost(), response(429, retry_after="1"), response(401), retries=0) as (transport, carrier):
         with pytest.raises(ConnectionFailedError, match=r"the connection was lost; try again$"):

@@ -12,9 +12,8 @@ import pytest
 import trio
 
 from trioformer.errors import ConnectionFailedError, ExecPluginError, LimitExceededError, ProxyError
-from trioformer.transport._errors import SilentConnectionError, connection_failed
+from trioformer.transport._errors import ProxyFailedError, SilentConnectionError, connection_failed
 from trioformer.transport._limits import LimitPassedError
-from trioformer.transport._proxy import ProxyFailedError
 from trioformer.transport._retries import (
     CONNECT_PERIOD,
     MAX_RETRIES,

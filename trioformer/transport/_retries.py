@@ -241,7 +241,9 @@ class Retries:
         return delay
 
     def _text_of(self, error: Exception) -> str:
-        return str(error).removeprefix(f"{self._what}: ").removeprefix(f"{self._server}: ")
+        """Return the text of an error without the operation, the server, and the file that configured it."""
+        text = str(error).removeprefix(f"{self._what}: ")
+        return re.sub(rf"^{re.escape(self._server)}( \([^)]*\))?: ", "", text)
 
 
 def _set_context(error: BaseException, previous: Exception) -> None:
