@@ -198,7 +198,7 @@ async def prepare(client: Client, prefix: str) -> None:
     """Create the objects of all cases."""
     for number, case in enumerate(CASES):
         if case.verb.of_object:
-            finalizers = ["example.com/first"] if case.verb.name == "patch" else None
+            finalizers = ("example.com/first",) if case.verb.name == "patch" else ()
             name = f"{prefix}-{number}"
             await client.api(ConfigMap, NAMESPACE).create(
                 ConfigMap(metadata=ObjectMeta(name=name, namespace=NAMESPACE, finalizers=finalizers))

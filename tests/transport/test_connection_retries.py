@@ -33,6 +33,7 @@ from trioformer.transport import RequestObserver
 from trioformer.transport._credentials import Credential
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._network import _Network, _SocketStream
+from trioformer.transport._retries import Retries
 
 Clock = trio.testing.MockClock
 
@@ -226,12 +227,17 @@ async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(au
     assert first < second < third
 
 
-async def test_an_earlier_error_does_not_name_the_server_again(autojump_clock: Clock) -> None:
-    config = ClusterConfig(server="http://api.test", source="/etc/kubeconfig")
-    async with opened(lost(), httpx.ReadTimeout("x"), config=config) as (transport, _):
-        with pytest.raises(ConnectionFailedError, match=r"; attempt 2; the attempt before failed: .*lost") as caught:
-            await transport.request("GET", "/x")
-    assert str(caught.value).count("http://api.test") == 1
+async def test_an_earlier_error_names_operation_server_and_file_once(autojump_clock: Clock) -> None:
+    attempts = Retries("GET", "list pods", "http://api.test", limit=1, may_authenticate=True)
+    first, last = (
+        ConnectionFailedError(f"list pods: http://api.test (/etc/kubeconfig): {text}") for text in ("lost", "refused")
+    )
+    first.__cause__, last.__cause__ = lost(), refused()
+    assert attempts.after_error(first, has_responded=True) is not None
+    assert attempts.after_error(last, has_responded=True) is None
+    assert str(last) == (
+        "list pods: http://api.test (/etc/kubeconfig): refused; attempt 2; the attempt before failed: lost"
+    )
 
 
 async def test_with_zero_retries_nothing_is_sent_again(autojump_clock: Clock) -> None:

@@ -172,7 +172,7 @@ class Retries:
     _what: str
     """The request, for the log."""
     _server: str
-    _limit: int = attrs.field(kw_only=True)
+    _limit: int = attrs.field(kw_only=True, alias="limit")
     may_authenticate: bool = attrs.field(kw_only=True)
     """Whether it may be sent again after a 401, with another credential; at most once."""
     number: int = attrs.field(default=1, init=False)
