@@ -262,11 +262,45 @@ async def test_after_a_401_changed_certificates_are_read_immediately(cluster: Cl
     cluster.server.script = lambda _: [complete(b"no", "401 Unauthorized")]
     async with open_transport(cluster.config) as transport:
         assert (await transport.request("GET", "/x")).code == 401
+        assert len(cluster.server.heads) == 1, "it is not sent again for nothing"
         first = transport._generations.present
         cluster.rotate(OLD, user=NEW, age=0, look=False)
         assert (await transport.request("GET", "/x")).code == 401
         assert transport._generations.present is not first
-        assert not transport._generations.reject(Credential())
+        assert len(cluster.server.heads) == 3
+        assert not transport._generations.reject(transport._generations.present)
+
+
+async def test_all_requests_that_an_expired_certificate_fails_are_sent_again(
+    cluster: Cluster, mock_clock: Clock
+) -> None:
+    replies: list[list[Step]] = [[30.0, complete(b"no", "401 Unauthorized")] for _ in range(5)]
+    cluster.server.script = lambda _: replies.pop() if replies else [complete(b"hello")]
+    async with open_transport(cluster.config) as transport, trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(hello, transport)
+        await wait_all_tasks_blocked(0.05)
+        cluster.rotate(OLD, user=NEW, age=0, look=False)
+        cluster.clock.jump(30)
+
+
+async def test_a_401_to_an_older_certificate_of_a_plugin_does_not_bring_it_back(
+    cluster: Cluster, mock_clock: Clock
+) -> None:
+    replies: list[list[Step]] = [[30.0, complete(b"no", "401 Unauthorized")]]
+    cluster.server.script = lambda _: replies.pop() if replies else [complete(b"hello")]
+    config = ClusterConfig(server=cluster.server.url, ca_data=pem(OLD))
+    async with open_transport(config) as transport, trio.open_nursery() as nursery:
+        transport._credentials = plugin = Plugin(Credential(certificate=certificate(OLD)))
+        nursery.start_soon(hello, transport)
+        await wait_all_tasks_blocked(0.05)
+        plugin.latest = Credential(certificate=certificate(NEW))
+        await hello(transport)
+        present = transport._generations.present
+        cluster.clock.jump(30)
+        await wait_all_tasks_blocked(0.05)
+        assert transport._generations.present is present
+        assert cluster.server.connections == 2
 
 
 # --- watches ---
@@ -387,7 +421,7 @@ class Plugin:
         return self.latest
 
     def reject(self, credential: Credential) -> None:
-        raise AssertionError
+        assert credential is not self.latest
 
 
 # --- ends ---

@@ -30,6 +30,7 @@ import trio
 from .._util import NoPublicConstructor
 from ..errors import UnexpectedResponseError
 from ._errors import CONNECTION_ERRORS, RetiredConnectionError, connection_failed, shows_failing_server
+from ._generations import GENERATION
 from ._gzip import GunzipChunks, is_gzip
 from ._health import ServerHealth
 from ._limits import BodyMeter, BodyReceiver, LimitPassedError, Limits
@@ -84,6 +85,7 @@ class ByteStream(metaclass=NoPublicConstructor):
     Attributes:
         code: The HTTP status code.
         headers: The headers of the response, with names in lower case; without those of a compression that is undone.
+        generation: The connections that it was received on.
         is_cut_off: Whether the body has ended anywhere, because the connections of the client were replaced.
     """
 
@@ -103,6 +105,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         "_slice",
         "_where",
         "code",
+        "generation",
         "headers",
         "is_cut_off",
     )
@@ -147,6 +150,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         self._error: Exception | None = None
         self._is_started = self._is_receiving = self._is_over = self._is_closed = False
         self.is_cut_off: bool = False
+        self.generation: object = response.extensions.get(GENERATION)
         if encoding := encoding_of(self.headers):
             self._is_over = True
             if 200 <= self.code < 300:

@@ -326,7 +326,7 @@ class Transport(metaclass=NoPublicConstructor):
         if body.code == 401:
             # The server executes nothing without authentication.
             self._credentials.reject(credential)
-            is_renewed = self._generations.reject(credential)
+            is_renewed = self._generations.reject(body.generation)
             if attempts.may_authenticate and (is_renewed or await self._credentials.get() is not credential):
                 return attempts.after_401()
         return attempts.after_response(body.code, body.headers)

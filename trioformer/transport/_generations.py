@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 WATCH_LIST_PATIENCE: Final = 60.0
 """Seconds that a watch which begins with a list may go on after its connections were replaced."""
 
+GENERATION: Final = "trioformer.generation"
+"""The extension of a response that is the generation it was received on."""
+
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 """Errors of a connection that was never opened."""
 
@@ -116,15 +119,17 @@ class Generations:
         Raises:
             ConfigError: The certificate of the credential is not valid.
         """
-        tls = self._tls
-        if tls is not None:
-            tls.use(credential.certificate)
-            tls.refresh()
-            if tls.context is not self._context:
-                self._replace(tls.context)
-            if trio.current_time() >= self._sweep_at:
-                self._sweep()
+        if self._tls is not None:
+            self._tls.use(credential.certificate)
+            self._refresh(self._tls)
         return self.present
+
+    def _refresh(self, tls: TLS) -> None:
+        tls.refresh()
+        if tls.context is not self._context:
+            self._replace(tls.context)
+        if trio.current_time() >= self._sweep_at:
+            self._sweep()
 
     async def send(self, request: httpx.Request, credential: Credential, *, for_watch: bool) -> httpx.Response:
         """Send a request, and receive the head of its response.
@@ -146,27 +151,32 @@ class Generations:
             generation = self.present
             # no checkpoint between choosing the generation and giving it the request
             try:
-                return await generation.of(for_watch=for_watch).handle_async_request(request)
+                response = await generation.of(for_watch=for_watch).handle_async_request(request)
             except httpx.TransportError as exc:
                 if may_renew and is_about_certificates(exc):
                     may_renew = False
-                    if generation.is_retired or self.reject(credential):
+                    if self.reject(generation):
                         continue
                 elif generation.is_retired and (for_watch or isinstance(exc, _NOT_SENT)):
                     continue
                 raise
+            response.extensions[GENERATION] = generation
+            return response
 
-    def reject(self, credential: Credential) -> bool:
-        """Record that the server has refused the credential, or one side the other's certificate.
+    def reject(self, used: object) -> bool:
+        """Record that the server has refused a client's credential, or one side the other's certificate.
+
+        Args:
+            used: The generation that the request was sent on, the extension :data:`GENERATION` of its response.
 
         Returns:
-            Whether there are new connections now, because the files have changed.
+            Whether there are newer connections: of several requests that are refused, the first one finds the changes.
         """
         if self._tls is None:
             return False
-        before = self.present
         self._tls.record_rejection()
-        return self.current(credential) is not before
+        self._refresh(self._tls)
+        return self.present is not used
 
     def _replace(self, context: ssl.SSLContext) -> None:
         assert self._open_pools is not None
@@ -198,11 +208,7 @@ class Generations:
     async def _look(self) -> None:
         """Replace the connections if the files have changed; for watches, when nothing else is sent."""
         assert self._tls is not None
-        self._tls.refresh()
-        if self._tls.context is not self._context:
-            self._replace(self._tls.context)
-        if trio.current_time() >= self._sweep_at:
-            self._sweep()
+        self._refresh(self._tls)
         if self._has_idle:
             await self._close_idle()
 
