@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast, final
 
 import attrs
@@ -54,7 +54,6 @@ class _Opened:
     compression: bool | None
     warning_handler: WarningHandler
     retries: int
-    plugin_policy: PluginPolicy
 
 
 @final
@@ -277,7 +276,6 @@ async def open_client(
         compression,
         WarningLog() if warning_handler is None else warning_handler,
         retries,
-        PluginPolicy() if plugin_policy is None else plugin_policy,
     )
     async with open_transport(
         config,
@@ -291,31 +289,34 @@ async def open_client(
         observer=observer,
         limits=opened.limits,
         retries=retries,
-        plugin_policy=opened.plugin_policy,
+        plugin_policy=PluginPolicy() if plugin_policy is None else plugin_policy,
     ) as transport:
         yield Client._create(config, transport, opened)
 
 
-def open_separate_client(client: Client, *, purpose: str) -> AbstractAsyncContextManager[Client]:
+@asynccontextmanager
+async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerator[Client, None]:
     """Open a client of the same cluster whose requests do not wait behind those of another one.
 
     It has its own connections and no rate limit, and the same observer, limits, number of retries and handler of
     warnings.
+    The credentials are from the same source: a plugin that asks the user for a password asks once.
 
     Args:
         client: The other client; it may be closed before this one.
         purpose: Appended to the ``User-Agent``, so that the server's audit log tells the two apart.
     """
-    opened = client._opened
-    agent = default_user_agent() if opened.user_agent is None else opened.user_agent
-    return open_client(
+    agent = default_user_agent() if client._opened.user_agent is None else client._opened.user_agent
+    opened = attrs.evolve(client._opened, user_agent=f"{agent}/{purpose}")
+    async with open_transport(
         client.config,
         http_transport=opened.http_transport,
-        user_agent=f"{agent}/{purpose}",
+        user_agent=opened.user_agent,
         compression=opened.compression,
         warning_handler=opened.warning_handler,
         observer=opened.observer,
         limits=opened.limits,
         retries=opened.retries,
-        plugin_policy=opened.plugin_policy,
-    )
+        credentials=client._transport._credentials,
+    ) as transport:
+        yield Client._create(client.config, transport, opened)

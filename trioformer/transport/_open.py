@@ -72,6 +72,7 @@ async def open_transport(
     limits: Limits = DEFAULT_LIMITS,
     retries: int = MAX_RETRIES,
     plugin_policy: PluginPolicy = DEFAULT_POLICY,
+    credentials: CredentialSource | None = None,
 ) -> AsyncGenerator[Transport, None]:
     """Open the connections to a cluster: each when it is needed; all are closed at the end of the block.
 
@@ -91,6 +92,7 @@ async def open_transport(
         limits: The limits of what the server may send.
         retries: How often a request may be sent again; 0 for never.
         plugin_policy: Which credential plugins may run.
+        credentials: The source of credentials of another transport to the server; None for one of its own.
 
     Raises:
         ConfigError: A host name, certificate, key, token or proxy is not valid, or a credential would be sent without
@@ -120,7 +122,7 @@ async def open_transport(
     headers = _request_headers(config, user_agent, compression, is_in_process=http_transport is not None)
     check_host_names(config)
     if http_transport is not None:
-        credentials = _credentials(config, plugin_policy)
+        credentials = credentials or _credentials(config, plugin_policy)
         health = ServerHealth._create(server_text(config), None)
         generations = Generations(Generation(_Borrowed(http_transport), _Borrowed(http_transport)))
     else:
@@ -129,7 +131,7 @@ async def open_transport(
             tls = TLS(config)
         elif config.exec is not None or _has_own_credentials(config):
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
-        credentials = _credentials(config, plugin_policy)
+        credentials = credentials or _credentials(config, plugin_policy)
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
         route = find_route(config.server, proxy_url, source=config.source)
         probes = _probe_connection(config, tls, headers, credentials, route)

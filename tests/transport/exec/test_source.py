@@ -20,8 +20,12 @@ import trustme
 from tests.support.plugins import HELD, V1, V1BETA1, Plugin, credential, has_ended
 from tests.support.scripted_http import InMemory, complete, response, serving
 from trioformer._secret import Secret
+from trioformer.client import open_client
+from trioformer.client._internal import open_separate_client
 from trioformer.errors import ConfigError, ExecPluginError
 from trioformer.kubeconfig import ClusterConfig, ExecConfig, InteractiveMode
+from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing import APIServer
 from trioformer.transport import PluginPolicy
 from trioformer.transport._credentials import Credential
 from trioformer.transport._exec._source import PluginCredentials
@@ -229,8 +233,12 @@ class TokenServer(httpx.AsyncBaseTransport):
 @pytest.mark.parametrize("first", ["version", "watch"])
 async def test_the_first_request_has_the_credential_of_the_plugin(plugin: Plugin, first: str) -> None:
     authority = trustme.CA()
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.cert_pem.bytes().decode())
+    context.verify_mode = ssl.CERT_REQUIRED
     authority.issue_cert("127.0.0.1").configure_cert(context)
+    user = authority.issue_cert("client@test")
+    chain, key = (blob.bytes().decode() for blob in (user.cert_chain_pems[0], user.private_key_pem))
+    plugin.prints(credential(token="one", clientCertificateData=chain, clientKeyData=key))
     async with serving(complete(b"{}"), tls=context) as server:
         server.scripts_probes = first == "version"
         config = ClusterConfig(server=server.url, ca_data=authority.cert_pem.bytes(), exec=plugin.config())
@@ -242,6 +250,19 @@ async def test_the_first_request_has_the_credential_of_the_plugin(plugin: Plugin
                     pass
         requests = [head for head in server.heads if b"GET /livez" not in head]
         assert [b"authorization: bearer one" in head.lower() for head in requests] == [True]
+    assert plugin.runs == 1
+
+
+async def test_the_client_for_leader_election_does_not_run_the_plugin_again(
+    plugin: Plugin, api_server: APIServer
+) -> None:
+    config, http_transport = attrs.evolve(api_server.config, exec=plugin.config()), api_server.http_transport()
+    policy = PluginPolicy(policy="Allowlist", allowlist=[str(plugin.path)])
+    async with open_client(config, http_transport=http_transport, plugin_policy=policy) as client:
+        await client.api(ConfigMap, namespace="default").list()
+        async with open_separate_client(client, purpose="x") as separate:
+            await separate.api(ConfigMap, namespace="default").list()
+            assert separate._opened.user_agent.endswith("/x")
     assert plugin.runs == 1
 
 
