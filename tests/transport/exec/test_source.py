@@ -217,6 +217,24 @@ async def test_requests_follow_rejections_and_expiry(plugin: Plugin, mock_clock)
         assert (server.codes[before:], plugin.runs) == ([200], 4)
 
 
+async def test_no_request_fails_while_the_credential_is_rotated(plugin: Plugin) -> None:
+    server, codes = TokenServer("0"), list[int]()
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    async with open_transport(config, http_transport=server) as transport:
+
+        async def request() -> None:
+            codes.append((await transport.request("GET", "/x")).code)
+
+        for rotation in range(5):
+            server.token = str(rotation)
+            plugin.prints(credential(token=server.token))
+            async with trio.open_nursery() as nursery:
+                for _ in range(100):
+                    nursery.start_soon(request)
+    assert codes == [200] * 500
+    assert plugin.runs == 5
+
+
 @attrs.define(eq=False)
 class TokenServer(httpx.AsyncBaseTransport):
     """Responds with 401 to every token but one."""
@@ -304,6 +322,14 @@ async def test_a_plugin_needs_https(plugin: Plugin) -> None:
 # --- one run for any number of requests -------------------------------------------------------------------------------
 
 
+async def wait_until_read(plugin: Plugin, source: PluginCredentials) -> None:
+    """Wait until a plugin is held, and a task reads from it: the plugin may be faster than the thread that started it."""
+    await plugin.wait_until_held()
+    while source._run is None or source._run.process is None:
+        await trio.lowlevel.checkpoint()
+    await trio.testing.wait_all_tasks_blocked(0.05)
+
+
 async def test_a_hundred_requests_wait_for_one_run(plugin: Plugin) -> None:
     plugin.prints(credential(token="one"), before=HELD)
     source, found = source_of(plugin), list[Credential]()
@@ -389,7 +415,7 @@ async def test_a_request_that_comes_while_the_plugin_is_killed_starts_another(pl
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cancelled)
-        await plugin.wait_until_held()
+        await wait_until_read(plugin, source)
         plugin.prints(credential(token="two"))
         scope.cancel()
         await trio.testing.wait_all_tasks_blocked()
@@ -665,8 +691,7 @@ async def test_what_a_plugin_says_is_logged_while_it_waits(plugin: Plugin, caplo
     source = source_of(plugin)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(source.get)
-        await plugin.wait_until_held()
-        await trio.testing.wait_all_tasks_blocked(0.05)
+        await wait_until_read(plugin, source)
         assert caplog.messages == []
         mock_clock.jump(2)
         await trio.testing.wait_all_tasks_blocked()
