@@ -323,7 +323,7 @@ async def test_a_plugin_needs_https(plugin: Plugin) -> None:
 
 
 async def wait_until_read(plugin: Plugin, source: PluginCredentials) -> None:
-    """Wait until a plugin is held, and a task reads from it: the plugin may be faster than the thread that started it."""
+    """Wait until a plugin is held and read from: it may be faster than the thread that started it."""
     await plugin.wait_until_held()
     while source._run is None or source._run.process is None:
         await trio.lowlevel.checkpoint()
