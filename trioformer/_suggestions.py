@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import re
@@ -33,6 +32,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
             return exact
     if (synonym := _SYNONYMS.get(name, "")) in names:
         return synonym
+    import difflib  # noqa: PLC0415  # few programs make mistakes
+
     return next(iter(difflib.get_close_matches(snake, names, n=1, cutoff=0.7)), "")
 
 

@@ -29,6 +29,9 @@ class _Socket:
 
     getpeername = getsockname
 
+    def getsockopt(self, level: int, option: int) -> int:
+        return 0  # no error
+
 
 @attrs.define(eq=False)
 class FakeStream:

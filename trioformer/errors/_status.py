@@ -255,7 +255,7 @@ class NotInCacheError(NotFoundError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code=404, reason="NotFound")
-        self.args = (self.status_message,)
+        self.args: tuple[str] = (self.status_message,)
 
 
 class MethodNotAllowedError(StatusError):

@@ -124,7 +124,8 @@ class Model(_Slots):
 
     @classmethod
     def __attrs_init_subclass__(cls) -> None:  # attrs calls it when it has made the class
-        cls.__setattr__ = cls.__delattr__ = refuse_change  # type: ignore[method-assign]  # attrs has set its own
+        for method in ("__setattr__", "__delattr__"):  # attrs has set its own
+            setattr(cls, method, refuse_change)
         if not _is_builtin(cls):
             check_made(cls)
             check_names(cls)
