@@ -6,7 +6,6 @@ Only the title of a page is named, which tells a login page from that of a load 
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Final
 
@@ -51,4 +50,8 @@ def html_title(data: bytes) -> str | None:
     if data[:_SEARCHED].lstrip()[:1] != b"<":
         return None
     found = _TITLE.search(data[:_SEARCHED].decode("utf-8", "replace"))
-    return one_line(html.unescape(found[1]), longest=_MAX_TITLE) if found else ""
+    if not found:
+        return ""
+    import html  # noqa: PLC0415  # only for pages of proxies
+
+    return one_line(html.unescape(found[1]), longest=_MAX_TITLE)

@@ -25,8 +25,8 @@ A body of another form (no ``items`` near its beginning, or not a list) is buffe
 from __future__ import annotations
 
 import math
+import os
 import re
-import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,7 +61,7 @@ _COMMA, _OPEN, _CLOSE = b",[]"
 _OBJECT: Final = re.compile(rb"[ \t\r\n]*\{")
 # The quote before the name must not be escaped: {"say \"items":[…]} has a member of another name.
 _ITEMS: Final = re.compile(rb'(?<!\\)"items"[ \t\r\n]*:[ \t\r\n]*\[')
-_OTHER_NAME: Final = secrets.token_hex(8)
+_OTHER_NAME: Final = os.urandom(8).hex()
 """A name that no server uses; for the items, where another member may have theirs."""
 _PLACE: Final = b'"%s"' % _OTHER_NAME.encode()
 """Stands for the items among the other members."""
