@@ -330,6 +330,19 @@ async def test_a_watch_that_has_just_begun_ends_a_second_later(cluster: Cluster,
         assert watch.ended_at is not None
 
 
+async def test_an_idle_connection_of_watches_ends_with_the_others(cluster: Cluster, mock_clock: Clock) -> None:
+    """The pool looks at it, closed already, when the watch on the other one ends."""
+    async with open_transport(cluster.config) as transport, watching(transport) as watch:
+        async with transport.stream("/short", for_watch=True, resumable=True) as body:
+            assert await body.receive_some() == b"hello"
+            assert await body.receive_some() == b""
+        cluster.clock.jump(30)
+        cluster.rotate(OLD, NEW)
+        await hello(transport)
+        await wait_all_tasks_blocked(0.05)
+        assert watch.was_cut_off
+
+
 async def test_a_watch_without_a_response_yet_is_sent_again(cluster: Cluster, mock_clock: Clock) -> None:
     async with open_transport(cluster.config) as transport, watching(transport, "/held") as watch:
         cluster.rotate(OLD, NEW)

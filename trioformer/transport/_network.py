@@ -146,6 +146,8 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
     def _has_data(self) -> bool:
         """Whether something has arrived, or the connection has ended."""
         stream = self._stream
+        if stream.socket.fileno() < 0:
+            return True  # closed on this side: a rotation closes idle connections without asking the pool
         return stream.is_readable() if isinstance(stream, _TunnelStream) else stream.socket.is_readable()
 
     async def _receive_or_verify(
