@@ -18,6 +18,9 @@ Step: TypeAlias = bytes | float | Exception | None
 class _Socket:
     stream: FakeStream
 
+    def fileno(self) -> int:
+        return -1 if self.stream.is_closed else 1
+
     def is_readable(self) -> bool:
         return self.stream.is_readable()
 
