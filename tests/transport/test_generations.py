@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -15,7 +16,7 @@ import trustme
 from trio.testing import wait_all_tasks_blocked
 
 from tests.support.rotated_files import rotate
-from tests.support.scripted_http import CHUNKED, Loopback, Step, chunk, complete, suspended_generators
+from tests.support.scripted_http import CHUNKED, AtStep, Loopback, Step, chunk, complete, suspended_generators
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
@@ -350,6 +351,28 @@ async def test_a_watch_without_a_response_yet_is_sent_again(cluster: Cluster, mo
         await wait_all_tasks_blocked(0.05)
         assert [head.split(b" ")[1] for head in cluster.server.heads].count(b"/held") == 2
         assert watch.ended_at is None
+
+
+@pytest.mark.parametrize("is_connected", [False, True])
+async def test_a_rotation_at_any_step_does_not_fail_a_watch_that_is_opened(
+    cluster: Cluster, mock_clock: Clock, is_connected: bool
+) -> None:
+    async with open_transport(cluster.config) as transport:
+        await hello(transport)
+
+        def change(*authorities: trustme.CA) -> None:
+            cluster.rotate(*authorities)
+            transport._generations.current(Credential())  # as another request does
+
+        mock_clock.rate = 10.0  # one that has begun ends a second later
+        for step in range(1, 41):
+            if is_connected:
+                async with transport.stream("/watch", for_watch=True, resumable=True) as body:
+                    assert await body.receive_some()
+            authorities = (OLD, NEW) if step % 2 else (OLD,)
+            with AtStep(step, partial(change, *authorities)):
+                async with transport.stream("/watch", for_watch=True, resumable=True) as body:
+                    assert await body.receive_some() or body.is_cut_off
 
 
 async def test_a_watch_list_has_a_minute_more(cluster: Cluster, mock_clock: Clock) -> None:

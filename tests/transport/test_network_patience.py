@@ -61,6 +61,9 @@ class Pipe:
     def is_readable(self) -> bool:
         return self.has_data
 
+    def fileno(self) -> int:
+        return 0
+
     def getsockopt(self, level: int, option: int) -> int:
         return 0
 

@@ -211,12 +211,15 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
 
         Raises:
             httpcore.ConnectionNotAvailable: The peer has closed it after an earlier request.
-            httpcore.ConnectError: The peer has reset it before the first one.
+            httpcore.ConnectError: The peer has reset it before the first one, or this side has closed it.
         """
+        sock = self._stream.socket
+        if sock.fileno() < 0:  # with the client, or because certificates have changed
+            raise httpcore.ConnectError("closed on this side")
         if self._use is _Use.IDLE:
             if self.get_extra_info("is_readable"):
                 raise httpcore.ConnectionNotAvailable
-        elif error := self.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        elif error := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             raise httpcore.ConnectError(OSError(error, os.strerror(error)))
         self._use = _Use.REQUEST
 
@@ -258,7 +261,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
         if info == "is_readable":
             # Asked between two requests: a connection with bytes that would be taken for the next response is closed.
             self._use = _Use.IDLE
-            return not self._merger.is_at_end or self._has_data()
+            return sock.fileno() < 0 or not self._merger.is_at_end or self._has_data()
         if info == "client_addr":
             return sock.getsockname()
         return sock.getpeername() if info == "server_addr" else None
