@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+import attrs
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -18,6 +19,7 @@ from tests.support.scripted_http import (
     suspended_generators,
 )
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport._credentials import Credential
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._open import KEEPALIVE_COUNT, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, socket_options
 
@@ -181,6 +183,50 @@ async def test_a_closed_transport_raises() -> None:
     with pytest.raises(trio.ClosedResourceError, match="block has ended"):
         async with transport.stream("/x", for_watch=True):
             pass
+
+
+@attrs.define(eq=False)
+class Slow:
+    """Credentials that a plugin obtains while the client is closed."""
+
+    latest: Credential = attrs.field(factory=Credential)
+    is_asked: trio.Event = attrs.field(factory=trio.Event)
+    may_answer: trio.Event = attrs.field(factory=trio.Event)
+
+    async def get(self) -> Credential:
+        self.is_asked.set()
+        await self.may_answer.wait()
+        return self.latest
+
+    def reject(self, credential: Credential) -> None:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("kind", ["request", "list", "watch", "version"])
+async def test_a_client_closed_while_a_plugin_runs_sends_nothing(kind: str) -> None:
+    ended: list[str] = []
+
+    async def send(transport: Transport) -> None:
+        try:
+            if kind == "request":
+                await transport.request("POST", "/x", content=b"{}")
+            elif kind == "version":
+                await transport.server_version(lambda response: (1, 34))
+            else:
+                async with transport.stream("/x", for_watch=kind == "watch"):
+                    pass
+        except trio.ClosedResourceError as exc:
+            assert "block has ended" in str(exc)
+            ended.append(kind)
+
+    credentials = Slow()
+    async with serving(ONE_CHUNK) as server:
+        async with trio.open_nursery() as nursery:
+            async with open_transport(ClusterConfig(server=server.url), credentials=credentials) as transport:
+                nursery.start_soon(send, transport)
+                await credentials.is_asked.wait()
+            credentials.may_answer.set()
+        assert (ended, server.heads, server.connections) == ([kind], [], 0)
 
 
 async def test_requests_in_flight_end_when_the_transport_is_closed() -> None:

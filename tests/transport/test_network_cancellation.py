@@ -6,7 +6,7 @@ import itertools
 import random
 import ssl
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import attrs
@@ -17,6 +17,7 @@ import trio.testing
 import trustme
 
 from tests.support.scripted_http import CHUNKED, END, AtStep, Loopback, chunk, complete, suspended_generators
+from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport._network import _Network
@@ -106,6 +107,27 @@ async def test_a_request_cancelled_at_any_step_leaves_no_connection(
             if completed > 2:
                 break
         assert connections_in_kernel(server) == 0
+    assert suspended_generators() == []
+
+
+async def send_until_closed(transport: Transport, kind: str, done: trio.Event) -> None:
+    with suppress(trio.ClosedResourceError, ConnectionFailedError):  # the latter for a body that had begun
+        await send(transport, kind)
+    done.set()
+
+
+@pytest.mark.parametrize("kind", ["request", "list", "watch"])
+async def test_a_client_closed_at_any_step_of_a_request_leaves_nothing(tls: ssl.SSLContext | None, kind: str) -> None:
+    async with serving(tls) as (server, config):
+        for step in range(1, 61):
+            must_close = trio.Event()
+            async with trio.open_nursery() as nursery, open_transport(config) as transport:
+                with AtStep(step, must_close.set):
+                    nursery.start_soon(send_until_closed, transport, kind, must_close)
+                    await must_close.wait()
+            with trio.fail_after(10):
+                await server.wait_until_open(0)
+            assert (connections_in_kernel(server), pool_of(transport)) == (0, [])
     assert suspended_generators() == []
 
 

@@ -218,7 +218,9 @@ class Transport(metaclass=NoPublicConstructor):
         """
         if for_watch:
             self._check_open()
-            self._generations.current(await self._credentials.get())  # before a probe connection is made for the watch
+            credential = await self._credentials.get()
+            self._check_open()
+            self._generations.current(credential)  # before a probe connection is made for the watch
             await self.health.prepare()
         outgoing = self._get(path, params, accept, where, for_watch=for_watch, resumable=resumable)
         attempts = self._retries_of(outgoing, may_retry=retries and not resumable)
@@ -347,7 +349,9 @@ class Transport(metaclass=NoPublicConstructor):
     async def _request_version(self) -> Response:
         if not self.health.has_probes:
             return await self.request("GET", VERSION_PATH, retries=False, where=f"GET {VERSION_PATH}")
-        self._generations.current(await self._credentials.get())  # the probe connection uses its certificate
+        credential = await self._credentials.get()
+        self._check_open()
+        self._generations.current(credential)  # the probe connection uses its certificate
         sent_at = trio.current_time()
         code: int | None = None
         try:
@@ -391,6 +395,7 @@ class Transport(metaclass=NoPublicConstructor):
         for_watch = outgoing.for_watch
         self._check_open()
         credential = await self._credentials.get()
+        self._check_open()  # a plugin may have taken seconds
         sent_at = trio.current_time()
         code: int | None = None
         try:

@@ -28,7 +28,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 import attrs
 import httpx
@@ -125,6 +125,8 @@ class Generations:
         return self.present
 
     def _refresh(self, tls: TLS) -> None:
+        if self._health is not None and self._health.is_closed:
+            return  # a new generation would not be closed
         tls.refresh()
         if tls.context is not self._context:
             self._replace(tls.context)
@@ -223,6 +225,10 @@ class Generations:
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        pools = list(self._pools())
+        if self._open_pools is not None:
+            for pool in pools:
+                cast("Connections", pool).close()  # all at once: no request is sent while others are closed
         async with AsyncExitStack() as closing:
-            for pool in self._pools():
+            for pool in pools:
                 closing.push_async_callback(pool.aclose)

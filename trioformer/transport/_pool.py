@@ -43,6 +43,7 @@ class Connections(httpx.AsyncBaseTransport):
         route: The proxy; None for direct connections.
 
     Attributes:
+        is_closed: Whether the client is closed.
         is_retired: Whether other connections have replaced them: none is used for another request.
         has_ended_watches: Whether watches on them were ended on this side.
     """
@@ -58,6 +59,7 @@ class Connections(httpx.AsyncBaseTransport):
         route: Route | None = None,
     ) -> None:
         self._forwarded = None if route is None else route.forwarded
+        self.is_closed = False
         self.is_retired = False
         self.has_ended_watches = False
         self._sockets: WeakSet[trio.socket.SocketType] = WeakSet()
@@ -111,7 +113,14 @@ class Connections(httpx.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
+        self.close()
         await self._pool.aclose()
+
+    def close(self) -> None:
+        """Close every socket, and let none be opened; the pool does not know those that are still connecting."""
+        self.is_closed = True
+        for sock in list(self._sockets):
+            sock.close()
 
     @property
     def is_empty(self) -> bool:
@@ -156,9 +165,10 @@ class _Backend(httpcore.AsyncNetworkBackend):
         stream = await self._network.connect_tcp(
             host, port, timeout=timeout, local_address=local_address, socket_options=socket_options
         )
-        if self._connections.is_retired:
+        if self._connections.is_closed or self._connections.is_retired:
             stream.close()
-            raise httpcore.ConnectError("the certificates have changed")
+            why = "the client is closed" if self._connections.is_closed else "the certificates have changed"
+            raise httpcore.ConnectError(why)
         self._connections._sockets.add(stream.get_extra_info("socket"))
         return stream
 
