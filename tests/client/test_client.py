@@ -90,7 +90,7 @@ async def test_a_separate_client_is_for_the_same_user() -> None:
 
 @pytest.mark.parametrize("given", [{"groups": "dev"}, {"groups": b"dev"}, {"extra": {"k": "dev"}}])
 async def test_a_string_in_place_of_several_is_a_type_error(client: Client, given: Any) -> None:
-    with pytest.raises(TypeError, match=r"must be a list or tuple of strings, not b?'dev'$"):
+    with pytest.raises(TypeError, match=r"must be a list or tuple of strings, not a (single string|bytes)"):
         client.impersonating("jane", **given)
 
 

@@ -137,13 +137,7 @@ class Client(metaclass=NoPublicConstructor):
         Ownership:
             It shares connections, rate limit, observer and warnings with this client, and is closed with it.
         """
-        given = {} if extra is None else extra
-        for what, values in (("groups", groups), *((f"extra[{key!r}]", each) for key, each in given.items())):
-            if isinstance(values, str | bytes):
-                raise TypeError(f"{what} must be a list or tuple of strings, not {values!r}")
-        impersonation = Impersonation(
-            user=user, uid=uid, groups=tuple(groups), extra={key: tuple(each) for key, each in given.items()}
-        )
+        impersonation = Impersonation(user=user, uid=uid, groups=groups, extra={} if extra is None else extra)
         transport = self._transport.impersonating(impersonation)
         return Client._create(attrs.evolve(self.config, impersonate=impersonation), transport, self._opened)
 

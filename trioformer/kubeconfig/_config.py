@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import attrs
 
 from .._secret import HIDDEN
 from ..errors import ConfigError
 from ._checks import CheckError, parse_server
+from ._fields import check_type, check_types, hide_arguments, path
 from ._users import ExecConfig, Impersonation
 
 
 def _server(url: str) -> str:
+    check_type("server", url, "str")
     try:
         return parse_server(url)
     except CheckError as exc:
@@ -58,6 +58,7 @@ class ClusterConfig:
 
     Raises:
         ConfigError: ``server`` is not a URL with scheme and host; its key is ``server``.
+        TypeError: A field has another type.
     """
 
     server: str = attrs.field(converter=_server)
@@ -66,7 +67,7 @@ class ClusterConfig:
     """The default namespace."""
     ca_data: bytes | None = attrs.field(default=None, repr=show_size)
     """PEM certificates of the trusted authorities; without CA data and file, the system's authorities are trusted."""
-    ca_file: str | None = None
+    ca_file: str | None = attrs.field(default=None, converter=path)
     """The file that contains them; it may be rotated while the program runs."""
     insecure_skip_tls_verify: bool = False
     """Whether the server's certificate is not verified."""
@@ -74,15 +75,15 @@ class ClusterConfig:
     """The name for SNI that the server's certificate must be valid for, if it is not the host of the URL."""
     client_certificate_data: bytes | None = attrs.field(default=None, repr=show_size)
     """The client's PEM certificate chain."""
-    client_certificate_file: str | None = None
+    client_certificate_file: str | None = attrs.field(default=None, converter=path)
     """The file that contains it."""
     client_key_data: bytes | None = attrs.field(default=None, repr=show_hidden)
     """The client certificate's PEM private key."""
-    client_key_file: str | None = None
+    client_key_file: str | None = attrs.field(default=None, converter=path)
     """The file that contains it."""
     token: str | None = attrs.field(default=None, repr=show_hidden)
     """The bearer token; with a ``token_file``, the token to use until that file can be read."""
-    token_file: str | None = None
+    token_file: str | None = attrs.field(default=None, converter=path)
     """The file that contains the bearer token, with optional white space; it may be rotated while the program runs."""
     username: str | None = None
     """The user of basic authentication; set if and only if ``password`` is."""
@@ -103,20 +104,8 @@ class ClusterConfig:
     in_cluster: bool = False
     """Whether it is the service account of the pod that the program runs in."""
 
-
-def hide_arguments(construct: Callable[..., None]) -> Callable[..., None]:
-    """Let errors leave a constructor without its frame, whose variables are credentials."""
-
-    @functools.wraps(construct)
-    def __init__(self: object, *args: Any, **fields: Any) -> None:  # noqa: N807  # it becomes the class's
-        try:
-            return construct(self, *args, **fields)
-        except (ConfigError, TypeError) as exc:
-            error = exc.with_traceback(None)
-        del self, args, fields
-        raise error
-
-    return __init__
+    def __attrs_post_init__(self) -> None:
+        check_types(self)
 
 
 ClusterConfig.__init__ = hide_arguments(ClusterConfig.__init__)  # type: ignore[method-assign]  # the same arguments

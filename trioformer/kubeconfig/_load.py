@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from .._suggestions import describe
 from ..errors import ConfigError
 from ._config import ClusterConfig
 from ._overrides import ConfigOverrides
@@ -49,7 +50,10 @@ def load_config(
     Raises:
         ConfigError: No configuration was found (the error lists what was tried), or it is not valid or not supported
             (the error names file and key).
+        TypeError: ``overrides`` is of another type.
     """
+    if overrides is not None and not isinstance(overrides, ConfigOverrides):
+        raise TypeError(f"overrides must be a ConfigOverrides, not {describe(overrides)}; write ConfigOverrides(…)")
     # A program with a configuration of its own need not import what reads kubeconfigs.
     from ._files import read_list, read_one  # noqa: PLC0415
     from ._resolve import resolve  # noqa: PLC0415

@@ -7,12 +7,14 @@ from typing import final
 
 import attrs
 
-from ._config import hide_arguments, show_hidden, show_size, show_without_user
+from ._config import show_hidden, show_size, show_without_user
+from ._fields import check_types, hide_arguments, path
 from ._users import Impersonation
 
 
-def _absolute(path: str | os.PathLike[str] | None) -> str | None:
-    return os.path.abspath(path) if path else None
+def _absolute(given: str | os.PathLike[str] | None) -> str | None:
+    text = path(given)
+    return os.path.abspath(text) if text else None
 
 
 @final
@@ -32,6 +34,9 @@ class ConfigOverrides:
     With a ``server``, no kubeconfig is needed, and the service account of a pod is not used.
     Files are relative to the working directory.
     ``repr()`` shows no secret.
+
+    Raises:
+        TypeError: A field has another type.
     """
 
     cluster: str | None = None
@@ -72,6 +77,9 @@ class ConfigOverrides:
     """The password of basic authentication."""
     impersonate: Impersonation | None = None
     """The user that all requests are made for."""
+
+    def __attrs_post_init__(self) -> None:
+        check_types(self)
 
 
 ConfigOverrides.__init__ = hide_arguments(ConfigOverrides.__init__)  # type: ignore[method-assign]  # the same arguments
