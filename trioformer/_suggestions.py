@@ -86,7 +86,7 @@ def check_sync(given: object, what: str, definition: str) -> None:
     """
     if not callable(given):
         raise TypeError(f"{what} must be a function, not {describe(given)}; write {definition}")
-    if inspect.iscoroutinefunction(inspect.unwrap(given)):
+    if any(map(inspect.iscoroutinefunction, (inspect.unwrap(given), type(given).__call__))):
         raise TypeError(f"{what} must not be async, since nothing waits for it; write {definition}")
     _check_call(given, what, definition, None)
 

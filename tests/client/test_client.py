@@ -298,8 +298,48 @@ async def test_a_handler_may_raise_and_the_connection_is_closed() -> None:
         await server.wait_until_open(1)  # that for probes
 
 
-@pytest.mark.parametrize("handler", [5, "log"])
-async def test_a_handler_that_is_no_function_is_refused(handler: Any) -> None:
-    with pytest.raises(TypeError, match="warning_handler must be a function of a ServerWarning, not an object of"):
+class AsyncHandler:
+    """Must not be taken for a function: what it does would never be waited for."""
+
+    async def __call__(self, warning: object) -> None:
+        """Handle a warning."""
+
+
+@pytest.mark.parametrize(
+    ("handler", "text"),
+    [
+        (5, "must be a function, not an int"),
+        ("log", "must be a function, not a str"),
+        (AsyncHandler().__call__, "must not be async, since nothing waits for it"),
+        (AsyncHandler(), "must not be async, since nothing waits for it"),
+        (lambda: None, "cannot be called (too many positional arguments)"),
+    ],
+)
+async def test_a_handler_that_cannot_take_a_warning_is_refused(handler: Any, text: str) -> None:
+    with pytest.raises(TypeError) as caught:
         async with open_client(MEMORY, warning_handler=handler):
-            pass
+            pytest.fail("the client is open")
+    assert str(caught.value) == f"warning_handler {text}; write def on_warning(warning)"
+
+
+class SyncLimiter:
+    """A limiter whose wait() would block all tasks, and return nothing to await."""
+
+    def wait(self) -> None:
+        """Wait."""
+
+
+async def test_a_limiter_that_does_not_wait_for_trio_is_refused() -> None:
+    wrong: Any = SyncLimiter()
+    with pytest.raises(TypeError) as caught:
+        async with open_client(MEMORY, rate_limiter=wrong):
+            pytest.fail("the client is open")
+    what = "wait() of a rate_limiter must be an async function, which wait is not"
+    assert str(caught.value) == f"{what}; write async def wait(self)"
+
+
+@pytest.mark.parametrize("retries", [None, "3", 1.5])
+async def test_a_number_of_retries_is_an_int(retries: Any) -> None:
+    with pytest.raises(TypeError, match=r"^retries must be a number of retries, 0 for none, not "):
+        async with open_client(MEMORY, retries=retries):
+            pytest.fail("the client is open")

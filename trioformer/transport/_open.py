@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from .._secret import Secret
+from .._suggestions import check_sync, describe
 from .._version import __version__
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
@@ -34,7 +35,7 @@ from ._request_headers import Header, RequestHeaders, impersonation_headers
 from ._retries import MAX_RETRIES
 from ._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter
 from ._tls import TLS
-from ._warnings import WarningHandler, WarningLog, check_warning_handler
+from ._warnings import WarningHandler, WarningLog
 
 if TYPE_CHECKING:
     from ._pool import Connections
@@ -109,6 +110,8 @@ async def open_transport(
     if not (user_agent.isascii() and user_agent.isprintable()):
         raise ValueError(f"a user agent must be printable ASCII, not {user_agent!r}")
     check_limits(limits)
+    if not isinstance(retries, int):
+        raise TypeError(f"retries must be a number of retries, 0 for none, not {describe(retries)}")
     if retries < 0:
         raise ValueError(f"retries must be at least 0, not {retries}")
     if rate_limiter is not None:
@@ -118,7 +121,7 @@ async def open_transport(
     elif qps is not None:
         rate_limiter = TokenBucketRateLimiter(qps, burst)
     warning_handler = WarningLog() if warning_handler is None else warning_handler
-    check_warning_handler(warning_handler)
+    check_sync(warning_handler, "warning_handler", "def on_warning(warning)")
     headers = _request_headers(config, user_agent, compression, is_in_process=http_transport is not None)
     check_host_names(config)
     if http_transport is not None:

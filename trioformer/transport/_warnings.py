@@ -84,17 +84,6 @@ def report_warnings(handler: WarningHandler, headers: Iterable[str], *, where: s
             return
 
 
-def check_warning_handler(handler: object) -> None:
-    """Check the type of the handler that a program has given.
-
-    Raises:
-        TypeError: It cannot be called.
-    """
-    if not callable(handler):
-        name = type(handler).__name__
-        raise TypeError(f"warning_handler must be a function of a ServerWarning, not an object of {name}")
-
-
 @final
 @attrs.define(eq=False)
 class WarningLog:
