@@ -17,9 +17,11 @@ from tests.support.scripted_http import (
     InMemory,
     response,
 )
+from trioformer._files import read_file
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig
+from trioformer.transport import _auth
 from trioformer.transport._auth import TOKEN_PERIOD
 from trioformer.transport._file_changes import LOOK_PERIOD
 from trioformer.transport._internal import Transport, open_transport
@@ -177,6 +179,22 @@ async def test_after_a_401_the_token_file_is_read_again_immediately(token_file: 
         assert (await transport.request("GET", "/x")).code == 200
         assert (await transport.request("GET", "/x")).code == 401, "there is no other token"
         assert tokens(http_transport) == ["one", "two", "two"]
+
+
+async def test_late_401s_do_not_read_an_unchanged_token_file_again(
+    token_file: Path, autojump_clock, monkeypatch
+) -> None:
+    reads = list[str]()
+    monkeypatch.setattr(_auth, "read_file", lambda file: (reads.append(file), read_file(file))[1])
+    async with transport_with(token_file, *[response(401) for _ in range(22)]) as (transport, http_transport):
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(transport.request, "GET", "/x")
+        assert len(http_transport.requests) == 20
+        assert reads == [str(token_file)]
+        rotate(token_file, "two", age=0)
+        assert (await transport.request("GET", "/x")).code == 401
+        assert len(reads) == 2
 
 
 async def test_a_401_to_a_request_older_than_the_token_keeps_the_token(token_file: Path, autojump_clock) -> None:

@@ -329,7 +329,7 @@ class Transport(metaclass=NoPublicConstructor):
             # The server executes nothing without authentication.
             self._credentials.reject(credential)
             is_renewed = self._generations.reject(body.generation)
-            if attempts.may_authenticate and (is_renewed or await self._credentials.get() is not credential):
+            if attempts.may_authenticate and (is_renewed or not credential.is_equal(await self._credentials.get())):
                 return attempts.after_401()
         return attempts.after_response(body.code, body.headers)
 

@@ -29,13 +29,19 @@ class ClientCertificate:
 class Credential:
     """What a request is authenticated with.
 
-    Compared by identity: a source returns the same object as long as nothing has changed.
+    A source returns the same object until it has obtained a credential again, be it an equal one: so a 401 to a request
+    that was sent before counts no more.
+    A certificate stays the same object as long as it has not changed.
     """
 
     authorization: Secret[str] | None = None
     """The value of the ``Authorization`` header; None for no header."""
     certificate: ClientCertificate | None = None
     """A certificate of a plugin, used instead of that of the configuration."""
+
+    def is_equal(self, other: Credential) -> bool:
+        """Whether a server that has rejected one of the two rejects the other, too."""
+        return self.authorization == other.authorization and self.certificate is other.certificate
 
 
 class CredentialSource(Protocol):

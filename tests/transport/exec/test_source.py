@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import ssl
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -123,18 +124,21 @@ async def test_get_is_no_checkpoint_while_the_credential_is_valid(plugin: Plugin
         await source.get()
 
 
-async def test_the_objects_stay_the_same_while_nothing_has_changed(plugin: Plugin) -> None:
+async def test_each_run_gives_another_object_with_the_same_certificate(plugin: Plugin) -> None:
     plugin.prints(credential(token="one", clientCertificateData=CHAIN, clientKeyData=KEY))
     source = source_of(plugin)
     first = await source.get()
     source.reject(first)
-    assert await source.get() is first
-    assert plugin.runs == 2
-    plugin.prints(credential(token="two", clientCertificateData=CHAIN, clientKeyData=KEY))
-    source.reject(first)
     second = await source.get()
     assert second is not first
+    assert second.is_equal(first)
     assert second.certificate is first.certificate
+    plugin.prints(credential(token="two", clientCertificateData=CHAIN, clientKeyData=KEY))
+    source.reject(second)
+    third = await source.get()
+    assert not third.is_equal(second)
+    assert third.certificate is first.certificate
+    assert plugin.runs == 3
 
 
 async def test_another_certificate_is_another_object(plugin: Plugin) -> None:
@@ -189,6 +193,31 @@ async def test_only_the_rejection_of_the_latest_credential_counts(plugin: Plugin
     assert plugin.runs == 2
 
 
+@pytest.mark.parametrize("code", [0, 1])
+async def test_late_401s_to_an_unchanged_token_do_not_run_the_plugin_again(plugin: Plugin, code: int) -> None:
+    """As in client-go, which compares the credential of the request with the cached one by its address."""
+    server = TokenServer("other", may_respond=[trio.Event() for _ in range(20)])
+    may_respond = iter(server.may_respond)
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+    async with open_transport(config, http_transport=server) as transport:
+
+        async def request() -> None:
+            await transport.request("GET", "/x")
+            next(may_respond, trio.Event()).set()
+
+        await transport._credentials.get()
+        plugin.prints(credential(token="one"), code=code)
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(request)
+            await trio.testing.wait_all_tasks_blocked()
+            next(may_respond).set()
+        assert server.codes == [401] * 20  # none was sent again, with the same token
+        assert plugin.runs == 2
+        await transport.request("GET", "/x")  # sent after that run
+        assert plugin.runs == 3
+
+
 async def test_requests_follow_rejections_and_expiry(plugin: Plugin, mock_clock) -> None:
     """client-go: TestRoundTripper"""
     server = TokenServer("token1")
@@ -241,9 +270,15 @@ class TokenServer(httpx.AsyncBaseTransport):
 
     token: str
     codes: list[int] = attrs.field(factory=list)
+    may_respond: Sequence[trio.Event] = ()
+    """For each of the first requests, in their order."""
+    _received: int = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        number, self._received = self._received, self._received + 1
         await trio.lowlevel.checkpoint()
+        if number < len(self.may_respond):
+            await self.may_respond[number].wait()
         self.codes.append(200 if request.headers.get("Authorization") == f"Bearer {self.token}" else 401)
         return response(self.codes[-1])
 
@@ -443,9 +478,10 @@ async def test_after_a_401_a_failing_plugin_leaves_the_credential_in_use(plugin:
     plugin.prints("", code=1)
     source.reject(first)
     with caplog.at_level(logging.WARNING, "trioformer.transport"):
-        assert await source.get() is first
+        kept = await source.get()
+    assert kept.is_equal(first)
     assert "keeping the previous credential" in caplog.text
-    assert await source.get() is first
+    assert await source.get() is kept
     assert plugin.runs == 2
 
 

@@ -174,6 +174,7 @@ class PluginCredentials:
         if isinstance(result, Credential) or is_anonymous or self._has_expired():
             return result
         logger.warning("%s; keeping the previous credential, which a server has rejected", self._text(result))
+        self.latest = attrs.evolve(self.latest)  # obtained again, as far as late 401s are concerned
         self._is_usable = True
         return self.latest
 
@@ -241,7 +242,7 @@ class PluginCredentials:
         )
 
     def _take(self, printed: PrintedCredential) -> Credential | Problem:
-        """Make what was printed the latest credential; the objects stay the same while nothing has changed."""
+        """Make what was printed the latest credential: another object, but for a certificate that has not changed."""
         now = self._wall_clock()
         expires = math.inf if printed.expires is None else printed.expires.timestamp()
         if expires <= now and printed.expires is not None:
@@ -249,15 +250,13 @@ class PluginCredentials:
                 f"has printed a credential that expired at {printed.expires:%Y-%m-%dT%H:%M:%SZ}; "
                 "log in with it again, or check the clock of this machine"
             )
-        latest = self.latest
         authorization = None if printed.token is None else Secret(f"Bearer {printed.token.reveal()}")
-        certificate = latest.certificate
+        certificate = self.latest.certificate
         if printed.chain is None or printed.key is None:
             certificate = None
         elif certificate is None or (certificate.chain, certificate.key) != (printed.chain, printed.key):
             certificate = ClientCertificate(printed.chain, printed.key)
-        if authorization != latest.authorization or certificate is not latest.certificate:
-            self.latest = Credential(authorization, certificate)
+        self.latest = Credential(authorization, certificate)
         self._is_usable = True
         self._expires, self._expires_at = expires, trio.current_time() + (expires - now)
         return self.latest
