@@ -526,6 +526,8 @@ def test_an_invalid_cluster_is_an_error_with_its_key(
 
 
 MALFORMED = "must be a URL such as 'https://host:6443', not "
+MISPLACED = "must not contain a user name or password: use the user's username and password, or a credential plugin"
+NOT_BUECHER = ", not 'https://b\u00fccher.example/x'"
 
 
 @pytest.mark.parametrize(
@@ -546,7 +548,12 @@ MALFORMED = "must be a URL such as 'https://host:6443', not "
         ("https://a b", MALFORMED + "'https://a b'"),
         ("https://h\n.example", MALFORMED + r"'https://h\n.example'"),
         ("https://u:hidden@h:port", MALFORMED + "a URL with '@'"),
-        ("https://u:hidden@h", "must not contain a user name or password"),
+        ("https://u:hidden@h", MISPLACED),
+        ("https://u:h\u00efdden@h", MALFORMED + "a URL with '@'"),
+        ("https://b\u00fccher.example/x", "has a host name that is not ASCII: write its xn-- form" + NOT_BUECHER),
+        ("https://h\u200b.example", MALFORMED + r"'https://h\u200b.example'"),
+        ("https://h\u00a0", MALFORMED + r"'https://h\xa0'"),
+        ("https://h/b\u00fccher", MALFORMED + "'https://h/b\u00fccher'"),
     ],
 )
 def test_an_invalid_server_is_an_error(write: Write, server: str, message: str) -> None:

@@ -84,12 +84,18 @@ def parse_server(url: str) -> str:
         port = parts.port
     except ValueError:
         raise malformed from None  # because its text may quote the password
-    if port == 0 or not _VISIBLE.fullmatch(url):
+    if port == 0:
+        raise malformed
+    if not parts.netloc.isascii() and parts.netloc.isprintable() and "@" not in url:
+        raise CheckError(f"has a host name that is not ASCII: write its xn-- form, not {shown}")
+    if not _VISIBLE.fullmatch(url):
         raise malformed
     if parts.scheme not in ("https", "http"):
         raise CheckError(f"must begin with https:// or http://, not {shown}")
     if "@" in parts.netloc:
-        raise CheckError("must not contain a user name or password")
+        raise CheckError(
+            "must not contain a user name or password: use the user's username and password, or a credential plugin"
+        )
     if not parts.hostname:
         raise CheckError(f"has no host: {shown}")
     return f"{parts.scheme}://{parts.netloc.rstrip(':')}{parts.path.rstrip('/')}"
