@@ -55,9 +55,6 @@ class Pipe:
     def socket(self) -> Pipe:
         return self
 
-    def fileno(self) -> int:
-        return 1
-
     def is_readable(self) -> bool:
         return self.has_data
 
