@@ -215,8 +215,7 @@ async def test_a_client_closed_while_a_plugin_runs_sends_nothing(kind: str) -> N
             else:
                 async with transport.stream("/x", for_watch=kind == "watch"):
                     pass
-        except trio.ClosedResourceError as exc:
-            assert "block has ended" in str(exc)
+        except trio.ClosedResourceError:
             ended.append(kind)
 
     credentials = Slow()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import attrs
@@ -360,7 +359,8 @@ async def test_a_rotation_at_any_step_does_not_fail_a_watch_that_is_opened(
     async with open_transport(cluster.config) as transport:
         await hello(transport)
 
-        def change(*authorities: trustme.CA) -> None:
+        async def change(now: trio.Event, *authorities: trustme.CA) -> None:
+            await now.wait()
             cluster.rotate(*authorities)
             transport._generations.current(Credential())  # as another request does
 
@@ -369,10 +369,14 @@ async def test_a_rotation_at_any_step_does_not_fail_a_watch_that_is_opened(
             if is_connected:
                 async with transport.stream("/watch", for_watch=True, resumable=True) as body:
                     assert await body.receive_some()
-            authorities = (OLD, NEW) if step % 2 else (OLD,)
-            with AtStep(step, partial(change, *authorities)):
-                async with transport.stream("/watch", for_watch=True, resumable=True) as body:
-                    assert await body.receive_some() or body.is_cut_off
+            now = trio.Event()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(change, now, *((OLD, NEW) if step % 2 else (OLD,)))
+                await wait_all_tasks_blocked()
+                with AtStep(step, now.set):
+                    async with transport.stream("/watch", for_watch=True, resumable=True) as body:
+                        assert await body.receive_some() or body.is_cut_off
+                now.set()
 
 
 async def test_a_watch_list_has_a_minute_more(cluster: Cluster, mock_clock: Clock) -> None:
