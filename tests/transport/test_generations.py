@@ -15,7 +15,7 @@ import trustme
 from trio.testing import wait_all_tasks_blocked
 
 from tests.support.rotated_files import rotate
-from tests.support.scripted_http import CHUNKED, AtStep, Loopback, Step, chunk, complete, suspended_generators
+from tests.support.scripted_http import CHUNKED, END, AtStep, Loopback, Step, chunk, complete, suspended_generators
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
@@ -53,7 +53,9 @@ def respond(head: bytes) -> Iterable[Step]:
         return [30.0, complete(b"slow")]
     if path.startswith(b"/held"):
         return [None]  # its headers come with its first event
-    if b"Initial" in path:
+    if path.startswith(b"/short"):
+        return [CHUNKED + chunk(b"one\n"), END]
+    if b"Initial" in path or path.startswith(b"/busy"):
         return [CHUNKED, *([chunk(b"more\n"), 10.0] * 8)]
     if b"watch" in path:
         return [CHUNKED + chunk(b"one\n") + chunk(b"half"), None]
@@ -394,6 +396,42 @@ async def test_a_watch_list_has_a_minute_more(cluster: Cluster, mock_clock: Cloc
         await hello(transport)
         await wait_all_tasks_blocked(0.05)
         assert watch.ended_at is not None
+
+
+async def test_a_busy_watch_list_ends_without_another_request(cluster: Cluster, mock_clock: Clock) -> None:
+    path = "/watch?sendInitialEvents=true"
+    async with open_transport(cluster.config) as transport, watching(transport, path) as watch:
+        cluster.rotate(OLD, NEW)
+        await hello(transport)
+        for second in range(10, int(WATCH_LIST_PATIENCE) + 10, 10):
+            assert watch.ended_at is None, second
+            cluster.clock.jump(10)
+            await wait_all_tasks_blocked(0.05)
+        assert (watch.received.count(b"more"), watch.was_cut_off) == (7, True)
+
+
+async def test_a_watch_on_the_connection_of_an_ended_watch_list_ends(cluster: Cluster, mock_clock: Clock) -> None:
+    async with open_transport(cluster.config) as transport:
+        async with watching(transport, "/short?sendInitialEvents=true") as ended:
+            assert (ended.received, ended.was_cut_off) == (b"one\n", False)
+        opened = cluster.server.connections
+        async with watching(transport) as watch:
+            assert cluster.server.connections == opened
+            cluster.clock.jump(2)
+            cluster.rotate(OLD, NEW)
+            await hello(transport)
+            await wait_all_tasks_blocked(0.05)
+            assert watch.was_cut_off
+
+
+async def test_a_program_whose_only_watch_is_busy_notices_it(cluster: Cluster, mock_clock: Clock) -> None:
+    async with open_transport(cluster.config) as transport, watching(transport, "/busy") as watch:
+        cluster.rotate(NEW, look=False)
+        for number in range(2, 5):
+            assert (watch.received.count(b"more"), watch.ended_at) == (number - 1, None)
+            cluster.clock.jump(10)
+            await wait_all_tasks_blocked(0.05)
+        assert (watch.ended_at, watch.was_cut_off) == (trio.current_time(), True)
 
 
 async def test_a_program_that_only_watches_notices_it_with_the_next_probe(cluster: Cluster, mock_clock: Clock) -> None:

@@ -248,6 +248,7 @@ class _Interrupted:
     """A health whose verification is interrupted by Ctrl-C."""
 
     silence: float = 1.0
+    look_at: float = float("inf")
     scope: trio.CancelScope | None = None
 
     async def verify(self, opened_at: float, *, resumable: bool) -> None:

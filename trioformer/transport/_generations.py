@@ -16,7 +16,8 @@ A watch that is a second old would look like one that the server refuses to keep
 A watch that begins with a list, a watch-list, would have to begin again, so it has a minute more.
 A watch that is still being opened is sent again.
 
-Files are looked at when a request is sent, and before a probe of silent watches; there is no task.
+Files are looked at when a request is sent, before a probe of silent watches, and when a watch receives something half a
+minute after the last look; there is no task.
 When one side refuses the certificate of the other during a handshake, the server has not begun the request.
 If changed files are found then, it is sent once more on the new generation.
 """
@@ -104,14 +105,14 @@ class Generations:
     _context: ssl.SSLContext | None = attrs.field(init=False)
     _retired: list[_Retired] = attrs.field(factory=list, init=False)
     _sweep_at: float = attrs.field(default=math.inf, init=False)
-    """When watch-lists of retired generations end; they are looked at with the next request after that."""
+    """When watch-lists of retired generations end: with the next look after that."""
     _has_idle: bool = attrs.field(default=False, init=False)
     """Whether retired generations may have idle connections."""
 
     def __attrs_post_init__(self) -> None:
         self._context = self._tls.context if self._tls is not None else None
         if self._health is not None and self._tls is not None:
-            self._health.before_probe = self._look
+            self._health.look = self._look
 
     def current(self, credential: Credential) -> Generation:
         """Return the connections for a request that is sent now with ``credential``.
@@ -130,8 +131,11 @@ class Generations:
         tls.refresh()
         if tls.context is not self._context:
             self._replace(tls.context)
-        if trio.current_time() >= self._sweep_at:
+        now = trio.current_time()
+        if now >= self._sweep_at:
             self._sweep()
+        if self._health is not None:
+            self._health.look_at = min(now + self._health.silence, self._sweep_at)
 
     async def send(self, request: httpx.Request, credential: Credential, *, for_watch: bool) -> httpx.Response:
         """Send a request, and receive the head of its response.
@@ -208,7 +212,7 @@ class Generations:
             await retired.requests.close_idle()
 
     async def _look(self) -> None:
-        """Replace the connections if the files have changed; for watches, when nothing else is sent."""
+        """Replace the connections if the files have changed, and end watch-lists in time; when no request does that."""
         assert self._tls is not None
         self._refresh(self._tls)
         if self._has_idle:

@@ -109,8 +109,10 @@ class ServerHealth(metaclass=NoPublicConstructor):
     silence: float = SILENCE
     """Seconds without a byte after which a watch is verified."""
     _patience: float = PROBE_PATIENCE
-    before_probe: Callable[[], Awaitable[None]] | None = attrs.field(default=None, init=False)
-    """Called before a probe, which an idle client sends instead of requests."""
+    look: Callable[[], Awaitable[None]] | None = attrs.field(default=None, init=False)
+    """Looks for changed certificates when no request does: before a probe, and at ``look_at``."""
+    look_at: float = attrs.field(default=math.inf, init=False)
+    """When a watch that is never silent must call ``look``; it sets this again."""
     is_closed: bool = attrs.field(default=False, init=False)
     """Whether the client is closed."""
     _turn: trio.Lock = attrs.field(factory=trio.Lock, init=False)
@@ -281,8 +283,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
         assert connection is not None
         if last is not None and last.response is not None and trio.current_time() < last.began_at + 2 * self.silence:
             self._idle_closes = 0 if connection.is_live else self._idle_closes + 1
-        if self.before_probe is not None:
-            await self.before_probe()
+        if self.look is not None:
+            await self.look()
         exchange = await self._exchange(PROBE_PATH)
         if exchange.response is not None and self._is_old(exchange):
             # An earlier task's request: its response may have arrived long ago, and shows nothing about now.

@@ -133,7 +133,12 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
             return await self._stream.receive_some(max_bytes)
         while True:
             deadline = math.inf if patience is None else patience.deadline
-            silent_at = math.inf if health is None else trio.current_time() + health.silence
+            silent_at = math.inf
+            if health is not None:
+                now = trio.current_time()
+                if now >= health.look_at and health.look is not None:
+                    await health.look()  # may close this connection
+                silent_at = now + health.silence
             with trio.CancelScope(deadline=min(deadline, silent_at)):
                 return await self._stream.receive_some(max_bytes)
             if patience is not None and trio.current_time() >= deadline:

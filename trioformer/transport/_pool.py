@@ -64,7 +64,7 @@ class Connections(httpx.AsyncBaseTransport):
         self.has_ended_watches = False
         self._sockets: WeakSet[trio.socket.SocketType] = WeakSet()
         self._lists: WeakSet[trio.socket.SocketType] = WeakSet()
-        """Sockets of watches that begin with a list."""
+        """Sockets of watches that begin with a list, until these end."""
         self._pool = httpcore.AsyncConnectionPool(
             # Without a context httpcore would use its own for an https:// server, which verifies, too.
             ssl_context=context,
@@ -104,7 +104,7 @@ class Connections(httpx.AsyncBaseTransport):
                 raise error from exc
             raise
         if b"sendInitialEvents=true" in url.query:
-            self._lists.add(response.extensions["network_stream"].get_extra_info("socket"))
+            self._lists.add(_socket_of(response))
         return httpx.Response(
             response.status,
             headers=response.headers,
@@ -144,6 +144,10 @@ class Connections(httpx.AsyncBaseTransport):
             for connection in self._pool.connections:
                 if connection.is_idle():
                     await connection.aclose()
+
+
+def _socket_of(response: httpcore.Response) -> trio.socket.SocketType:
+    return cast("trio.socket.SocketType", response.extensions["network_stream"].get_extra_info("socket"))
 
 
 @final
@@ -191,6 +195,8 @@ class _Body(httpx.AsyncByteStream):
         )
 
     async def aclose(self) -> None:
+        if self._connections._lists:  # another watch may use the connection
+            self._connections._lists.discard(_socket_of(self._response))
         await self._response.aclose()
         if self._connections.is_retired:
             await self._connections.close_idle()
