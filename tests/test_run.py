@@ -18,7 +18,7 @@ import pytest
 import trio
 
 import trioformer
-from tests.support.processes import ROOT, running
+from tests.support.processes import ROOT, result_of, running
 from trioformer import ConfigError, NotFoundError, TrioformerError
 
 SIGNALS = pytest.mark.parametrize(
@@ -146,8 +146,10 @@ def test_after_the_first_signal_the_second_has_its_default_action() -> None:
     async def main() -> None:
         found.append(current_handlers())
         signal.raise_signal(signal.SIGINT)
-        found.append(current_handlers())
-        await trio.sleep_forever()
+        try:
+            await trio.sleep_forever()
+        finally:
+            found.append(current_handlers())
 
     trioformer.run(main)
     assert signal.SIG_DFL not in found[0].values()
@@ -208,6 +210,36 @@ async def test_a_second_signal_kills_a_program_whose_cleanup_is_stuck(first: sig
             program.process.send_signal(second)
             assert await program.wait_until_over() == -second
     assert program.errors == []
+
+
+async def test_process_1_ends_itself_on_the_second_signal() -> None:
+    """Linux drops signals that the first process of a container does not handle."""
+    with trio.fail_after(30):
+        async with running("-c", f"import os; os.getpid = lambda: 1{STUCK}") as program:
+            await program.wait_for_line("running")
+            program.process.send_signal(signal.SIGINT)
+            await program.wait_for_line("stopping")
+            program.process.send_signal(signal.SIGTERM)
+            assert await program.wait_until_over() == 143
+    assert program.errors == []
+
+
+TOGETHER = """
+import os, signal, sys, time, trio, trioformer
+
+async def main():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    time.sleep(60)
+
+sys.exit(trioformer.run(main))
+"""
+
+
+async def test_two_signals_that_python_notices_together_kill_the_program() -> None:
+    assert await result_of("-c", TOGETHER) == (-signal.SIGTERM, [], [])
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -302,6 +334,14 @@ def test_without_a_standard_error_only_the_code_reports_the_error(
     monkeypatch.setattr(sys, "stderr", closed if stream else None)
     monkeypatch.setattr(sys, "stdout", closed if stream else None)
     assert trioformer.run(failing(TrioformerError("refused"))) == 1
+
+
+def test_without_a_standard_error_the_error_is_not_in_the_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert trioformer.run(failing(TrioformerError("refused"))) == 1
+    assert capsys.readouterr().out == ""
 
 
 # --- an output that nobody reads --------------------------------------------------------------------------------------

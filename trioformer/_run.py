@@ -6,8 +6,10 @@ or a person, who need an exit code and a line, not a traceback of nested excepti
 
 The state of a run is in the dispositions of the two signals:
 
-- *Running*: both are handled here.  The first signal asks the function to end.
-- *Stopping*: both have the system's default action, so the second signal kills, whatever Python does at that moment.
+- *Running*: both are handled here.  The first signal asks trio to end the function, and the second one kills.
+- *Stopping*, from the moment when trio does so: both have the system's default action, so a signal kills, whatever
+  Python does at that moment.  As process 1 of a container they are handled here still, since Linux drops signals with
+  the default action there.
 - *Over*: both are as they were before the run.
 """
 
@@ -24,7 +26,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final, TextIO, TypeAlias, TypeVarTuple, Unpack, final
+from typing import Final, NoReturn, TextIO, TypeAlias, TypeVarTuple, Unpack, final
 
 import attrs
 import trio
@@ -59,7 +61,9 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
 
     The first SIGINT or SIGTERM cancels the function, which then cleans up as on every cancellation: requests end,
     leases are released, recorded events are written.  A second signal of either kind kills the process immediately,
-    also while its cleanup, a thread or an extension module is stuck.
+    also while its cleanup or a thread is stuck.  Python notices no signal while the main thread is inside of an
+    extension module: those that come before it has noticed the first one count as one, and as process 1 of a container
+    it notices the second one late, too (start it with an init, such as ``docker run --init``).
 
     A program that has to finish something first, such as the keys in a queue, passes an event: the first signal sets
     it and cancels nothing.  The function ends when it is ready to::
@@ -122,6 +126,8 @@ class _Program:
     _stop: trio.Event | None
     _signal: int | None = attrs.field(default=None, init=False)
     """The first signal."""
+    _handled: tuple[signal.Signals, ...] = attrs.field(default=(), init=False)
+    """Those that are not ignored."""
     _token: trio.lowlevel.TrioToken | None = attrs.field(default=None, init=False)
     """Set while the function runs: the way from a signal handler to its scope."""
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
@@ -161,10 +167,11 @@ class _Program:
         }
         # A handler that was not installed from Python cannot be put back, so it stays.
         ours = {each: handler for each, handler in before.items() if handler is not None}
+        self._handled = tuple(ours)
 
         def on_signal(number: int, _: FrameType | None) -> None:
-            for each in ours:
-                signal.signal(each, signal.SIG_DFL)
+            if self._signal is not None:
+                _kill_itself(number)
             self._signal = number
             if self._token is not None:
                 # After the end of trio.run there is nothing left to end.
@@ -181,10 +188,26 @@ class _Program:
 
     def _end(self) -> None:
         """Ask the function to end; more than once is harmless."""
+        # Not in the handler: the other signal may have come, and Python would drop it and complain about a race.
+        if not _is_init():
+            for each in self._handled:
+                signal.signal(each, signal.SIG_DFL)
         if self._stop is None:
             self._scope.cancel()
         else:
             self._stop.set()
+
+
+def _is_init() -> bool:
+    """Whether this is process 1, for which Linux drops every signal that it does not handle."""
+    return os.getpid() == 1
+
+
+def _kill_itself(number: int) -> NoReturn:
+    if not _is_init():
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+    os._exit(128 + number)
 
 
 def _check_is_function(given: object) -> None:
@@ -222,6 +245,8 @@ def _reportable(error: BaseException) -> list[tuple[TrioformerError, tuple[str, 
 
 def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
     """Print each line once: many informers may have failed for the same reason."""
+    if sys.stderr is None:  # it was closed when the program began; print() would take standard output instead
+        return
     lines = (_text.one_line("; ".join([str(failure), *notes])) for failure, notes in failures)
     with contextlib.suppress(OSError, ValueError):  # nobody reads it, or it is closed
         for line in dict.fromkeys(lines):
