@@ -146,9 +146,7 @@ class PluginCredentials:
             with trio.CancelScope(deadline=run.deadline) as scope:
                 result = await self._result_of(run)
             if scope.cancelled_caught and result is None:
-                if run.process is not None:
-                    await run.process.kill()  # first, for its last words
-                result = self._with_errors(run, f"has not ended within {self._policy.patience:g} s, and was killed")
+                result = await self._too_late(run)
         finally:
             # No checkpoint between here and the end, but for killing.
             if result is None and run.waiting:
@@ -157,6 +155,13 @@ class PluginCredentials:
                 if run.process is not None:
                     await run.process.kill()
                 self._end(run, result)
+
+    async def _too_late(self, run: _Run) -> Problem:
+        patience = f"within {self._policy.patience:g} s"
+        if run.process is None:  # a process is started in a thread, for which trio has a limit
+            return Problem(f"cannot be started {patience}: the worker threads of this program are busy")
+        await run.process.kill()  # first, for its last words
+        return self._with_errors(run, f"has not ended {patience}, and was killed")
 
     def _end(self, run: _Run, result: Credential | Problem | None) -> None:
         if result is not None:
