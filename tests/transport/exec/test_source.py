@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import signal
 import ssl
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +21,7 @@ import trio.testing
 import trustme
 
 from tests.support.plugins import HELD, V1, V1BETA1, Plugin, credential, has_ended
-from tests.support.scripted_http import InMemory, complete, response, serving
+from tests.support.scripted_http import AtStep, InMemory, complete, response, serving
 from trioformer._secret import Secret
 from trioformer.client import open_client
 from trioformer.client._internal import open_separate_client
@@ -437,6 +439,38 @@ async def test_requests_that_are_cancelled_together_leave_no_process(plugin: Plu
     assert bearer(await source.get()) == "Bearer two"
 
 
+async def test_a_cancelled_request_sees_no_group(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"))
+    for step in itertools.count(1):
+        with trio.CancelScope() as scope, AtStep(step, scope.cancel):
+            try:
+                await source_of(plugin).get()
+            except trio.Cancelled:
+                continue
+        assert not scope.cancelled_caught, "it was a group"
+        if not scope.cancel_called:
+            break
+    assert step > 5
+
+
+def test_ctrl_c_while_a_plugin_runs_is_no_group(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before=f"echo $$ > pid; {HELD}")
+
+    @trio.lowlevel.enable_ki_protection  # so that trio raises it in the main task
+    async def interrupt() -> None:
+        await plugin.wait_until_held()
+        signal.raise_signal(signal.SIGINT)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                await source_of(plugin).get()
+        assert await has_ended(await plugin.pid_in("pid"))
+
+    trio.run(main)
+
+
 async def test_a_request_that_comes_while_the_plugin_is_killed_starts_another(plugin: Plugin, mock_clock) -> None:
     plugin.prints(credential(token="one"), before=f"trap '' TERM; echo $$ > pid; {HELD}")
     source, found, scope = source_of(plugin), list[Credential](), trio.CancelScope()
@@ -574,6 +608,26 @@ async def test_a_plugin_that_hangs_is_killed_with_its_children_at_its_deadline(p
         text = await error_of(source)
     assert text.endswith("has not ended within 30 s, and was killed: busy")
     assert await has_ended(await plugin.pid_in("child"))
+
+
+async def test_a_plugin_that_cannot_be_started_in_time_says_so(plugin: Plugin, mock_clock) -> None:
+    plugin.prints(credential(token="one"))
+    source, free = source_of(plugin, PluginPolicy(patience=30)), threading.Event()
+    async with trio.open_nursery() as nursery:
+        for _ in range(int(trio.to_thread.current_default_thread_limiter().total_tokens)):
+            nursery.start_soon(trio.to_thread.run_sync, free.wait)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(jump_when_blocked, mock_clock)
+        text = await error_of(source)
+        free.set()
+    assert text.endswith("cannot be started within 30 s: the worker threads of this program are busy")
+    assert plugin.runs == 0
+    assert bearer(await source.get()) == "Bearer one"
+
+
+async def jump_when_blocked(clock: trio.testing.MockClock) -> None:
+    await trio.testing.wait_all_tasks_blocked()
+    clock.jump(30)
 
 
 async def jump_when_started(plugin: Plugin, clock: trio.testing.MockClock) -> None:

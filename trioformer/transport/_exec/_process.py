@@ -133,12 +133,20 @@ class PluginProcess:
         Cancellation:
             It runs on; call this again, or :meth:`kill`.
         """
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._read_output, nursery.cancel_scope)
-            nursery.start_soon(self._read_errors)
-            nursery.start_soon(self._report_while_it_runs)
-            await self._process.wait()
-            nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._read_output, nursery.cancel_scope)
+                nursery.start_soon(self._read_errors)
+                nursery.start_soon(self._report_while_it_runs)
+                await self._process.wait()
+                nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            # The Cancelled of all tasks, or a KeyboardInterrupt; callers do not expect a group.
+            _, other = group.split(trio.Cancelled)
+            if other is not None:
+                raise other.exceptions[0] from None
+            await trio.lowlevel.checkpoint_if_cancelled()
+            raise
         self._read_the_rest()
         if self._is_too_long:
             raise OutputLimitError
