@@ -12,25 +12,28 @@ import base64
 import json
 import logging
 import os
-import signal
 import socket
 import ssl
 import sys
 import time
-from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import trio
 import yaml
 
 from .._files import FileRefusedError, read_file
+from .._run import run
 from .._secret import Secret
 from .._serving import open_listener, serve_app, url_of
 from ..errors import ConfigError
 from ._serve_http import LIMITS, Access
 from ._server import APIServer
 from ._simulation import simulate_cluster
+
+_STOPPED: Final = (130, 143)
+"""The exit codes after a signal, which is the only way to end a server."""
 
 
 class _UsageError(Exception):
@@ -41,13 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        trio.run(_serve, options)
+        code = run(_serve, options)
     except _UsageError as exc:
         print(f"error: {exc}", file=sys.stderr)  # noqa: T201  # output of the command
         return 1
-    except KeyboardInterrupt:  # before the signal handler is installed
-        return 0
-    return 0
+    return 0 if code in _STOPPED else code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,27 +81,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        access, tls = await _read_access(options)
-        listener = await _listen(options.bind, access)
-        url = url_of(listener, "https" if tls else "http")
-        await _write_kubeconfig(options.write_kubeconfig, access, listener)
-        # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
-        server = APIServer(first_revision=int(time.time() * 1_000))
-        access_log = _access_log() if options.access_log else None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stop_on_signal, signals, nursery.cancel_scope)
-            app = access.guard(server, options.bind, listener)
-            await nursery.start(partial(serve_app, app, listener, limits=LIMITS, tls=tls, access_log=access_log))
-            if options.living:
-                await nursery.start(simulate_cluster, server)
-            print(url, flush=True)  # noqa: T201  # output of the command
-
-
-async def _stop_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
-    async for _ in signals:
-        scope.cancel()
-        return
+    access, tls = await _read_access(options)
+    listener = await _listen(options.bind, access)
+    url = url_of(listener, "https" if tls else "http")
+    await _write_kubeconfig(options.write_kubeconfig, access, listener)
+    # The time in milliseconds, so that the revisions of a restarted server are higher than those before.
+    server = APIServer(first_revision=int(time.time() * 1_000))
+    access_log = _access_log() if options.access_log else None
+    async with trio.open_nursery() as nursery:
+        app = access.guard(server, options.bind, listener)
+        await nursery.start(partial(serve_app, app, listener, limits=LIMITS, tls=tls, access_log=access_log))
+        if options.living:
+            await nursery.start(simulate_cluster, server)
+        print(url, flush=True)  # noqa: T201  # output of the command
 
 
 async def _read_access(options: argparse.Namespace) -> tuple[Access, ssl.SSLContext | None]:
