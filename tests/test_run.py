@@ -275,6 +275,17 @@ def test_notes_of_an_error_and_of_its_groups_are_in_its_line(capsys: pytest.Capt
     assert capsys.readouterr().err == "counter: refused; informer of pods \\x1b[31m; try --embedded\n"
 
 
+def test_a_note_that_another_one_repeats_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    error = TrioformerError("refused")
+    error.add_note("informer of pods: only permanent errors for 30 s")
+    group = ExceptionGroup("group", [error])
+    group.add_note("informer of pods")
+    outer = ExceptionGroup("group", [group])
+    outer.add_note("informer of pods")
+    assert trioformer.run(failing(outer)) == 1
+    assert capsys.readouterr().err == "counter: refused; informer of pods: only permanent errors for 30 s\n"
+
+
 def test_the_traceback_of_an_error_is_logged_for_who_wants_it(caplog: pytest.LogCaptureFixture) -> None:
     error = ExceptionGroup("group", [TrioformerError("refused")])
     with caplog.at_level(logging.DEBUG, logger="trioformer"):

@@ -247,11 +247,17 @@ def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
     """Print each line once: many informers may have failed for the same reason."""
     if sys.stderr is None:  # it was closed when the program began; print() would take standard output instead
         return
-    lines = (_text.one_line("; ".join([str(failure), *notes])) for failure, notes in failures)
+    lines = (_text.one_line("; ".join([str(failure), *_unrepeated(notes)])) for failure, notes in failures)
     with contextlib.suppress(OSError, ValueError):  # nobody reads it, or it is closed
         for line in dict.fromkeys(lines):
             print(f"{_program_name()}: {line}", file=sys.stderr)  # noqa: T201  # output of the program
         _flush(sys.stderr)
+
+
+def _unrepeated(notes: tuple[str, ...]) -> list[str]:
+    """Leave out what another note begins with: a group may say ``informer of pods``, and its error more about them."""
+    found = dict.fromkeys(notes)
+    return [note for note in found if not any(other.startswith(f"{note}: ") for other in found)]
 
 
 def _program_name() -> str:
