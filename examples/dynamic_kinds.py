@@ -58,14 +58,18 @@ async def show_embedded() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def main(arguments: list[str]) -> None:
-    """Show the kind in the arguments, or the embedded server."""
-    if not arguments:
-        await show_embedded()
-        return
-    api_version, kind = arguments
-    async with open_client() as client:
-        await show(client, api_version, kind)
+async def main(arguments: list[str]) -> int:
+    """Show the kind in the arguments, or the embedded server; returns the exit code."""
+    match arguments:
+        case []:
+            await show_embedded()
+        case [api_version, kind]:
+            async with open_client() as client:
+                await show(client, api_version, kind)
+        case _:
+            print("usage: dynamic_kinds.py [APIVERSION KIND]", file=sys.stderr)
+            return 2
+    return 0
 
 
 if __name__ == "__main__":

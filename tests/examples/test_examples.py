@@ -235,6 +235,11 @@ def test_the_objects_of_a_kind_are_shown_by_its_name(beside: APIServer, result: 
     assert found == (0, ["CronTab nightly: {'image': 'busybox'}"], [])
 
 
+def test_a_kind_without_its_version_is_wrong_usage(result: Result) -> None:
+    found = result("examples/dynamic_kinds.py", "Deployment", is_virtual=True)
+    assert found == (2, [], ["usage: dynamic_kinds.py [APIVERSION KIND]"])
+
+
 async def test_pages_are_published_or_dropped_after_too_many_failures(
     autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
