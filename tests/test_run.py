@@ -266,6 +266,13 @@ def test_errors_in_groups_are_a_line_each_and_equal_ones_the_same(capsys: pytest
     assert capsys.readouterr().err == "counter: no pods (HTTP 404)\ncounter: first\n"
 
 
+def test_errors_that_differ_in_their_request_only_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    errors = [NotFoundError("no pods", code=404, request_id=each) for each in ("id-1", "id-2")]
+    assert trioformer.run(failing(ExceptionGroup("workers", errors))) == 1
+    line = "counter: no pods (HTTP 404); request ID (in the server's audit log): id-1\n"
+    assert capsys.readouterr().err == line
+
+
 def test_notes_of_an_error_and_of_its_groups_are_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     error = TrioformerError("refused")
     error.add_note("informer of pods\n\x1b[31m")

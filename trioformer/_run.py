@@ -247,9 +247,14 @@ def _report(failures: list[tuple[TrioformerError, tuple[str, ...]]]) -> None:
     """Print each line once: many informers may have failed for the same reason."""
     if sys.stderr is None:  # it was closed when the program began; print() would take standard output instead
         return
-    lines = (_text.one_line("; ".join([str(failure), *_unrepeated(notes)])) for failure, notes in failures)
+    lines: dict[str, str] = {}
+    for failure, notes in failures:
+        shown = _unrepeated(notes)
+        request_id = getattr(failure, "request_id", "")  # another one for each request
+        same = [note for note in shown if not request_id or request_id not in note]
+        lines.setdefault("; ".join([str(failure), *same]), _text.one_line("; ".join([str(failure), *shown])))
     with contextlib.suppress(OSError, ValueError):  # nobody reads it, or it is closed
-        for line in dict.fromkeys(lines):
+        for line in dict.fromkeys(lines.values()):
             print(f"{_program_name()}: {line}", file=sys.stderr)  # noqa: T201  # output of the program
         _flush(sys.stderr)
 
