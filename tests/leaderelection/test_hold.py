@@ -11,8 +11,9 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.lease_candidates import NAME, NAMESPACE, FaultInjector, stored_lease
+from tests.support.lease_candidates import NAME, NAMESPACE, FaultInjector, SlowPlugin, stored_lease
 from trioformer.client import open_client
+from trioformer.errors import ExecPluginError
 from trioformer.leaderelection._hold import Hold
 from trioformer.leaderelection._leadership import LeaderElectionOptions, Term, TermCounts, TermState
 from trioformer.leaderelection._lease_claim import LeaseClaim
@@ -139,3 +140,50 @@ async def test_an_unexpected_error_loses_the_term_and_is_kept(
         assert held.term.state is TermState.LOST
         assert isinstance(held.term.unexpected_error, KeyError)
         assert held.cancelled_at == [2]
+
+
+# --- slow credential plugins ---
+
+
+async def test_a_term_is_kept_while_a_plugin_needs_longer_than_a_request_may(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async with holding(api_server) as held:
+        plugin = SlowPlugin(6, lifetime=4)
+        plugin.install(held.claim._lock._api)
+        await trio.sleep(120)
+        assert held.term.state is TermState.HELD
+        assert held.claim.failures == 0
+        assert len(plugin.runs) >= 10
+        assert held.cancelled_at == []
+
+
+async def test_a_term_is_lost_at_the_renew_deadline_while_a_plugin_hangs(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async with holding(api_server) as held:
+        plugin = SlowPlugin(240)
+        plugin.install(held.claim._lock._api)
+        await trio.sleep(9.9)
+        assert held.term.state is TermState.HELD
+        await trio.sleep(0.2)
+        assert held.term.state is TermState.LOST
+        assert held.cancelled_at == [pytest.approx(10, abs=0.01)]
+        assert held.term.loss is not None
+        reason = "the lease was not renewed for 10.0 s; the credential plugin 'sso' has not ended"
+        assert held.term.loss.reason == reason
+        assert plugin.runs == [2], "nothing kills the plugin, which other requests may wait for"
+
+
+async def test_a_renewal_counts_from_after_the_plugin_and_a_failed_one_is_not_repeated_at_once(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async with holding(api_server) as held:
+        plugin = SlowPlugin(3, error=ExecPluginError("no"))
+        plugin.install(held.claim._lock._api)
+        await trio.sleep(6)
+        assert plugin.runs == [2, pytest.approx(5.5)], "once for each attempt"
+        plugin.error = None
+        await trio.sleep(3)
+        assert held.term.renewed_at.trio == pytest.approx(8.5)
+        assert held.term.state is TermState.HELD

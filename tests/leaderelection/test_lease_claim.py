@@ -5,6 +5,7 @@ docs/contract.rst lists the same cases; tests/leaderelection/test_elector.py tes
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -24,11 +25,13 @@ from tests.support.lease_candidates import (
     Fault,
     FaultInjector,
     LeaderRuns,
+    SlowPlugin,
     candidate,
     create_lease,
     stored_lease,
 )
 from trioformer.client import open_client
+from trioformer.errors import ExecPluginError
 from trioformer.leaderelection import LeaderElector, Leadership, LeadershipLostError
 from trioformer.leaderelection._leadership import boot_clock
 from trioformer.models.coordination_v1 import Lease
@@ -605,3 +608,36 @@ async def test_a_leader_with_a_separate_client_is_not_affected_by_a_busy_one(
             await elector.run(LeaderRuns().leader_code())
         assert scope.cancelled_caught
         assert elector.statistics().failures == 0
+
+
+# --- slow credential plugins ------------------------------------------------------------------------------------------
+
+
+async def test_a_candidate_waits_for_a_plugin_as_long_as_it_takes(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    plugin = SlowPlugin(200)
+    async with candidate(api_server, nursery, "us") as (elector, _):
+        plugin.install(elector._claim._lock._api)
+        with trio.fail_after(300):
+            async with elector.lead() as term:
+                assert trio.current_time() == pytest.approx(200)
+                await trio.sleep(60)
+                assert term.is_held
+    assert plugin.runs == [0]
+    assert elector.statistics().failures == 0
+
+
+async def test_a_failed_plugin_is_run_again_after_the_retry_period_and_named(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery, log: Callable[[], list[str]]
+) -> None:
+    plugin = SlowPlugin(1, error=ExecPluginError("the credential plugin 'sso' has ended with exit code 1"))
+    async with candidate(api_server, nursery, "us") as (elector, transport):
+        plugin.install(elector._claim._lock._api)
+        with trio.move_on_after(60):
+            await elector.run(LeaderRuns().leader_code())
+    assert transport.sent == []
+    assert all(3 <= later - earlier <= 5.5 for earlier, later in itertools.pairwise(plugin.runs))
+    assert log() == [
+        f"WARNING {LEASE} cannot be acquired, retrying: the credential plugin 'sso' has ended with exit code 1"
+    ]

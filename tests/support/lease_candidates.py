@@ -10,12 +10,14 @@ import attrs
 import httpx
 import trio
 
-from trioformer.client import open_client
+from trioformer._secret import Secret
+from trioformer.client import Api, open_client
 from trioformer.leaderelection._elector import LeaderElector
 from trioformer.leaderelection._leadership import LeaderElectionOptions, Leadership
 from trioformer.models import ObjectMeta
 from trioformer.models.coordination_v1 import Lease, LeaseSpec
 from trioformer.testing import APIServer
+from trioformer.transport._credentials import Credential
 
 NAME = "the-lease"
 NAMESPACE = "default"
@@ -80,6 +82,40 @@ class FaultInjector(httpx.AsyncBaseTransport):
         await trio.sleep(self.delivery_delay())
         response = await self.inner.handle_async_request(request)
         await response.aread()
+
+
+@attrs.define(eq=False)
+class SlowPlugin:
+    """A source of credentials that takes its time, as a plugin does that lets the user log in."""
+
+    duration: float
+    """Seconds of a run; the deadline of a request is 5."""
+    lifetime: float = float("inf")
+    """Seconds after which a credential expires."""
+    error: Exception | None = None
+    """What a run ends with."""
+    runs: list[float] = attrs.field(factory=list)
+    """When each run began."""
+    latest: Credential = attrs.field(factory=Credential)
+    expires_at: float = float("-inf")
+
+    async def get(self) -> Credential:
+        if trio.current_time() >= self.expires_at:
+            self.runs.append(trio.current_time())
+            await trio.sleep(self.duration)
+            if self.error is not None:
+                raise self.error
+            self.latest = Credential(Secret(f"Bearer {len(self.runs)}"))
+            self.expires_at = trio.current_time() + self.lifetime
+        return self.latest
+
+    def reject(self, credential: Credential) -> None:
+        self.expires_at = float("-inf")
+
+    def install(self, api: Api[Lease]) -> None:
+        """Give the requests of a client these credentials."""
+        api._transport._credentials = self
+        api._transport.plugin = "sso"
 
 
 @attrs.define(eq=False)

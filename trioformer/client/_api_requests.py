@@ -189,3 +189,23 @@ def without_retries(api: A) -> A:
     found = copy(api)
     found._retries = False
     return found
+
+
+async def obtain_credential(api: ApiRequests[Any]) -> None:
+    """Let the credential plugin run if it has to, before a request whose deadline is too short for it.
+
+    Without a plugin it costs nothing, not even a checkpoint.
+
+    Raises:
+        ExecPluginError: The plugin gave no credential.
+        trio.ClosedResourceError: The client is closed.
+
+    Cancellation:
+        If no other request waits for the plugin, it is killed.
+    """
+    await api._transport.obtain_credential()
+
+
+def plugin_of(api: ApiRequests[Any]) -> str:
+    """Return the command of the credential plugin; empty without one."""
+    return api._transport.plugin

@@ -138,7 +138,8 @@ class Hold:
     def _check_age(self) -> None:
         # The watchdog's sleep does not include the time of a suspend; the term's age does.
         if (age := self._term.age()) >= self._options.renew_deadline - EPSILON:
-            self._lose(f"the lease was not renewed for {age:.1f} s")
+            awaited = self._claim.awaited
+            self._lose(f"the lease was not renewed for {age:.1f} s{awaited and f'; {awaited} has not ended'}")
 
     def _lose(self, reason: str, cause: Exception | None = None) -> None:
         if self._term.state is not TermState.HELD:

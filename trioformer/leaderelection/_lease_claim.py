@@ -19,7 +19,15 @@ import trio
 
 from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, outcome_of
 from .._text import quoted
-from ..errors import ConflictError, ConnectionFailedError, DecodeError, NotFoundError, ServerError, StatusError
+from ..errors import (
+    ConflictError,
+    ConnectionFailedError,
+    DecodeError,
+    ExecPluginError,
+    NotFoundError,
+    ServerError,
+    StatusError,
+)
 from ._leadership import Clocks, LeaderElectionOptions, Stamp, Term
 from ._lease_lock import MAX_INT32, LeaseLock, LeaseRecord
 
@@ -52,6 +60,7 @@ class LeaseClaim:
     _observed_at: float = attrs.field(default=-math.inf, init=False)
     _is_missing: bool = attrs.field(default=False, init=False)  # deleted before the observed holder's lease expired
     _reported: str = attrs.field(default="", init=False)  # the holder that on_new_leader was last called with
+    _is_waiting_for_plugin: bool = attrs.field(default=False, init=False)
     _quick_tries: QuickTries = attrs.field(init=False)
     _last_logged: dict[str, str] = attrs.field(factory=dict, init=False)  # by what failed
 
@@ -82,6 +91,11 @@ class LeaseClaim:
         """When another holder's lease expires, on trio's clock, unless it is renewed; infinity without such a lease."""
         return self._observed_at + self.duration if self.is_held_by_another() else math.inf
 
+    @property
+    def awaited(self) -> str:
+        """What a renewal waits for before it is sent: a credential plugin that runs; empty if nothing."""
+        return f"the credential plugin {quoted(self._lock.plugin)}" if self._is_waiting_for_plugin else ""
+
     def clear_failures(self) -> None:
         """Record a success, so that the next failure is logged even if it is the same as the last one."""
         self.failure = None
@@ -90,6 +104,8 @@ class LeaseClaim:
 
     def delay_after(self, error: Exception, delay: float) -> float:
         """Return the seconds to wait after a failure: fewer than ``delay``, ten times, if the connection failed."""
+        if isinstance(error, ExecPluginError):
+            return delay  # each attempt runs the plugin
         if outcome_of(error) is not Outcome.LOST or (quick := self._quick_tries.next_delay()) is None:
             return delay
         return min(delay, quick)
@@ -163,6 +179,8 @@ class LeaseClaim:
             except (ConflictError, NotFoundError) as error:
                 is_changed = True  # what has changed is logged below
                 self.failed(error, "cannot be updated, reading it", logging.DEBUG)
+            except ExecPluginError:
+                raise  # to read it would run the plugin again
             except REQUEST_ERRORS as error:
                 self.failed(error, "cannot be updated, reading it")
             else:
@@ -200,7 +218,19 @@ class LeaseClaim:
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
+    async def _obtain_credential(self) -> None:
+        """Wait for the credential plugin, which may take longer than a request may: the user may have to log in.
+
+        The watchdog of a holder does not wait for it.
+        """
+        self._is_waiting_for_plugin = bool(self._lock.plugin)
+        try:
+            await self._lock.obtain_credential()
+        finally:
+            self._is_waiting_for_plugin = False
+
     async def _send(self, request: Callable[[], Awaitable[R]]) -> R:
+        await self._obtain_credential()
         patience = self._options.request_deadline
         with trio.move_on_after(patience):
             return await request()
@@ -208,6 +238,7 @@ class LeaseClaim:
 
     async def _write(self) -> Stamp:
         """Create or update the Lease with our record; returns when the request was sent."""
+        await self._obtain_credential()  # before the times are taken
         # Candidates detect a renewal by a change of the record, so renewTime must differ even if the clock does not.
         # They do not compare which time is later, so it follows a clock that was set back.
         now, last = self._datetime(), self._own.renew_time

@@ -13,6 +13,7 @@ from typing import Final, final
 import attrs
 
 from ..client import Api
+from ..client._internal import obtain_credential, plugin_of
 from ..errors import DecodeError, NotFoundError
 from ..models import ObjectMeta
 from ..models.coordination_v1 import Lease, LeaseSpec
@@ -93,6 +94,15 @@ class LeaseLock:
     def resource_version(self) -> str:
         """Version of the Lease that was last read or written; empty if it did not exist."""
         return "" if self._lease is None else self._lease.resource_version
+
+    @property
+    def plugin(self) -> str:
+        """The command of the client's credential plugin; empty without one."""
+        return plugin_of(self._api)
+
+    async def obtain_credential(self) -> None:
+        """Let the credential plugin run if it has to; not a checkpoint otherwise."""
+        await obtain_credential(self._api)
 
     def watch(
         self, resource_version: str, *, on_retry: Callable[[Exception], None]

@@ -55,6 +55,7 @@ class Transport(metaclass=NoPublicConstructor):
         server: The URL of the server.
         health: What the requests have shown about the server.
         limits: The limits of what the server may send.
+        plugin: The command of the credential plugin; empty without one.
     """
 
     __slots__ = (
@@ -71,6 +72,7 @@ class Transport(metaclass=NoPublicConstructor):
         "_warning_handler",
         "health",
         "limits",
+        "plugin",
         "server",
     )
 
@@ -90,6 +92,7 @@ class Transport(metaclass=NoPublicConstructor):
     ) -> None:
         self.health: ServerHealth = health
         self.limits: Limits = limits
+        self.plugin: str = "" if config.exec is None else config.exec.command
         self.server: str = config.server
         self._host = urlsplit(config.server).netloc
         self._observer = observer
@@ -117,6 +120,16 @@ class Transport(metaclass=NoPublicConstructor):
         other = copy(self)
         other._headers = attrs.evolve(self._headers, impersonation=impersonation_headers(impersonation))
         return other
+
+    async def obtain_credential(self) -> None:
+        """Obtain the credential of a request that follows; a checkpoint only if a plugin has to run.
+
+        Raises:
+            TrioformerError: No credential was obtained.
+            trio.ClosedResourceError: The client is closed.
+        """
+        self._check_open()
+        await self._credentials.get()
 
     async def request(
         self,
