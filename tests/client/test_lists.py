@@ -462,7 +462,7 @@ async def test_a_list_whose_connection_fails_is_read_again_from_its_beginning(
         assert len(found) == 1
         assert len(transport.requests) == 4
     async with client_of(*[response(200, begin, lost) for _ in range(12)]) as (client, transport):
-        with pytest.raises(ConnectionFailedError, match=r"the connection was lost; try again; attempt 11$"):
+        with pytest.raises(ConnectionFailedError, match=r"the connection was lost; try again; after 11 attempts$"):
             await client.api(Pod, "shop").list()
         assert len(transport.requests) == 11
     async with client_of(response(200, begin, lost)) as (client, transport):

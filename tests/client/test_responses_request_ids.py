@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+import trio.testing
 
 from tests.client.test_responses_failures import CALLS, FORBIDDEN
 from tests.support.scripted_http import InMemory, response
@@ -91,3 +93,16 @@ async def test_a_success_needs_no_id() -> None:
     body = json.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "x"}})
     async with client_of(response(200, body, audit_id=ID)) as client:
         assert (await client.api(ConfigMap, "x").get("a")).metadata.name == "a"
+
+
+@pytest.mark.parametrize("name", ["get", "list", "create"])
+async def test_the_error_of_repeated_attempts_has_them_as_a_note(
+    name: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    reply = {"body": json.dumps({**FORBIDDEN, "code": 503, "reason": "ServiceUnavailable"}), "retry_after": "1"}
+    async with client_of(*(response(503, **reply) for _ in range(11))) as client:
+        with pytest.raises(StatusError) as caught:
+            await CALLS[name](client)
+    (note,) = caught.value.__notes__
+    assert re.fullmatch(r"after 11 attempts in 10\.\d s", note)
+    assert "attempts" not in str(caught.value)

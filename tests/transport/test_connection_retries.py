@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import re
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -207,7 +208,7 @@ async def test_a_server_that_was_never_reached_is_an_error_at_once(autojump_cloc
 async def test_a_server_that_stays_away_is_an_error_within_half_a_minute(autojump_clock: Clock) -> None:
     async with opened(response(200), *[refused() for _ in range(20)]) as (transport, carrier):
         await transport.request("GET", "/x")
-        with pytest.raises(ConnectionFailedError, match=r"connection refused; .*; attempt \d+$") as caught:
+        with pytest.raises(ConnectionFailedError, match=r"connection refused; .*; after \d+ attempts$") as caught:
             await transport.request("GET", "/x")
         assert caught.value.refused
         assert len(carrier.requests) <= 12
@@ -221,7 +222,7 @@ async def test_earlier_errors_are_in_the_text_and_the_context_of_the_last_one(au
             await transport.request("GET", "/x")
     text = str(caught.value)
     assert text.startswith("http://api.test: timeout while waiting for the response; ")
-    assert "; attempt 3; the attempt before failed: cannot connect" in text
+    assert "; after 3 attempts; the attempt before failed: cannot connect" in text
     shown = "".join(traceback.format_exception(caught.value))
     first, second, third = (shown.index(each) for each in ("connection was lost", "cannot connect", "timeout while"))
     assert first < second < third
@@ -236,8 +237,24 @@ async def test_an_earlier_error_names_operation_server_and_file_once(autojump_cl
     assert attempts.after_error(first, has_responded=True) is not None
     assert attempts.after_error(last, has_responded=True) is None
     assert str(last) == (
-        "list pods: http://api.test (/etc/kubeconfig): refused; attempt 2; the attempt before failed: lost"
+        "list pods: http://api.test (/etc/kubeconfig): refused; after 2 attempts; the attempt before failed: lost"
     )
+
+
+async def test_an_error_after_a_response_says_what_the_response_was(autojump_clock: Clock) -> None:
+    async with opened(lost(), response(503, retry_after="1"), httpx.ReadTimeout("x")) as (transport, _):
+        with pytest.raises(ConnectionFailedError, match=r"; after 3 attempts; the attempt before failed: HTTP 503$"):
+            await transport.request("GET", "/x")
+
+
+async def test_a_response_has_the_history_of_the_attempts_before_it(autojump_clock: Clock) -> None:
+    again = response(503, retry_after="1")
+    async with opened(response(200), again, again, again, lost(), response(500), retries=2) as (transport, _):
+        assert (await transport.request("GET", "/x")).history == ""
+        history = (await transport.request("GET", "/x")).history
+        assert re.fullmatch(r"after 3 attempts in 2\.\d s", history)
+        async with transport.stream("/x", for_watch=False) as body:
+            assert re.fullmatch(r"after 2 attempts in 0\.\d s; the attempt before failed: the con.*", body.history)
 
 
 async def test_with_zero_retries_nothing_is_sent_again(autojump_clock: Clock) -> None:

@@ -183,7 +183,8 @@ async def streamed_status_error(stream: ByteStream, *, method: str, where: str) 
     with trio.move_on_after(STATUS_PATIENCE):
         while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
             body += chunk
-    return status_error(Response(stream.code, stream.headers, bytes(body), stream.server), method=method, where=where)
+    response = Response(stream.code, stream.headers, bytes(body), stream.server, stream.history)
+    return status_error(response, method=method, where=where)
 
 
 async def drain(stream: ByteStream) -> bytes:
@@ -229,12 +230,15 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
 
 
 def _error_of(status: Mapping[str, object], response: Response, *, where: str) -> StatusError:
-    return StatusError.from_status(
+    error = StatusError.from_status(
         _with_retry_after(status, response),
         code=response.code,
         where=where,
         request_id=request_id_in(response.headers),
     )
+    if response.history:  # not in the text, which stays the same when the error repeats
+        error.add_note(response.history)
+    return error
 
 
 def _text_of(response: Response, *, is_json: bool) -> str:

@@ -86,6 +86,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         code: The HTTP status code.
         headers: The headers of the response, with names in lower case; without those of a compression that is undone.
         generation: The connections that it was received on.
+        history: The attempts before it, for a note in errors; empty if the request was sent once.
         is_cut_off: Whether the body has ended anywhere, because the connections of the client were replaced.
     """
 
@@ -107,6 +108,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         "code",
         "generation",
         "headers",
+        "history",
         "is_cut_off",
     )
 
@@ -123,6 +125,7 @@ class ByteStream(metaclass=NoPublicConstructor):
     ) -> None:
         self.code: int = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
+        self.history: str = ""
         self._response = response
         self._server = server
         self._where = where

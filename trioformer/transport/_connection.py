@@ -189,7 +189,8 @@ class Transport(metaclass=NoPublicConstructor):
                         raise
                 else:
                     if (delay := await self._delay_after(body, credential, attempts)) is None:
-                        return Response(body.code, body.headers, received, self.health.server_text)
+                        history = attempts.history(body.code)
+                        return Response(body.code, body.headers, received, self.health.server_text, history)
             await trio.sleep(delay)
 
     @asynccontextmanager
@@ -320,6 +321,7 @@ class Transport(metaclass=NoPublicConstructor):
                 else:
                     try:
                         if (delay := await self._delay_after(body, credential, attempts)) is None:
+                            body.history = attempts.history(body.code)
                             yield body
                             return
                         await _read_beginning(body)

@@ -31,3 +31,5 @@ class Response:
     """The body, as it was sent."""
     server: str = "the configured address"
     """The server that has sent it and where it is configured, for errors."""
+    history: str = ""
+    """The attempts before it, for a note in errors; empty if the request was sent once."""

@@ -180,11 +180,20 @@ class Retries:
     _began_at: float = attrs.field(factory=trio.current_time, init=False)
     _previous: Exception | None = attrs.field(default=None, init=False)
     """The error of the last attempt that had no response."""
+    _before: str = attrs.field(default="", init=False)
+    """How the attempt before the present one ended; empty for the first one."""
+
+    def history(self, code: int) -> str:
+        """Return what to note in the error of a response that is not a success; empty if the request was sent once."""
+        if self.number == 1:
+            return ""
+        text = f"after {self.number} attempts in {trio.current_time() - self._began_at:.1f} s"
+        return text if self._before == f"HTTP {code}" else f"{text}; the attempt before failed: {self._before}"
 
     def after_401(self) -> float:
         """Record that it is sent again with another credential, and return the seconds to wait."""
         self.may_authenticate = False
-        return self._next("HTTP 401, and there is a newer credential", 0.0)
+        return self._next("HTTP 401", 0.0, "HTTP 401, and there is a newer credential")
 
     def after_response(self, code: int, headers: Mapping[str, str]) -> float | None:
         """Return the seconds to wait before the next attempt; None to return this response."""
@@ -195,7 +204,7 @@ class Retries:
     def after_error(self, error: Exception, *, has_responded: bool) -> float | None:
         """Return the seconds to wait before the next attempt; None to raise this error.
 
-        It then says what happened to the attempt before it, whose error is also the context of its first cause.
+        It then says what happened to the attempt before it; the last error before it is the context of its first cause.
         """
         failure = failure_of(error)
         attempt = self._attempt(failure=failure)
@@ -211,9 +220,9 @@ class Retries:
         if self._method != "GET" and failure in (Failure.LOST, Failure.SLOW):
             notes.append("the server may have executed the request")
         if self.number > 1:
-            notes.append(f"attempt {self.number}")
-        if previous is not None and (before := self._text_of(previous)) != text:
-            notes.append(f"the attempt before failed: {before}")
+            notes.append(f"after {self.number} attempts")
+            if self._before != text:
+                notes.append(f"the attempt before failed: {self._before}")
         if notes and isinstance(error, TrioformerError):
             error.args = (one_line("; ".join([error.message, *notes])),)
         return None
@@ -228,16 +237,17 @@ class Retries:
             failure=failure,
         )
 
-    def _next(self, why: str, delay: float) -> float:
+    def _next(self, before: str, delay: float, why: str = "") -> float:
         logger.info(
             "%s: %s: %s; sending the request again in %.1f s (retry %d)",
             self._what,
             self._server,
-            why,
+            why or before,
             delay,
             self.number,
         )
         self.number += 1
+        self._before = before
         return delay
 
     def _text_of(self, error: Exception) -> str:
