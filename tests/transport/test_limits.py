@@ -323,7 +323,8 @@ async def test_an_error_quotes_no_byte_of_an_invalid_response(template: bytes, f
             if "tests" not in frame.f_code.co_filename:
                 assert SECRET.decode() not in repr(frame.f_locals)
     assert re.search(
-        r"incomplete or invalid HTTP/1\.1 response \([A-Za-z/ -]+\); check that it is an API server(; after 2 attempts)?$",
+        r"incomplete or invalid HTTP/1\.1 response \([A-Za-z/ -]+\); check that it is an API server"
+        r"(; after 2 attempts)?$",
         str(error),
     )
 
