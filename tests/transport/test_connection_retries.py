@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import socket
 import re
+import socket
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -15,7 +15,8 @@
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 
-Each request is sent once; it is the caller that retries, or an informer of :mod:`trioformer.cache`.
+A request is sent again by :mod:`trioformer.transport`, and only where that does no harm; docs/howto/connect.rst has the
+table.  What decides itself when to send again, such as an informer of :mod:`trioformer.cache`, sends each request once.
 """
 
 from __future__ import annotations

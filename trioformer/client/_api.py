@@ -39,7 +39,9 @@ PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
 class Api(ApiRequests[T]):
     """The API of one kind, in one namespace or in all; made by :meth:`Client.api`.
 
-    Each request is sent once; the caller decides about a retry.
+    A request is sent again where that does no harm: when the server asks for it with ``Retry-After``, and when the
+    connection fails, if it is a read or if nothing of it was sent; ``open_client(retries=0)`` turns that off.
+    "Retries" in docs/howto/connect.rst has the table.
     The server may have executed a request that was cancelled, or that raised
     :class:`~trioformer.errors.ConnectionFailedError`.
 
