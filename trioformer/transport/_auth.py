@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, final
 
 from .._files import FileRefusedError, read_file
@@ -78,6 +79,9 @@ class Authorization:
         # A token that was read later is not the rejected one (client-go ``ResetTokenOlderThan``).
         if credential is self._latest:
             self._changes.record_rejection()
+
+    def in_use(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def _read(self, file: str) -> None:
         header: Secret[str] | None = None

@@ -6,6 +6,7 @@ plugins' credentials expire.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol, final
 
 import attrs
@@ -64,5 +65,12 @@ class CredentialSource(Protocol):
         """Record that the server responded with 401 to a request with ``credential``.
 
         If that is the latest one, the next :meth:`get` tries to obtain another one.
+        """
+        ...
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Use it until the end of the block; each client does.
+
+        When no client is left, what it runs is killed, and each :meth:`get` that waits raises trio.ClosedResourceError.
         """
         ...

@@ -155,10 +155,11 @@ async def open_transport(
             limits=limits,
             max_retries=retries,
         )
-        try:
-            yield transport
-        finally:
-            transport._close()
+        with credentials.in_use():
+            try:
+                yield transport
+            finally:
+                transport._close()
 
 
 def _credentials(config: ClusterConfig, policy: PluginPolicy) -> CredentialSource:

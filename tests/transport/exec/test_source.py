@@ -9,6 +9,7 @@ import signal
 import ssl
 import threading
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from trioformer.testing import APIServer
 from trioformer.transport import PluginPolicy
 from trioformer.transport._credentials import Credential
 from trioformer.transport._exec._source import PluginCredentials
-from trioformer.transport._internal import open_transport
+from trioformer.transport._internal import Transport, open_transport
 
 CLIENT = trustme.CA().issue_cert("client@test")
 CHAIN = b"".join(blob.bytes() for blob in CLIENT.cert_chain_pems).decode()
@@ -496,6 +497,76 @@ async def test_a_request_that_comes_while_the_plugin_is_killed_starts_another(pl
     assert [bearer(each) for each in found] == ["Bearer two"] * 3
     assert plugin.runs == 2
     assert await has_ended(await plugin.pid_in("pid"))
+
+
+@pytest.mark.parametrize("is_rejected", [False, True])
+@pytest.mark.parametrize("waiting", [1, 3])
+async def test_the_end_of_the_client_kills_the_plugin(
+    plugin: Plugin, waiting: int, is_rejected: bool, mock_clock, caplog
+) -> None:
+    errors: list[str] = []
+    config = ClusterConfig(server="https://x", exec=plugin.config())
+
+    async def request(transport: Transport) -> None:
+        with pytest.raises(trio.ClosedResourceError) as caught:
+            await transport.request("GET", "/x")
+        errors.append(str(caught.value))
+
+    async with trio.open_nursery() as nursery:
+        async with open_transport(config, http_transport=InMemory([])) as transport:
+            source = transport._credentials
+            assert isinstance(source, PluginCredentials)
+            if is_rejected:
+                source.reject(await source.get())
+            plugin.prints(credential(token="one"), before=f"echo $$ > pid; {HELD}")
+            for _ in range(waiting):
+                nursery.start_soon(request, transport)
+            await wait_until_read(plugin, source)
+        assert await has_ended(await plugin.pid_in("pid"))
+    assert errors == ["this client is closed: its `async with` block has ended"] * waiting
+    assert not caplog.records
+
+
+async def test_the_end_of_the_client_ends_a_run_that_is_handed_on(plugin: Plugin) -> None:
+    plugin.prints(credential(token="one"), before=f"echo $$ > pid; {HELD}")
+    source, scope = source_of(plugin), trio.CancelScope()
+
+    async def driver() -> None:
+        with scope:
+            await source.get()
+
+    async with trio.open_nursery() as nursery:
+        with source.in_use():
+            nursery.start_soon(driver)
+            await wait_until_read(plugin, source)
+
+            async def waiter() -> None:
+                with pytest.raises(trio.ClosedResourceError):
+                    await source.get()
+
+            nursery.start_soon(waiter)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            scope.cancel()
+            while source._run is not None and source._run.waiting:
+                await trio.lowlevel.checkpoint()
+    assert await has_ended(await plugin.pid_in("pid"))
+
+
+async def test_a_plugin_runs_on_while_any_client_is_open(plugin: Plugin, api_server: APIServer) -> None:
+    plugin.prints(credential(token="one"), before=HELD)
+    config, http_transport = attrs.evolve(api_server.config, exec=plugin.config()), api_server.http_transport()
+    async with trio.open_nursery() as nursery, AsyncExitStack() as clients:
+        async with open_client(config, http_transport=http_transport) as client:
+            separate = await clients.enter_async_context(open_separate_client(client, purpose="x"))
+            nursery.start_soon(separate.api(ConfigMap, namespace="default").list)
+            source = client._transport._credentials
+            assert isinstance(source, PluginCredentials)
+            await wait_until_read(plugin, source)
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        await plugin.release()
+        plugin.prints(credential(token="one"))
+        await separate.api(ConfigMap, namespace="default").list()
+    assert plugin.runs == 1
 
 
 async def test_a_failed_run_is_tried_again_by_the_next_request(plugin: Plugin) -> None:

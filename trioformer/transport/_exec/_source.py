@@ -3,6 +3,7 @@
 The plugin runs once for any number of requests that wait for it, and no task of its own belongs to it.
 So one of the waiting tasks drives the run: it starts the process, reads from it, and parses what it prints.
 If that task is cancelled, another waiting one drives the same process; if there is no other, the process is killed.
+It is also killed when the last client that uses the source is closed; the driver does that, which ends like the others.
 
 While a run exists, there is exactly one driver: a task inside of :meth:`PluginCredentials._drive`, or the one that was
 woken to be the next.  All others are parked.
@@ -19,7 +20,8 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final, final
 
 import attrs
@@ -58,12 +60,21 @@ class _Run:
     """None until it is started."""
     waiting: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
     """All but the driver."""
+    scope: trio.CancelScope | None = None
+    """That of the driver."""
+    is_closed: bool = False
+    """Whether all clients were closed meanwhile."""
     result: Credential | Problem | None = None
     """None until the run has ended."""
 
     def end(self, result: Credential | Problem) -> None:
         self.result = result
         self.waiting.unpark_all()
+
+    def close(self) -> None:
+        self.is_closed = True
+        if self.scope is not None:
+            self.scope.cancel()
 
 
 @final
@@ -95,6 +106,7 @@ class PluginCredentials:
     _run: _Run | None = attrs.field(default=None, init=False, repr=False)
     _hints: list[float] = attrs.field(factory=list, init=False, repr=False)
     """When the hints of this period were shown."""
+    _clients: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
         config = self._config.exec
@@ -109,6 +121,7 @@ class PluginCredentials:
 
         Raises:
             ExecPluginError: The plugin gave none.
+            trio.ClosedResourceError: The last client was closed meanwhile.
 
         Cancellation:
             If other tasks wait for the same run, it goes on; otherwise the plugin is killed, with its children.
@@ -124,6 +137,8 @@ class PluginCredentials:
         if run.result is None:
             await self._drive(run)
         assert run.result is not None
+        if run.is_closed:
+            raise trio.ClosedResourceError("this client is closed: its `async with` block has ended")
         if isinstance(run.result, Problem):
             raise self._error(run.result)
         return run.result
@@ -132,6 +147,16 @@ class PluginCredentials:
         """Let the next :meth:`get` run the plugin, if ``credential`` is the latest one."""
         if credential is self.latest:
             self._is_usable = False
+
+    @contextmanager
+    def in_use(self) -> Generator[None, None, None]:
+        self._clients += 1
+        try:
+            yield
+        finally:
+            self._clients -= 1
+            if not self._clients and self._run is not None:
+                self._run.close()
 
     def _has_expired(self) -> bool:
         return trio.current_time() >= self._expires_at or self._wall_clock() >= self._expires
@@ -143,9 +168,11 @@ class PluginCredentials:
         """Drive a run to its end, or hand it to another task when this one is cancelled."""
         result: Credential | Problem | None = None
         try:
-            with trio.CancelScope(deadline=run.deadline) as scope:
+            with trio.CancelScope(deadline=run.deadline) as run.scope:
+                if run.is_closed:
+                    run.scope.cancel()
                 result = await self._result_of(run)
-            if scope.cancelled_caught and result is None:
+            if run.scope.cancelled_caught and result is None:
                 result = await self._too_late(run)
         finally:
             # No checkpoint between here and the end, but for killing.
@@ -166,7 +193,7 @@ class PluginCredentials:
     def _end(self, run: _Run, result: Credential | Problem | None) -> None:
         if result is not None:
             self._run = None
-            run.end(self._kept_after(result))
+            run.end(result if run.is_closed else self._kept_after(result))
         elif run.waiting:  # they came while the process was killed
             run.process, run.deadline = None, trio.current_time() + self._policy.patience
             run.waiting.unpark()
