@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import attrs
@@ -48,6 +49,9 @@ class ProbedServer:
 
     def reject(self, credential: Credential) -> None:
         self.rejected.append(credential)
+
+    def in_use(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def health(self, *, silence: float = 30.0, patience: float = 15.0) -> ServerHealth:
         """Make the health of a client of this server."""

@@ -7,7 +7,7 @@ import re
 import socket
 import traceback
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +361,9 @@ class Rotating:
     def reject(self, credential: Credential) -> None:
         if credential is self.latest and self.tokens:
             self.latest = Credential(Secret(self.tokens.pop(0)))
+
+    def in_use(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 @pytest.mark.parametrize("retries", [True, False])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 import attrs
@@ -500,6 +500,9 @@ class Plugin:
 
     def reject(self, credential: Credential) -> None:
         assert credential is not self.latest
+
+    def in_use(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 # --- ends ---
