@@ -238,7 +238,7 @@ async def test_a_kind_unknown_to_the_server_ends_the_factory_with_its_name(
     with pytest.RaisesGroup(pytest.RaisesGroup(NotFoundError)) as caught:
         await factory.run()
     leaf = caught.value.exceptions[0].exceptions[0]  # type: ignore[union-attr]  # a group in a group
-    assert leaf.__notes__ == ["informer of Widget: only permanent errors for 30 s"]
+    assert leaf.__notes__[1:] == ["informer of Widget: only permanent errors for 30 s"]
     assert trio.current_time() == pytest.approx(30, abs=0.01)
 
 

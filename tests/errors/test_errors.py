@@ -22,6 +22,7 @@ from trioformer.errors import (
     ConflictError,
     ConnectionFailedError,
     ExpiredError,
+    ForbiddenError,
     InvalidError,
     NotFoundError,
     ServerError,
@@ -82,7 +83,10 @@ def test_the_class_is_chosen_by_reason_and_then_by_code(
 
 
 def test_an_error_with_a_hint_shows_it() -> None:
-    assert str(UnauthorizedError("", code=401)).endswith("; check the token or client certificate in the kubeconfig")
+    what = "token, token file, plugin or client certificate"
+    assert str(UnauthorizedError("", code=401)).endswith(f"; check the credential of the configuration: {what}")
+    text = 'users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group ""'
+    assert str(ForbiddenError(text, code=403)).endswith("; give the user a role with the verb impersonate")
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ class Api(ApiRequests[T]):
         )
 
         async def read(body: ByteStream) -> None:
-            raise_failure(body.code, body.headers, await drain(body), where=self._paths.operation("list"))
+            raise_failure(body, await drain(body), where=self._paths.operation("list"))
 
         await self._read_list(options, read)
 

@@ -176,7 +176,7 @@ class Client(metaclass=NoPublicConstructor):
         where, problem = "GET /version", "not a version object"
         response = await self._transport.request("GET", "/version", where=where)
         check(response, method="GET", where=where)
-        raise_failure(response.code, response.headers, response.body, where=where)
+        raise_failure(response, response.body, where=where)
         try:
             found: object = decode(response.body) if len(response.body) <= MAX_STATUS else None
         except DecodeError as exc:

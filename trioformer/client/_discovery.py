@@ -58,7 +58,7 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
     if response.code == 404:
         raise _not_found(f"the server does not serve {api_version}", where)
     check(response, method="GET", where=where)
-    raise_failure(response.code, response.headers, response.body, where=where)
+    raise_failure(response, response.body, where=where)
     entries = await _entries(response.body)
     if entries is None:
         raise unexpected_response(response, where, "not a resource list")

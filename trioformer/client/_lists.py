@@ -147,7 +147,7 @@ async def read_list(
         await make(rest)
         wire_format.check_list(head, first)
     except DecodeError as exc:
-        raise_failure(body.code, body.headers, splitter.begin, where=where)
+        raise_failure(body, splitter.begin, where=where)
         text = f"{where}: {exc}; {check_server(body.server)}"
         raise UnexpectedResponseError(text, code=body.code, request_id=request_id) from exc
     return ObjectList(

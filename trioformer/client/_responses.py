@@ -67,15 +67,26 @@ def check(response: Response, *, method: str, where: str) -> None:
         raise status_error(response, method=method, where=where)
 
 
-def raise_failure(code: int, headers: Mapping[str, str], body: bytes, *, where: str) -> None:
+def raise_failure(response: Response | ByteStream, body: bytes, *, where: str) -> None:
     """Raise the error of a failure whose Status came with the code of a success; return without one.
 
     Raises:
         StatusError: The body is the Status of a failure.
     """
     if (status := failure_in(body)) is not None:
-        response = Response(code, headers, b"")
         raise _error_of(status, response, where=where)
+
+
+def add_origin(error: StatusError, response: Response | ByteStream) -> StatusError:
+    """Note on an error which server has sent it, and where that is configured; also how the user was authenticated.
+
+    The text stays short: it is also written into the status of objects.
+    """
+    note = f"server: {response.server}"
+    if error.code in (401, 403):
+        note += f"; credential: {response.credential}"
+    error.add_note(one_line(note))
+    return error
 
 
 def check_server(server: str) -> str:
@@ -137,7 +148,7 @@ def object_in(
     try:
         found = kind_in(response.body)
         if found == "Status":
-            raise_failure(response.code, response.headers, response.body, where=where)
+            raise_failure(response, response.body, where=where)
         data, head = wire_format.scan_single(response.body)
     except (ValueError, RecursionError) as exc:
         is_ours = found in wire_format.names
@@ -183,7 +194,7 @@ async def streamed_status_error(stream: ByteStream, *, method: str, where: str) 
     with trio.move_on_after(STATUS_PATIENCE):
         while len(body) < MAX_STATUS and (chunk := await stream.receive_some()):
             body += chunk
-    response = Response(stream.code, stream.headers, bytes(body), stream.server, stream.history)
+    response = Response(stream.code, stream.headers, bytes(body), stream.server, stream.credential, stream.history)
     return status_error(response, method=method, where=where)
 
 
@@ -229,7 +240,7 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     return _error_of(made, response, where=where)
 
 
-def _error_of(status: Mapping[str, object], response: Response, *, where: str) -> StatusError:
+def _error_of(status: Mapping[str, object], response: Response | ByteStream, *, where: str) -> StatusError:
     error = StatusError.from_status(
         _with_retry_after(status, response),
         code=response.code,
@@ -238,7 +249,7 @@ def _error_of(status: Mapping[str, object], response: Response, *, where: str) -
     )
     if response.history:  # not in the text, which stays the same when the error repeats
         error.add_note(response.history)
-    return error
+    return add_origin(error, response)
 
 
 def _text_of(response: Response, *, is_json: bool) -> str:
@@ -259,7 +270,7 @@ def _text_of(response: Response, *, is_json: bool) -> str:
     return excerpt(body, is_error=True)
 
 
-def _with_retry_after(status: Mapping[str, object], response: Response) -> Mapping[str, object]:
+def _with_retry_after(status: Mapping[str, object], response: Response | ByteStream) -> Mapping[str, object]:
     """Copy a ``Retry-After`` header into the details, unless they have it; a date or a huge number is ignored."""
     after = response.headers.get("retry-after", "")
     details = status.get("details")
@@ -277,7 +288,7 @@ def server_version_in(response: Response) -> tuple[int, int] | None:
         UnexpectedResponseError: No API server sends such a response.
     """
     check(response, method="GET", where="GET /version")
-    raise_failure(response.code, response.headers, response.body, where="GET /version")
+    raise_failure(response, response.body, where="GET /version")
     try:
         found: object = decode(response.body) if len(response.body) <= MAX_STATUS else None
     except (DecodeError, RecursionError):

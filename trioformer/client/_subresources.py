@@ -72,7 +72,7 @@ def subresource_in(
     # Its module is imported when a Scale arrives: most programs never see one.
     from ..models.autoscaling_v1 import Scale  # noqa: PLC0415
 
-    raise_failure(response.code, response.headers, response.body, where=where)
+    raise_failure(response, response.body, where=where)
     if subresource == "scale" and found != "Scale":
         raise unexpected_response(response, where, f"{shown_kind(found)}, not a Scale", method=method)
     try:
@@ -166,7 +166,7 @@ def _with_metadata(response: Response) -> Response:
     if bytes(metadata):
         return response
     _, _, members = response.body.partition(b"{")
-    return Response(response.code, response.headers, b'{"metadata":{},' + members, response.server)
+    return attrs.evolve(response, body=b'{"metadata":{},' + members)
 
 
 def body_in(response: Response, sent: M, namespace: str | None, *, where: str) -> M:
@@ -217,5 +217,5 @@ def is_success(response: Response, where: str) -> bool:
     """
     if _kind_of(response) != "Status":
         return False
-    raise_failure(response.code, response.headers, response.body, where=where)
+    raise_failure(response, response.body, where=where)
     return True

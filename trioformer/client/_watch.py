@@ -23,6 +23,7 @@ from ..transport._internal import (
     request_id_in,
 )
 from ._bodies import failure_in, read_status
+from ._responses import add_origin
 from ._undecodable import Undecodable, UndecodableHandler, too_large, undecodable_frame
 from ._wire_format import WireFormat
 
@@ -204,7 +205,8 @@ class WatchStream(Generic[T], metaclass=NoPublicConstructor):
         return events
 
     def _error_of(self, status: Mapping[str, object]) -> StatusError:
-        return StatusError.from_status(status, where=self._where, request_id=request_id_in(self._body.headers))
+        error = StatusError.from_status(status, where=self._where, request_id=request_id_in(self._body.headers))
+        return add_origin(error, self._body)
 
     def _skip(self, found: Undecodable, frame: bytes, error: DecodeError) -> None:
         """Report a frame that cannot be decoded.

@@ -116,7 +116,7 @@ async def claim_objects(
             rejected.append(error)
         except TrioformerError as error:
             for earlier in rejected:
-                error.add_note(f"earlier error: {earlier}; {', '.join(earlier.__notes__)}")
+                error.add_note(f"earlier error: {earlier}; {'; '.join(earlier.__notes__)}")
             raise
         else:
             if own is not None:

@@ -147,7 +147,8 @@ class StatusError(TrioformerError):
         details: The details; all empty when the server sent none.
         request_id: The ID by which the server's audit log names the request (``Audit-Id``); empty if it sent none.
             It is a note of the exception, and so in tracebacks, but not in the text, which stays the same when an error
-            repeats: programs write texts into the status of objects, and compare them.
+            repeats: programs write texts into the status of objects, and compare them.  Another note names the server,
+            and where it is configured; after a 401 or 403 also how the user was authenticated, without secrets.
     """
 
     hint: str = ""
@@ -169,12 +170,11 @@ class StatusError(TrioformerError):
         self.status_message: str = one_line(message)
         self.details: StatusDetails = details if details is not None else StatusDetails()
         self.request_id: str = request_id
+        hint = self._hint_about(message)
         # Shorter than the whole text may be, so that the reason and the hint are not cut off.
         text = one_line(message, longest=_MAX_MESSAGE) or reason or "the server gave no reason"
         text = f"{where}: {text}" if where else text
-        super().__init__(
-            f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + self.hint if self.hint else ''}"
-        )
+        super().__init__(f"{text} (HTTP {code}{', ' + reason if reason else ''}){'; ' + hint if hint else ''}")
         add_request_id(self, request_id)
 
     @classmethod
@@ -202,6 +202,10 @@ class StatusError(TrioformerError):
             where=where,
             request_id=request_id,
         )
+
+    def _hint_about(self, message: str) -> str:
+        """Return what to do after an error with this message of the server."""
+        return self.hint
 
     @property
     def is_unexpected_server_error(self) -> bool:
@@ -234,13 +238,18 @@ class BadRequestError(StatusError):
 class UnauthorizedError(StatusError):
     """401: the request is not authenticated."""
 
-    hint = "check the token or client certificate in the kubeconfig"
+    hint = "check the credential of the configuration: token, token file, plugin or client certificate"
 
 
 class ForbiddenError(StatusError):
     """403: the user is authenticated but not allowed to do this."""
 
     hint = "give the user a role that allows it"
+
+    def _hint_about(self, message: str) -> str:
+        # apiserver, filters/impersonation.go: the user who is authenticated, not the one who is impersonated
+        is_impersonating = " cannot impersonate resource " in message
+        return "give the user a role with the verb impersonate" if is_impersonating else self.hint
 
 
 class NotFoundError(StatusError):

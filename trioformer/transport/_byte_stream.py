@@ -176,6 +176,11 @@ class ByteStream(metaclass=NoPublicConstructor):
         return self._server
 
     @property
+    def credential(self) -> str:
+        """How the request was authenticated, for errors."""
+        return self._health.credential_text
+
+    @property
     def warnings(self) -> list[str]:
         """The values of the headers ``Warning``."""
         return self._response.headers.get_list("warning")

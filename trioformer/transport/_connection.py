@@ -190,7 +190,7 @@ class Transport(metaclass=NoPublicConstructor):
                 else:
                     if (delay := await self._delay_after(body, credential, attempts)) is None:
                         history = attempts.history(body.code)
-                        return Response(body.code, body.headers, received, self.health.server_text, history)
+                        return Response(body.code, body.headers, received, body.server, body.credential, history)
             await trio.sleep(delay)
 
     @asynccontextmanager

@@ -14,6 +14,7 @@ from typing import Final
 import httpx
 import trio
 
+from .._text import quoted
 from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
 from ..kubeconfig import ClusterConfig
 from ._limits import LimitPassedError, limit_error
@@ -134,6 +135,24 @@ def server_text(config: ClusterConfig) -> str:
         return config.server
     context = "" if config.context is None else f"context {config.context} of "
     return f"{config.server} ({context}{config.source})"
+
+
+def credential_text(config: ClusterConfig) -> str:
+    """Return how requests are authenticated, for errors about that: what client-go would use, without a secret."""
+    found: list[str] = []
+    if config.token_file is not None:
+        found.append(f"token file {config.token_file}")
+    elif config.token is not None:
+        found.append("token")
+    elif config.username is not None:
+        found.append(f"user name {quoted(config.username)} and password")
+    if config.client_certificate_file is not None:
+        found.append(f"client certificate {config.client_certificate_file}")
+    elif config.client_certificate_data is not None:
+        found.append("client certificate")
+    if not found and config.exec is not None:
+        found.append(f"plugin {quoted(config.exec.command)}")
+    return " and ".join(found) or "none, so the user is anonymous"
 
 
 def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:

@@ -109,6 +109,8 @@ class ServerHealth(metaclass=NoPublicConstructor):
     silence: float = SILENCE
     """Seconds without a byte after which a watch is verified."""
     _patience: float = PROBE_PATIENCE
+    credential_text: str = attrs.field(default="unknown", kw_only=True)
+    """How the client authenticates its requests, for errors."""
     look: Callable[[], Awaitable[None]] | None = attrs.field(default=None, init=False)
     """Looks for changed certificates when no request does: before a probe, and at ``look_at``."""
     look_at: float = attrs.field(default=math.inf, init=False)
@@ -213,7 +215,7 @@ class ServerHealth(metaclass=NoPublicConstructor):
                     exchange.error or httpx.ReadTimeout("no response"), self.server_text, f"GET {path}"
                 )
             if exchange.path == path:
-                return exchange.response
+                return attrs.evolve(exchange.response, server=self.server_text, credential=self.credential_text)
 
     # --- silent watches ---
 

@@ -22,7 +22,7 @@ from ..kubeconfig import ClusterConfig
 from ._auth import Authorization
 from ._connection import Transport
 from ._credentials import CredentialSource
-from ._errors import server_text
+from ._errors import credential_text, server_text
 from ._exec import PluginPolicy
 from ._generations import Generation, Generations
 from ._health import PROBE_PATIENCE, SILENCE, ProbeConnection, ServerHealth
@@ -126,7 +126,7 @@ async def open_transport(
     check_host_names(config)
     if http_transport is not None:
         credentials = credentials or _credentials(config, plugin_policy)
-        health = ServerHealth._create(server_text(config), None)
+        health = ServerHealth._create(server_text(config), None, credential_text=credential_text(config))
         generations = Generations(Generation(_Borrowed(http_transport), _Borrowed(http_transport)))
     else:
         tls: TLS | None = None
@@ -138,7 +138,13 @@ async def open_transport(
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
         route = find_route(config.server, proxy_url, source=config.source)
         probes = _probe_connection(config, tls, headers, credentials, route)
-        health = ServerHealth._create(server_text(config), probes, silence=silence, patience=probe_patience)
+        health = ServerHealth._create(
+            server_text(config),
+            probes,
+            silence=silence,
+            patience=probe_patience,
+            credential_text=credential_text(config),
+        )
         open_pools = partial(_open_pools, limits=limits, route=route, health=health)
         first = Generation(*open_pools(None if tls is None else tls.context))
         generations = Generations(first, tls, open_pools, health)

@@ -31,5 +31,7 @@ class Response:
     """The body, as it was sent."""
     server: str = "the configured address"
     """The server that has sent it and where it is configured, for errors."""
+    credential: str = "unknown"
+    """How the request was authenticated, for errors; no secret."""
     history: str = ""
     """The attempts before it, for a note in errors; empty if the request was sent once."""
