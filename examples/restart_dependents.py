@@ -26,6 +26,7 @@ import argparse
 import json
 import logging
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -260,9 +261,14 @@ async def main(arguments: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Roll Deployments when pods that they depend on restart.")
-    parser.add_argument("--config", default="restart_dependents.yaml", metavar="FILE", help="the configuration file")
+    parser.add_argument(
+        "--config", default="restart_dependents.yaml", metavar="FILE", help="the settings (default: %(default)s)"
+    )
     parser.add_argument("--kubeconfig", metavar="PATH", help="overrides that of the configuration")
     parser.add_argument("--embedded", action="store_true", help="run a demo against an API server in this process")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logger.setLevel(logging.INFO)
-    sys.exit(run(main, parser.parse_args()))
+    given = parser.parse_args()
+    if not given.embedded and not os.path.exists(given.config):
+        parser.exit(1, f"{parser.prog}: {given.config} does not exist: write --config FILE, or --embedded for a demo\n")
+    sys.exit(run(main, given))

@@ -765,4 +765,5 @@ async def test_a_kubeconfig_on_the_command_line_overrides_that_of_the_file(
 async def test_a_missing_configuration_is_reported() -> None:
     code, lines, errors = await result_of(PROGRAM, "--config", "missing.yaml")
     assert (code, lines) == (1, [])
-    assert any("missing.yaml" in line for line in errors)
+    what = "missing.yaml does not exist: write --config FILE, or --embedded for a demo"
+    assert errors == [f"restart_dependents.py: {what}"]
