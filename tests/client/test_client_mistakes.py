@@ -110,3 +110,20 @@ async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
         for indexers in (print, {"by-node": "spec.nodeName"}):
             with pytest.raises(TypeError, match=r"^indexers must be a mapping of names to functions, such as"):
                 informer.add_indexers(indexers)
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("server", "write overrides=ConfigOverrides(server=...), or config=ClusterConfig(...)"),
+        ("token", "write overrides=ConfigOverrides(token=...), or config=ClusterConfig(...)"),
+        ("proxy", "write overrides=ConfigOverrides(proxy_url=...), or config=ClusterConfig(...)"),
+        ("namespace", "each API has its own: client.api(Pod, namespace=...)"),
+        ("retry", "did you mean retries?"),
+    ],
+)
+def test_an_argument_that_open_client_has_not_says_where_it_belongs(given: str, hint: str) -> None:
+    arguments: dict[str, Any] = {given: "x"}
+    with pytest.raises(TypeError) as caught:
+        open_client(**arguments)
+    assert str(caught.value) == f"open_client() has no argument {given!r}; {hint}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast, final
 import attrs
 import httpx
 
-from .._suggestions import attribute_hints, describe
+from .._suggestions import attribute_hints, describe, suggest_arguments
 from .._util import NoPublicConstructor
 from ..errors import DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
@@ -40,6 +40,9 @@ _HINTS: Final = dict.fromkeys(
     ("AppsV1Api", "CoreV1Api", "core_v1", "deployments", "pods", "resource", "resources", "services"),
     "write client.api(Pod, namespace=...), with the class of the kind",
 )
+
+
+_OVERRIDE: Final = "write overrides=ConfigOverrides({}=...), or config=ClusterConfig(...)"
 
 
 @final
@@ -191,6 +194,17 @@ class Client(metaclass=NoPublicConstructor):
         return VersionInfo(git_version=git_version, major=major, minor=minor, platform=platform)
 
 
+@suggest_arguments(
+    server=_OVERRIDE.format("server"),
+    token=_OVERRIDE.format("token"),
+    namespace="each API has its own: client.api(Pod, namespace=...)",
+    proxy=_OVERRIDE.format("proxy_url"),
+    proxy_url=_OVERRIDE.format("proxy_url"),
+    verify_ssl=_OVERRIDE.format("insecure_skip_tls_verify"),
+    impersonate=_OVERRIDE.format("impersonate"),
+    retry="did you mean retries?",
+    as_user=_OVERRIDE.format("impersonate"),
+)
 @asynccontextmanager
 async def open_client(
     config: ClusterConfig | None = None,
