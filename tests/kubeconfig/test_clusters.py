@@ -28,6 +28,10 @@ def test_a_proxy_url_is_loaded_as_it_is(write: Write, url: str) -> None:
     [
         ("proxy:3128", "must begin with http://, https:// or socks5://"),
         ("socks5h://proxy", "must begin with http://, https:// or socks5://"),
+        (
+            "http://hidden#1@proxy",
+            "has '@' after '/', '?' or '#': percent-encode these in name and password, '#' as %23",
+        ),
         ("ftp://u:hidden@proxy", "must begin with http://, https:// or socks5://"),
         ("http://", "has no host: it must be a URL such as 'http://proxy:3128'"),
         ("http://u:hidden@", "has no host: it must be a URL such as 'http://proxy:3128'"),

@@ -114,6 +114,9 @@ def check_proxy_url(url: str) -> None:
     # No text quotes the URL, which may contain a password.
     if port == 0 or not _VISIBLE.fullmatch(url):
         raise CheckError("must be a URL such as 'http://proxy:3128'")
+    if any("@" in part for part in parts[2:]):
+        # Otherwise a part of the password would be the host.
+        raise CheckError("has '@' after '/', '?' or '#': percent-encode these in name and password, '#' as %23")
     if parts.scheme not in ("http", "https", "socks5"):
         raise CheckError("must begin with http://, https:// or socks5://")
     if not parts.hostname:

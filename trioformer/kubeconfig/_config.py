@@ -35,7 +35,7 @@ def show_hidden(secret: object) -> str:
 
 def show_without_user(url: str | None) -> str:
     """Show a URL without user name and password."""
-    return "None" if url is None else repr(re.sub(r"(?<=//)[^/]*@", f"{HIDDEN}@", url))
+    return "None" if url is None else repr(re.sub(r"(?<=//).*@", f"{HIDDEN}@", url))
 
 
 @final

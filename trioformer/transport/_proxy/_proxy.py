@@ -85,6 +85,9 @@ def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
     scheme = SOCKS5 if scheme == "socks5h" else scheme  # the proxy resolves names in any case
     if scheme not in _PORTS:
         raise error("it must begin with http://, https:// or socks5://")
+    if _ends_in_user_info(url):
+        # Otherwise a part of the password would be the host, which is resolved and shown.
+        raise error("there is '@' after '/', '?' or '#'; percent-encode these in name and password, '#' as %23")
     netloc = _netloc(url)
     credentials, at, place = (Secret(part) for part in netloc.reveal().rpartition("@"))
     found = re.fullmatch(r"(\[[^\[\]]+\]|[^\[\]:]+)(?::([0-9]{0,5}))?", place.reveal(), re.ASCII)
@@ -109,6 +112,15 @@ def parse_proxy(url: Secret[str], *, file: str | None, key: str) -> Proxy:
 
 def _length(text: Secret[str]) -> int:
     return len(text.reveal().encode())
+
+
+def _ends_in_user_info(url: Secret[str]) -> bool:
+    """Whether the host ends in a name or a password, which are not percent-encoded."""
+    try:
+        parts = urlsplit(url.reveal())
+    except ValueError:
+        return False
+    return any("@" in part for part in parts[2:])
 
 
 def _netloc(url: Secret[str]) -> Secret[str]:
