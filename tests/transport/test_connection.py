@@ -11,9 +11,11 @@ from trio.testing import wait_all_tasks_blocked
 
 import trioformer
 from tests.support.scripted_http import (
+    CHUNKED,
     ONE_CHUNK,
     InMemory,
     cancelled_at_step,
+    chunk,
     response,
     serving,
     suspended_generators,
@@ -226,6 +228,28 @@ async def test_a_client_closed_while_a_plugin_runs_sends_nothing(kind: str) -> N
                 await credentials.is_asked.wait()
             credentials.may_answer.set()
         assert (ended, server.heads, server.connections) == ([kind], [], 0)
+
+
+class Broken:
+    """An observer with a mistake."""
+
+    def ended(self, **_: object) -> None:
+        raise KeyError("mine")
+
+
+@pytest.mark.parametrize("for_watch", [False, True])
+async def test_an_observer_that_raises_leaves_no_connection_in_use(for_watch: bool) -> None:
+    async with (
+        serving(CHUNKED + chunk(b"one"), None) as server,
+        open_transport(ClusterConfig(server=server.url), observer=Broken()) as transport,
+    ):
+        for _ in range(2):
+            with pytest.raises(KeyError, match="mine"):
+                async with transport.stream("/x", for_watch=for_watch):
+                    pass
+        pool = transport._generations.present.of(for_watch=for_watch)
+        assert pool._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+    assert suspended_generators() == []
 
 
 async def test_requests_in_flight_end_when_the_transport_is_closed() -> None:

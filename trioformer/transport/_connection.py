@@ -413,42 +413,42 @@ class Transport(metaclass=NoPublicConstructor):
         self._check_open()  # a plugin may have taken seconds
         sent_at = trio.current_time()
         code: int | None = None
+        body: ByteStream | None = None
         try:
-            request = httpx.Request(
-                method,
-                self.server + outgoing.path,
-                params=outgoing.params or None,
-                content=content,
-                headers=outgoing.headers,
-                extensions={**self._extensions, "timeout": outgoing.patience},
-            )
-            request.stream = Content(content or b"")
-            if credential.authorization is not None:  # httpx has what it builds a request from in local variables
-                request.headers["Authorization"] = credential.authorization.reveal()
-            response = await self._generations.send(request, credential, for_watch=for_watch)
-            bound = limit or (None if for_watch else "list_bytes")
-            create = partial(ByteStream._create, accepts_gzip=outgoing.accepts_gzip, where=where)
-            body = create(response, self.health.server_text, self.health, self.limits, limit=bound)
-            received = b"" if limit is None else await body._read_whole()
-            code = body.code
-        except CONNECTION_ERRORS as exc:
-            self._check_open()
-            if shows_failing_server(exc):
-                self.health.record_failure()
-            raise connection_failed(exc, self.health.server_text, where) from exc
-        finally:
-            self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
-        self.health.record_response()
-        if "warning" in body.headers:
-            await self._report_warnings(body, where or f"{method} {outgoing.path}")
-        return body, received, credential
-
-    async def _report_warnings(self, body: ByteStream, where: str) -> None:
-        try:
-            report_warnings(self._warning_handler, body.warnings, where=where, server=self.server)
+            try:
+                request = httpx.Request(
+                    method,
+                    self.server + outgoing.path,
+                    params=outgoing.params or None,
+                    content=content,
+                    headers=outgoing.headers,
+                    extensions={**self._extensions, "timeout": outgoing.patience},
+                )
+                request.stream = Content(content or b"")
+                if credential.authorization is not None:  # httpx has what it builds a request from in local variables
+                    request.headers["Authorization"] = credential.authorization.reveal()
+                response = await self._generations.send(request, credential, for_watch=for_watch)
+                bound = limit or (None if for_watch else "list_bytes")
+                create = partial(ByteStream._create, accepts_gzip=outgoing.accepts_gzip, where=where)
+                body = create(response, self.health.server_text, self.health, self.limits, limit=bound)
+                received = b"" if limit is None else await body._read_whole()
+                code = body.code
+            except CONNECTION_ERRORS as exc:
+                self._check_open()
+                if shows_failing_server(exc):
+                    self.health.record_failure()
+                raise connection_failed(exc, self.health.server_text, where) from exc
+            finally:
+                self._record_end(method, code, sent_at, throttled=throttled, for_watch=for_watch, attempt=attempt)
+            self.health.record_response()
+            if "warning" in body.headers:
+                where = where or f"{method} {outgoing.path}"
+                report_warnings(self._warning_handler, body.warnings, where=where, server=self.server)
         except BaseException:
-            await body._aclose()
+            if body is not None:  # of an observer or a handler
+                await body._aclose()
             raise
+        return body, received, credential
 
     def _record_end(
         self,
