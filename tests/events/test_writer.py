@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from tests.support.event_recorders import CONTROLLER, EPOCH, count_of, counts, pod, record, recording, running, stored
-from tests.support.lease_candidates import Fault
+from tests.support.lease_candidates import Fault, SlowPlugin
 from trioformer.errors import ConnectionFailedError
 from trioformer.events._writer import is_transient
 from trioformer.models import ObjectMeta
@@ -484,3 +484,15 @@ async def test_a_failure_of_a_sibling_task_does_not_lose_events(
             async with running(recorder):
                 await fail()
         assert counts(api_server) == [("about to fail", 1)]
+
+
+async def test_a_plugin_may_need_longer_than_a_request(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    plugin = SlowPlugin(200)
+    async with recording(api_server, nursery) as (recorder, _), running(recorder):
+        recorder._client._transport._credentials = plugin
+        record(recorder)
+        await trio.sleep(201)
+        assert plugin.runs == [0]
+        assert recorder.statistics().written == 1

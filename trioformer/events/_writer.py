@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final, TypeVar, final
 
 import attrs
 import trio
 
 from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, outcome_of, retry_after
+from ..client._internal import obtain_credential
 from ..errors import (
     AlreadyExistsError,
     ConflictError,
@@ -106,15 +108,16 @@ class EventWriter:
         series.is_stored = True
 
     async def _create(self, series: Series, count: int) -> None:
-        await self._send(series, series.api.create(series.event(count)))
+        await self._send(series, partial(series.api.create, series.event(count)))
 
     async def _patch(self, series: Series, count: int) -> None:
         repetitions = series.repetitions(count)
         assert repetitions is not None
-        await self._send(series, series.api.patch(series.name, {"series": to_dict(repetitions)}))
+        await self._send(series, partial(series.api.patch, series.name, {"series": to_dict(repetitions)}))
 
-    async def _send(self, series: Series, request: Awaitable[R]) -> R:
+    async def _send(self, series: Series, request: Callable[[], Awaitable[R]]) -> R:
+        await obtain_credential(series.api)  # a plugin may take longer than a request may
         patience = self._options.request_deadline
         with trio.move_on_after(patience):
-            return await request
+            return await request()
         raise ConnectionFailedError(f"event {series}: no response within {patience:g} s")
