@@ -145,7 +145,7 @@ async def test_an_unexpected_error_loses_the_term_and_is_kept(
 # --- slow credential plugins ---
 
 
-async def test_a_term_is_kept_while_a_plugin_needs_longer_than_a_request_may(
+async def test_a_term_is_kept_while_a_plugin_is_slow(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     async with holding(api_server) as held:
@@ -175,7 +175,7 @@ async def test_a_term_is_lost_at_the_renew_deadline_while_a_plugin_hangs(
         assert plugin.runs == [2], "nothing kills the plugin, which other requests may wait for"
 
 
-async def test_a_renewal_counts_from_after_the_plugin_and_a_failed_one_is_not_repeated_at_once(
+async def test_a_failed_plugin_is_run_once_for_each_attempt_to_renew(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     async with holding(api_server) as held:
