@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from trioformer.cache import SharedInformerFactory
 from trioformer.client import open_client
+from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import DeploymentSpec
 from trioformer.models.core_v1 import Pod, Secret
@@ -127,3 +129,18 @@ def test_an_argument_that_open_client_has_not_says_where_it_belongs(given: str, 
     with pytest.raises(TypeError) as caught:
         open_client(**arguments)
     assert str(caught.value) == f"open_client() has no argument {given!r}; {hint}"
+
+
+async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
+    opening: Any = open_client(ClusterConfig(server="https://api.test"))
+    hint = "write `async with open_client() as client:`"
+    with pytest.raises(AttributeError) as no_client:
+        opening.api(Pod)
+    assert str(no_client.value) == f"the client is not open, and has no 'api'; {hint}"
+    with pytest.raises(TypeError, match=re.escape(hint)), opening:
+        pytest.fail("the client is open")
+    with pytest.raises(TypeError, match=re.escape(hint)):
+        await opening
+    with pytest.raises(KeyError, match="of the block"):
+        async with opening:
+            raise KeyError("of the block")
