@@ -26,6 +26,10 @@ HAS_API = "client.api(Pod, namespace=...)"
         (lambda client: client.list, f"'Client' object has no attribute 'list'; each kind has its own API: {HAS_API}"),
         (lambda client: client.pods, f"'Client' object has no attribute 'pods'; write {HAS_API}, with the class"),
         (lambda client: client.CoreV1Api, f"'Client' object has no attribute 'CoreV1Api'; write {HAS_API}"),
+        (
+            lambda client: client.list_namespaced_pod,
+            f"'Client' object has no attribute 'list_namespaced_pod'; write {HAS_API}, with the class of the kind",
+        ),
         (lambda client: client.api(Pod).update, "'Api' object has no attribute 'update'; write replace(object), which"),
         (lambda client: client.api(Pod).put, "'Api' object has no attribute 'put'; write replace(object)"),
         (

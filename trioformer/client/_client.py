@@ -40,7 +40,18 @@ _HINTS: Final = dict.fromkeys(
     ("create", "delete", "get", "list", "patch", "replace", "update", "watch"),
     "each kind has its own API: client.api(Pod, namespace=...) has the methods",
 ) | dict.fromkeys(
-    ("AppsV1Api", "CoreV1Api", "core_v1", "deployments", "pods", "resource", "resources", "services"),
+    (
+        "AppsV1Api",
+        "CoreV1Api",
+        "core_v1",
+        "deployments",
+        "list_namespaced_pod",
+        "list_pod_for_all_namespaces",
+        "pods",
+        "resource",
+        "resources",
+        "services",
+    ),
     "write client.api(Pod, namespace=...), with the class of the kind",
 )
 
