@@ -103,6 +103,7 @@ async def test_the_error_of_repeated_attempts_has_them_as_a_note(
     async with client_of(*(response(503, **reply) for _ in range(11))) as client:
         with pytest.raises(StatusError) as caught:
             await CALLS[name](client)
-    (note,) = caught.value.__notes__
+    note, server = caught.value.__notes__
+    assert server.startswith("server: ")
     assert re.fullmatch(r"after 11 attempts in 10\.\d s", note)
     assert "attempts" not in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import AbstractContextManager, nullcontext
 
 import attrs
 import pytest
@@ -202,6 +203,9 @@ class Slow:
 
     def reject(self, credential: Credential) -> None:
         raise AssertionError
+
+    def in_use(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 @pytest.mark.parametrize("kind", ["request", "list", "watch", "version"])
