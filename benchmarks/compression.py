@@ -15,12 +15,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,7 +26,7 @@ from urllib.parse import urlsplit
 import attrs
 import trio
 from harness.environments import BENCHMARKS, CACHE
-from harness.report import machine, shown
+from harness.report import medians_of, shown, write_table
 from harness.running import Server
 
 from trioformer import SharedInformerFactory, open_client
@@ -93,28 +91,14 @@ def measure(kubeconfig: Path, port: int, pid: int, workload: str, *, compression
 
 def write(runs: dict[str, list[dict[str, float]]], options: argparse.Namespace) -> None:
     """Write the runs as JSON, and their medians as reStructuredText."""
-    today, where = datetime.now(UTC), machine()
-    title = (
-        f"{options.pods:,} pods of 10.4 KB without and with gzip "
-        f"({today:%Y-%m-%d}, {where['cores']} cores, medians of {options.repeats})"
-    )
-    medians = {
-        name: {each: statistics.median(run[each] for run in done) for each in done[0]} for name, done in runs.items()
-    }
+    medians = medians_of(runs)
     rows = [["", *(f"{unit}, {with_}" for unit in COLUMNS.values() for with_ in ("plain", "gzip"))]]
     for link in LINKS:
         for workload in WORKLOADS:
             both = [medians[f"{link}: {workload}: {coding}"] for coding in ("plain", "gzip")]
             rows.append([f"{workload}, {link}", *(shown(values[name]) for name in COLUMNS for values in both)])
-    lines = [f".. list-table:: {title}", "   :header-rows: 1", ""]
-    for row in rows:
-        lines += [f"   {'  -' if number else '* -'} {cell}".rstrip() for number, cell in enumerate(row)]
-    date = today.isoformat(timespec="seconds")
-    document = {"title": title, "date": date, "machine": where, "medians": medians, "runs": runs}
-    options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / "compression.json").write_text(json.dumps(document, indent=1) + "\n")
-    (options.results / "compression.rst").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    title = f"{options.pods:,} pods of 10.4 KB without and with gzip"
+    write_table(options.results, "compression", title, rows, runs, options.repeats)
 
 
 async def main(options: argparse.Namespace) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import json
 import os
 import socket
 import ssl
@@ -27,14 +26,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import trio
 import yaml
 from harness.environments import BENCHMARKS, CACHE
-from harness.report import machine, shown
+from harness.report import medians_of, shown, write_table
 from harness.running import RunFailedError
 
 from trioformer.testing import ControlPlane
@@ -164,25 +162,10 @@ def measure(kubeconfig: Path, pid: int, kind: str, options: argparse.Namespace) 
 
 def write(runs: dict[str, list[dict[str, float]]], options: argparse.Namespace) -> None:
     """Write the runs as JSON, and their medians as reStructuredText."""
-    today, where = datetime.now(UTC), machine()
-    title = (
-        f"kube-apiserver while {options.clients} clients read {options.pods:,} pods at once "
-        f"({today:%Y-%m-%d}, {where['cores']} cores, medians of {options.repeats})"
-    )
-    medians = {
-        kind: {name: statistics.median(run[name] for run in done) for name in done[0]} for kind, done in runs.items()
-    }
     rows = [["", *COLUMNS.values()]]
-    rows += [[kind, *(shown(values[name]) for name in COLUMNS)] for kind, values in medians.items()]
-    lines = [f".. list-table:: {title}", "   :header-rows: 1", ""]
-    for row in rows:
-        lines += [f"   {'  -' if number else '* -'} {cell}".rstrip() for number, cell in enumerate(row)]
-    date = today.isoformat(timespec="seconds")
-    document = {"title": title, "date": date, "machine": where, "medians": medians, "runs": runs}
-    options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / "server-memory.json").write_text(json.dumps(document, indent=1) + "\n")
-    (options.results / "server-memory.rst").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    rows += [[kind, *(shown(values[name]) for name in COLUMNS)] for kind, values in medians_of(runs).items()]
+    title = f"kube-apiserver while {options.clients} clients read {options.pods:,} pods at once"
+    write_table(options.results, "server-memory", title, rows, runs, options.repeats)
 
 
 async def main() -> None:

@@ -119,10 +119,15 @@ def as_text(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(made)
 
 
-def as_rst(workload: Workload, rows: Sequence[Sequence[str]], outcomes: Sequence[Outcome], about: str) -> str:
-    out = [f".. list-table:: {workload.title} ({about})", "   :header-rows: 1", ""]
+def _rst_table(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f".. list-table:: {title}", "   :header-rows: 1", ""]
     for row in rows:
-        out += [f"   {'* -' if number == 0 else '  -'} {cell}".rstrip() for number, cell in enumerate(row)]
+        lines += [f"   {'  -' if number else '* -'} {cell}".rstrip() for number, cell in enumerate(row)]
+    return lines
+
+
+def as_rst(workload: Workload, rows: Sequence[Sequence[str]], outcomes: Sequence[Outcome], about: str) -> str:
+    out = _rst_table(f"{workload.title} ({about})", rows)
     if outcomes:
         out += [
             "",
@@ -193,3 +198,39 @@ def write(directory: Path, name: str, workload: Workload, lines: Sequence[Line],
     (directory / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     (directory / f"{name}.rst").write_text(as_rst(workload, rows, outcomes, about))
     return outcomes
+
+
+def medians_of(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """Return the median of each number over the runs of one name."""
+    return {
+        name: {each: statistics.median(run[each] for run in done) for each in done[0]} for name, done in runs.items()
+    }
+
+
+def write_table(
+    directory: Path,
+    name: str,
+    title: str,
+    rows: Sequence[Sequence[str]],
+    runs: Mapping[str, Sequence[Mapping[str, float]]],
+    repeats: int,
+) -> None:
+    """Write runs and their medians as JSON, and a table of them as reStructuredText, which is also printed.
+
+    Args:
+        directory: Where to write.
+        name: Of both files, without suffix.
+        title: What was measured; date, machine and ``repeats`` are added.
+        rows: The table, its header first.
+        runs: The numbers of each run, by what was run.
+        repeats: How many runs each median is of.
+    """
+    today, where = datetime.now(UTC), machine()
+    title = f"{title} ({today:%Y-%m-%d}, {where['cores']} cores, medians of {repeats})"
+    lines = _rst_table(title, rows)
+    date = today.isoformat(timespec="seconds")
+    document = {"title": title, "date": date, "machine": where, "medians": medians_of(runs), "runs": runs}
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+    (directory / f"{name}.rst").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
