@@ -7,7 +7,7 @@ import logging
 from abc import ABCMeta
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar, final
+from typing import Any, NoReturn, TypeVar, final
 
 import trio
 
@@ -68,6 +68,18 @@ async def open_serving_nursery() -> AsyncGenerator[trio.Nursery, None]:
             raise raised
     finally:
         del raised
+
+
+async def raise_ungrouped(group: BaseExceptionGroup[BaseException]) -> NoReturn:
+    """Raise what a nursery of a function's own has wrapped, for callers that expect no group.
+
+    For nurseries whose tasks raise nothing but the Cancelled of the caller, or a KeyboardInterrupt.
+    """
+    _, other = group.split(trio.Cancelled)
+    if other is not None:
+        raise other.exceptions[0] from None
+    await trio.lowlevel.checkpoint_if_cancelled()
+    raise group
 
 
 def first_leaf(error: Exception | None) -> Exception | None:

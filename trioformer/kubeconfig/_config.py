@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import final
 
 import attrs
 
-from .._secret import HIDDEN
 from ..errors import ConfigError
 from ._checks import CheckError, parse_server
-from ._fields import check_type, check_types, hide_arguments, path
+from ._fields import check_type, check_types, hide_arguments, path, show_hidden, show_size, show_without_user
 from ._users import ExecConfig, Impersonation
 
 
@@ -21,21 +19,6 @@ def _server(url: str) -> str:
     except CheckError as exc:
         problem = str(exc)
     raise ConfigError(problem, key="server")
-
-
-def show_size(data: bytes | None) -> str:
-    """Show how long a field is."""
-    return "None" if data is None else f"<{len(data)} bytes>"
-
-
-def show_hidden(secret: object) -> str:
-    """Show whether a field is set."""
-    return "None" if secret is None else HIDDEN
-
-
-def show_without_user(url: str | None) -> str:
-    """Show a URL without user name and password."""
-    return "None" if url is None else repr(re.sub(r"(?<=//).*@", f"{HIDDEN}@", url))
 
 
 @final

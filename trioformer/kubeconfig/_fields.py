@@ -1,4 +1,6 @@
-"""Checks of the types that a program gives to the constructors of this package; no text shows a value.
+"""What the classes of this package that a program makes have in common: checks of types, and what ``repr()`` shows.
+
+No text of either shows a secret, and no text of a check shows a value.
 
 Without them a string in place of several would be taken letter by letter, and ``"false"`` be true.
 """
@@ -7,11 +9,13 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 import attrs
 
+from .._secret import HIDDEN
 from .._suggestions import describe
 from ..errors import ConfigError
 
@@ -91,6 +95,21 @@ def check_mapping(name: str, given: object, values: str) -> None:
     for key in given:
         if not isinstance(key, str):
             raise TypeError(f"the keys of {name} must be strings, but one is {describe(key)}")
+
+
+def show_size(data: bytes | None) -> str:
+    """Show how long a field is."""
+    return "None" if data is None else f"<{len(data)} bytes>"
+
+
+def show_hidden(secret: object) -> str:
+    """Show whether a field is set."""
+    return "None" if secret is None else HIDDEN
+
+
+def show_without_user(url: str | None) -> str:
+    """Show a URL without user name and password."""
+    return "None" if url is None else repr(re.sub(r"(?<=//).*@", f"{HIDDEN}@", url))
 
 
 def hide_arguments(construct: Callable[..., None]) -> Callable[..., None]:

@@ -7,8 +7,7 @@ from typing import final
 
 import attrs
 
-from ._config import show_hidden, show_size, show_without_user
-from ._fields import check_types, hide_arguments, path
+from ._fields import check_types, hide_arguments, path, show_hidden, show_size, show_without_user
 from ._users import Impersonation
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from .._secret import HIDDEN
 from .._suggestions import describe
-from ._fields import check_mapping, check_types, hide_arguments, strings
+from ._fields import check_mapping, check_types, hide_arguments, show_hidden, strings
 
 
 class InteractiveMode(enum.Enum):
@@ -27,10 +27,6 @@ def _hidden_values(values: Mapping[str, str]) -> str:
 
 def _hidden_items(items: tuple[str, ...]) -> str:
     return f"<{len(items)} arguments>"
-
-
-def _hidden(value: object) -> str:
-    return "None" if value is None else HIDDEN
 
 
 def _args(given: Collection[str]) -> tuple[str, ...]:
@@ -79,7 +75,7 @@ class ExecConfig:
     """Whether it may read from the terminal."""
     provide_cluster_info: bool = False
     """Whether the plugin gets the cluster in ``$KUBERNETES_EXEC_INFO``."""
-    cluster_config: object = attrs.field(default=None, hash=False, repr=_hidden)
+    cluster_config: object = attrs.field(default=None, hash=False, repr=show_hidden)
     """The cluster's extension ``client.authentication.k8s.io/exec``, as JSON values; part of that."""
 
     def __attrs_post_init__(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 import re
 from contextlib import AbstractContextManager, nullcontext
@@ -12,7 +11,7 @@ from .._files import FileRefusedError, read_file
 from .._secret import Secret, conceal
 from ..errors import ConfigError
 from ..kubeconfig import ClusterConfig
-from ._credentials import Credential
+from ._credentials import Credential, basic_authorization
 from ._file_changes import FileChanges
 
 TOKEN_PERIOD: Final = 60.0
@@ -53,7 +52,7 @@ class Authorization:
         elif config.username is not None and self._file is None:
             if ":" in config.username:
                 raise ConfigError("a user name must not contain a colon", key="username")
-            self._latest = Credential(_basic(config.username, conceal(config.password or "")))
+            self._latest = Credential(basic_authorization(config.username, conceal(config.password or "")))
         if self._file is not None:
             self._read(self._file)
 
@@ -109,8 +108,3 @@ def _bearer(token: Secret[str] | Secret[bytes]) -> Secret[str] | None:
     revealed = token.reveal()  # nothing below raises
     encoded = revealed.encode("utf-8", "replace") if isinstance(revealed, str) else revealed
     return Secret(f"Bearer {encoded.decode('ascii')}") if _VISIBLE.fullmatch(encoded) else None
-
-
-def _basic(username: str, password: Secret[str]) -> Secret[str]:
-    pair = Secret(f"{username}:{password.reveal()}".encode())
-    return Secret(f"Basic {base64.b64encode(pair.reveal()).decode('ascii')}")

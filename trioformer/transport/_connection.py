@@ -121,15 +121,17 @@ class Transport(metaclass=NoPublicConstructor):
         other._headers = attrs.evolve(self._headers, impersonation=impersonation_headers(impersonation))
         return other
 
-    async def obtain_credential(self) -> None:
-        """Obtain the credential of a request that follows; a checkpoint only if a plugin has to run.
+    async def obtain_credential(self) -> Credential:
+        """Return the credential of a request that follows; a checkpoint only if a plugin has to run.
 
         Raises:
             TrioformerError: No credential was obtained.
             trio.ClosedResourceError: The client is closed.
         """
         self._check_open()
-        await self._credentials.get()
+        credential = await self._credentials.get()
+        self._check_open()  # a plugin takes time
+        return credential
 
     async def request(
         self,
@@ -231,9 +233,7 @@ class Transport(metaclass=NoPublicConstructor):
             No task is started, so an exception of the block is not wrapped in a group.
         """
         if for_watch:
-            self._check_open()
-            credential = await self._credentials.get()
-            self._check_open()
+            credential = await self.obtain_credential()
             self._generations.current(credential)  # before a probe connection is made for the watch
             await self.health.prepare()
         outgoing = self._get(path, params, accept, where, for_watch=for_watch, resumable=resumable)
@@ -364,8 +364,7 @@ class Transport(metaclass=NoPublicConstructor):
     async def _request_version(self) -> Response:
         if not self.health.has_probes:
             return await self.request("GET", VERSION_PATH, retries=False, where=f"GET {VERSION_PATH}")
-        credential = await self._credentials.get()
-        self._check_open()
+        credential = await self.obtain_credential()
         self._generations.current(credential)  # the probe connection uses its certificate
         sent_at = trio.current_time()
         code: int | None = None
@@ -408,9 +407,7 @@ class Transport(metaclass=NoPublicConstructor):
         """Send a request once; with a limit, receive the whole body."""
         method, content, limit, where = outgoing.method, outgoing.content, outgoing.limit, outgoing.where
         for_watch = outgoing.for_watch
-        self._check_open()
-        credential = await self._credentials.get()
-        self._check_open()  # a plugin may have taken seconds
+        credential = await self.obtain_credential()
         sent_at = trio.current_time()
         code: int | None = None
         body: ByteStream | None = None

@@ -6,6 +6,7 @@ plugins' credentials expire.
 
 from __future__ import annotations
 
+import base64
 from contextlib import AbstractContextManager
 from typing import Protocol, final
 
@@ -43,6 +44,12 @@ class Credential:
     def is_equal(self, other: Credential) -> bool:
         """Whether a server that has rejected one of the two rejects the other, too."""
         return self.authorization == other.authorization and self.certificate is other.certificate
+
+
+def basic_authorization(user: str, password: Secret[str]) -> Secret[str]:
+    """Return the header value of basic authentication, of a server or a proxy."""
+    pair = Secret(f"{user}:{password.reveal()}".encode())
+    return Secret(f"Basic {base64.b64encode(pair.reveal()).decode('ascii')}")
 
 
 class CredentialSource(Protocol):

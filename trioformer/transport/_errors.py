@@ -14,6 +14,7 @@ from typing import Final
 import httpx
 import trio
 
+from .._certificates import reason_of
 from .._text import quoted
 from ..errors import ConnectionFailedError, LimitExceededError, ProxyError
 from ..kubeconfig import ClusterConfig
@@ -119,7 +120,7 @@ _PROTOCOL_ERRORS: Final = ("ProtocolError", "RemoteProtocolError", "LocalProtoco
 
 def _remove_quotes(error: BaseException) -> None:
     """Remove what protocol errors quote of a request or a response from an error and its causes."""
-    for cause in list(_causes(error)):
+    for cause in list(causes_of(error)):
         if type(cause).__name__ in _PROTOCOL_ERRORS:
             text = str(cause)
             if text not in _FIXED:
@@ -166,7 +167,7 @@ def connection_failed(error: BaseException, server: str, where: str = "") -> Con
         where: The operation, with which the text begins, if it is known.
     """
     _remove_quotes(error)
-    causes = list(_causes(error))
+    causes = list(causes_of(error))
     for cause in causes:
         if isinstance(cause, LimitPassedError):
             return limit_error(where or server, cause.limit, cause.value, cause.what)
@@ -200,18 +201,29 @@ def is_about_certificates(error: BaseException) -> bool:
     """Whether one side of a TLS handshake has refused the certificate of the other, and so the request."""
     return any(
         isinstance(cause, ssl.SSLCertVerificationError)
-        or (isinstance(cause, ssl.SSLError) and _is_rejection(getattr(cause, "reason", None) or str(cause)))
-        for cause in _causes(error)
+        or (isinstance(cause, ssl.SSLError) and is_rejection(reason_of(cause)))
+        for cause in causes_of(error)
     )
 
 
-def _is_rejection(reason: str) -> bool:
+def is_rejection(reason: str) -> bool:
+    """Whether the peer has refused a client certificate, by the reason of an ``ssl.SSLError``."""
     return "ALERT" in reason and any(word in reason for word in ("CERT", "UNKNOWN_CA", "ACCESS_DENIED"))
+
+
+def is_without_tls(reason: str) -> bool:
+    """Whether the peer does not use TLS, by the reason of an ``ssl.SSLError``."""
+    return "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason
+
+
+def verify_problem(error: ssl.SSLCertVerificationError) -> str:
+    """Return why a certificate does not verify."""
+    return getattr(error, "verify_message", "") or str(error)
 
 
 def shows_failing_server(error: BaseException) -> bool:
     """Whether an error shows that the server cannot be reached, and not only that one connection was given up."""
-    causes = list(_causes(error))
+    causes = list(causes_of(error))
     if any(isinstance(cause, LimitPassedError) for cause in causes):
         return False
     return all(cause.server_failed for cause in causes if isinstance(cause, SilentConnectionError))
@@ -221,7 +233,7 @@ def _failed(server: str, text: str, *, refused: bool = False, permanent: bool = 
     return ConnectionFailedError(f"{server}: {text}", refused=refused, permanent=permanent)
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes_of(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and its causes, groups included, which trio raises when it cannot connect to several addresses.
 
     httpcore drops ``__cause__`` but passes the cause as an argument to its own error.
@@ -241,9 +253,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _certificate_advice(error: ssl.SSLCertVerificationError) -> str:
-    reason = getattr(error, "verify_message", "") or str(error)
     return (
-        f"the server's certificate does not verify ({reason}); "
+        f"the server's certificate does not verify ({verify_problem(error)}); "
         "check the certificate authority and the tls-server-name of the configuration"
     )
 
@@ -252,10 +263,10 @@ def _tls_failed(server: str, error: ssl.SSLError) -> ConnectionFailedError:
     # Which of the two it is depends on the version of Python and the state of the handshake.
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return _failed(server, "the server closed the connection during the TLS handshake; try again")
-    reason = getattr(error, "reason", None) or str(error)
-    if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
+    reason = reason_of(error)
+    if is_without_tls(reason):
         return _failed(server, "the server does not use TLS; check whether the URL should begin with http://")
-    if _is_rejection(reason):
+    if is_rejection(reason):
         text = f"the server rejected the client certificate ({reason}); check the user's certificate"
         return _failed(server, text, permanent=True)
     return _failed(server, f"TLS failed ({reason})")

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, final
 import httpcore
 import trio
 
+from .._util import raise_ungrouped
 from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
@@ -183,12 +184,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
                     errors.append(exc)
                 nursery.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            # The Cancelled of both tasks, or a KeyboardInterrupt; everything else is kept in the variables.
-            _, other = group.split(trio.Cancelled)
-            if other is not None:
-                raise other.exceptions[0] from None
-            await trio.lowlevel.checkpoint_if_cancelled()
-            raise
+            await raise_ungrouped(group)  # everything else is kept in the variables
         if received is not None:
             return received
         if errors:

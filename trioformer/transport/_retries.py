@@ -34,7 +34,7 @@ import trio
 
 from .._text import one_line
 from ..errors import ConnectionFailedError, ExecPluginError, TrioformerError
-from ._errors import _causes
+from ._errors import causes_of
 from ._limits import LimitPassedError
 
 MAX_RETRIES: Final = 10
@@ -79,7 +79,7 @@ class Failure(enum.Enum):
 
 def failure_of(error: BaseException) -> Failure:
     """Return how a request failed that raised ``error``, which is one of httpx, of the library, or of a socket."""
-    causes = list(_causes(error))
+    causes = list(causes_of(error))
     if any(_is_final(cause) for cause in causes):
         return Failure.FINAL
     # An SSLEOFError and an SSLZeroReturnError are the end of the connection; the others are about what was received.

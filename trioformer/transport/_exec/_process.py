@@ -27,6 +27,7 @@ import attrs
 import trio
 
 from ..._secret import Secret
+from ..._util import raise_ungrouped
 from ...kubeconfig import InteractiveMode
 from ._policy import Problem
 from ._stderr import ErrorOutput
@@ -141,12 +142,7 @@ class PluginProcess:
                 await self._process.wait()
                 nursery.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            # The Cancelled of all tasks, or a KeyboardInterrupt; callers do not expect a group.
-            _, other = group.split(trio.Cancelled)
-            if other is not None:
-                raise other.exceptions[0] from None
-            await trio.lowlevel.checkpoint_if_cancelled()
-            raise
+            await raise_ungrouped(group)
         self._read_the_rest()
         if self._is_too_long:
             raise OutputLimitError

@@ -8,7 +8,7 @@ Every program reads these variables in its own way.  kubectl and client-go use G
 - ``localhost`` and loopback addresses never have a proxy.
 - An entry of ``NO_PROXY`` is ``*``, an address, a network in CIDR notation, or a name, which includes its subdomains;
   one that begins with ``.`` or ``*.`` stands for the subdomains alone.  Addresses and names may have a port.
-  What is none of these matches nothing.  Names are not resolved.
+  Anything else matches nothing.  Names are not resolved.
 - A program with ``REQUEST_METHOD`` in its environment is a CGI program, whose caller chooses ``HTTP_PROXY``: an error.
 """
 

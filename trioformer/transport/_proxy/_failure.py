@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
-from .._errors import ProxyFailedError
+from ..._certificates import reason_of
+from .._errors import ProxyFailedError, causes_of, is_rejection, is_without_tls, verify_problem
 from ._proxy import Proxy
 
 CREDENTIALS_REQUIRED: Final = 407
@@ -52,7 +53,7 @@ def failure_of(proxy: Proxy, error: BaseException) -> ProxyFailedError:
 
     The exception is its cause: httpcore drops that of its own errors.
     """
-    causes = list(_causes(error))
+    causes = list(causes_of(error))
     for cause in causes:
         if isinstance(cause, ProxyFailedError):
             return cause
@@ -64,8 +65,8 @@ def failure_of(proxy: Proxy, error: BaseException) -> ProxyFailedError:
 def _describe(proxy: Proxy, causes: Iterable[BaseException]) -> ProxyFailedError:
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            reason = getattr(cause, "verify_message", "") or str(cause)
-            text = f"has a certificate that does not verify ({reason}); check the certificate authority and its name"
+            problem = verify_problem(cause)
+            text = f"has a certificate that does not verify ({problem}); check the certificate authority and its name"
             return failed(proxy, text, permanent=True)
         if isinstance(cause, ssl.SSLError):
             return _tls_failed(proxy, cause)
@@ -77,21 +78,9 @@ def _describe(proxy: Proxy, causes: Iterable[BaseException]) -> ProxyFailedError
 
 
 def _tls_failed(proxy: Proxy, error: ssl.SSLError) -> ProxyFailedError:
-    reason = getattr(error, "reason", None) or str(error)
-    if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
+    reason = reason_of(error)
+    if is_without_tls(reason):
         return failed(proxy, "does not use TLS; check whether its URL should begin with http://", permanent=True)
-    is_rejection = "ALERT" in reason and any(word in reason for word in ("CERT", "UNKNOWN_CA", "ACCESS_DENIED"))
-    if is_rejection:
+    if is_rejection(reason):
         return failed(proxy, f"rejected the client certificate ({reason}); check the certificate", permanent=True)
     return failed(proxy, f"failed to do TLS ({reason})")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes; trio raises a group if none of several addresses can be connected to."""
-    yield error
-    inner: list[object] = [*error.args, error.__cause__]
-    if isinstance(error, BaseExceptionGroup):
-        inner += error.exceptions
-    for each in inner:
-        if isinstance(each, BaseException):
-            yield from _causes(each)

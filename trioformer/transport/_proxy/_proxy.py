@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import ssl
 from typing import Final, final
@@ -13,6 +12,7 @@ import httpx
 
 from ..._secret import Secret
 from ...errors import ConfigError
+from .._credentials import basic_authorization
 from .._host_names import check_for_tls
 
 SOCKS5: Final = "socks5"
@@ -57,9 +57,7 @@ class Proxy:
         """The value of ``Proxy-Authorization``."""
         if self.user is None or self.password is None:
             return None
-        return Secret(
-            "Basic " + base64.b64encode(f"{self.user.reveal()}:{self.password.reveal()}".encode()).decode("ascii")
-        )
+        return basic_authorization(self.user.reveal(), self.password)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
