@@ -120,9 +120,9 @@ async def test_an_invalid_namespace_raises() -> None:
             client.api(Node, "shop")
         with pytest.raises(TypeError, match="is not a kind"):
             client.api(ObjectMeta)  # type: ignore[type-var]  # the mistake that the test makes
-        with pytest.raises(ValueError, match="pods are namespaced, but this API has no namespace"):
+        with pytest.raises(ValueError, match="pods are namespaced, and this API has no namespace"):
             await client.api(Pod).get("web-0")
-        with pytest.raises(ValueError, match="pods are namespaced, but this API has no namespace"):
+        with pytest.raises(ValueError, match="pods are namespaced, and this API has no namespace"):
             await client.api(Pod).delete("web-0")
         with pytest.raises(ValueError, match="a namespace must not"):
             await client.api(Pod).create(Pod(metadata=ObjectMeta(name="web-0", namespace="a/b")))

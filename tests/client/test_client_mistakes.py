@@ -13,7 +13,7 @@ from trioformer.client import open_client
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import DeploymentSpec
-from trioformer.models.core_v1 import Pod, Secret
+from trioformer.models.core_v1 import Node, Pod, Secret
 from trioformer.models.meta_v1 import LabelSelector
 from trioformer.testing import APIServer
 
@@ -74,10 +74,13 @@ SECRET: Any = {"metadata": {"name": "a"}, "stringData": {"password": "s3cret"}}
     ("call", "text"),
     [
         (
-            lambda client: client.api(Pod, "shop").get(Pod(metadata=ObjectMeta(name="a"))),
-            "a name must be a string, not a Pod; pass its name, as in obj.name",
+            lambda client: client.api(Pod, "shop").get(Node(metadata=ObjectMeta(name="a"))),
+            "this is the API of Pod, and <Node a> is not one",
         ),
-        (lambda client: client.api(Pod, "shop").delete(7), "a name must be a string, not an int"),
+        (
+            lambda client: client.api(Pod, "shop").delete(7),
+            "a name must be a string, not an int; pass a string, an object, or a request of a controller",
+        ),
         (
             lambda client: client.api(Secret, "shop").create(SECRET),
             "this is the API of Secret, and a dict is not one; from_dict(Secret, ...) makes one",

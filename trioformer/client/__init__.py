@@ -1,7 +1,8 @@
 """Requests to the API server: read, write, list, watch and discover objects.
 
 - ``_client.py``: :func:`open_client` and :class:`Client`, a client of one cluster
-- ``_api.py``: :class:`Api`, the objects of one kind
+- ``_api.py``: :class:`Api`, the objects of one kind; its methods are in ``_api_reads.py``, ``_api_writes.py`` and
+  ``_api_subresources.py``
 - ``_api_requests.py``: how it sends the requests for single objects
 - ``_subresources.py``: responses that are of another kind than the API
 - ``_lists.py``: :class:`ObjectList`, and how a list is decoded while it arrives
@@ -22,16 +23,18 @@ table.  What decides itself when to send again, such as an informer of :mod:`tri
 from __future__ import annotations
 
 from ._api import Api as Api
-from ._api import PropagationPolicy as PropagationPolicy
+from ._api_writes import PropagationPolicy as PropagationPolicy
 from ._client import Client as Client
 from ._client import VersionInfo as VersionInfo
 from ._client import open_client as open_client
 from ._lists import PAGE_SIZE as PAGE_SIZE
 from ._lists import ObjectList as ObjectList
 from ._options import FieldSelectorLike as FieldSelectorLike
+from ._options import FieldValidation as FieldValidation
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import ListOptions as ListOptions
 from ._patch import PatchType as PatchType
+from ._paths import ObjectName as ObjectName
 from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
 from ._subresources import OwnSubresource as OwnSubresource
 from ._undecodable import Undecodable as Undecodable
@@ -44,9 +47,11 @@ __all__ = [
     "Api",
     "Client",
     "FieldSelectorLike",
+    "FieldValidation",
     "LabelSelectorLike",
     "ListOptions",
     "ObjectList",
+    "ObjectName",
     "OwnSubresource",
     "PatchType",
     "PropagationPolicy",

@@ -12,7 +12,7 @@ from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
 from ..transport._internal import ByteStream, Response, Scan, Transport
 from ._options import ListOptions, list_params
-from ._paths import ResourcePaths
+from ._paths import ObjectName, ResourcePaths
 from ._responses import Asked, object_in, streamed_status_error
 from ._subresources import has_own_kind, subresource_in
 from ._wire_format import JSON, WireFormat
@@ -25,10 +25,9 @@ T = TypeVar("T", bound=KubernetesObject)
 A = TypeVar("A", bound="ApiRequests[Any]")
 
 suggests_arguments = suggest_arguments(namespace="pass it to client.api(), as in client.api(Pod, namespace='default')")
-"""The decorator for methods of :class:`Api`, whose requests are in the API's own namespace."""
+"""The decorator for methods of :class:`Api` whose requests are in the API's own namespace."""
 
 _METHODS_OF_OTHERS: Final = {
-    "apply": "write patch(name, changes)",
     "delete_collection": "write list(), and delete(name) for each object",
     "post": "write create(object)",
     "put": "write replace(object)",
@@ -45,6 +44,14 @@ def _described(obj: object, kind: type[KubernetesObject]) -> str:
         return f"{obj!r} is not one"
     hint = f"; from_dict({kind.__name__}, ...) makes one" if isinstance(obj, Mapping) else ""
     return f"{describe(obj)} is not one{hint}"
+
+
+def _named(target: ObjectName) -> tuple[str, str | None]:
+    try:
+        return target.name, target.namespace
+    except AttributeError:
+        hint = "pass a string, an object, or a request of a controller"
+        raise TypeError(f"a name must be a string, not {describe(target)}; {hint}") from None
 
 
 class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
@@ -88,14 +95,15 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
         method: str,
         where: str,
         name: str,
+        namespace: str | None,
         subresource: str | None,
         content: bytes | None = None,
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> T | Scale | Unstructured:
         """Send a request about one object, and return the object in its response, of the kind that came."""
-        path = self._paths.object(name, subresource=subresource)
-        asked = Asked(name, self.namespace)
+        path = self._paths.object(name, namespace=namespace, subresource=subresource)
+        asked = Asked(name, namespace)
         if subresource is None or has_own_kind(subresource):
             return await self._request(
                 method, path, where, asked=asked, content=content, content_type=content_type, params=params
@@ -161,6 +169,30 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
             retries=self._retries,
             where=where,
         )
+
+    def _locate(self, target: str | ObjectName, namespace: str | None) -> tuple[str, str | None]:
+        """Return name and namespace of an object that is named by its name, a request of a controller, or itself.
+
+        Raises:
+            TypeError: It is an object of another kind.
+            ValueError: It has another namespace than this API, or than the given one.
+        """
+        if isinstance(target, str):
+            name = target
+        else:
+            if isinstance(target, KubernetesObject) and target.kind != self.resource.kind:
+                raise TypeError(f"this is the API of {self.kind.__name__}, and {target!r} is not one")
+            name, own = _named(target)
+            if namespace not in (None, own):
+                raise ValueError(f"{target!r} is not in namespace {namespace!r}")
+            namespace = own
+        if namespace is None:
+            return name, self.namespace
+        if not self.resource.namespaced:
+            raise ValueError(f"{self.resource} are not namespaced; omit the namespace {namespace!r}")
+        if namespace != (self.namespace or namespace):
+            raise ValueError(f"{name} is in namespace {namespace!r}, and this is the API of {self.namespace!r}")
+        return name, namespace
 
     def _namespace_for(self, obj: T) -> str | None:
         """Return the namespace to write an object to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import attrs
 
@@ -14,6 +14,9 @@ LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
 
 FieldSelectorLike: TypeAlias = FieldSelector | Mapping[str, str] | str
 """A field selector: parsed, as text such as ``spec.nodeName=worker-1``, or as fields that must be equal."""
+
+FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
+"""What the server does about unknown and duplicate fields of a write: nothing, a warning, or an error."""
 
 
 @final
@@ -81,9 +84,20 @@ def watch_params(
     )
 
 
-def patch_params(*, field_manager: str | None) -> dict[str, str]:
-    """Return the query parameters of a patch, without those that are None or empty."""
-    return _params(fieldManager=field_manager)
+def write_params(
+    *,
+    field_manager: str | None = None,
+    dry_run: bool = False,
+    field_validation: FieldValidation | None = None,
+    force: bool | None = None,
+) -> dict[str, str]:
+    """Return the query parameters of a write, without those that are None, empty or false."""
+    return _params(
+        fieldManager=field_manager,
+        dryRun="All" if dry_run else None,
+        fieldValidation=field_validation,
+        force="true" if force else None,
+    )
 
 
 def _params(**params: str | int | None) -> dict[str, str]:

@@ -19,6 +19,9 @@ _MEDIA_TYPES: Final[Mapping[str, str]] = {
     "json": "application/json-patch+json",
 }
 
+APPLY: Final = "application/apply-patch+yaml"
+"""The media type of server-side apply; JSON is YAML."""
+
 
 def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
     """Return the body of a patch, and its media type.

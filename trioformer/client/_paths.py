@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Protocol, final
 from urllib.parse import quote
 
 import attrs
@@ -11,6 +11,18 @@ from .._suggestions import describe
 from .._text import quoted
 from ..models import KubernetesObject, ResourceInfo
 from ..models._internal import is_path_segment
+
+
+class ObjectName(Protocol):
+    """What names an object: a request of a controller, or an object itself."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace; None for a cluster-scoped kind, or for the namespace of the API."""
 
 
 @final
@@ -42,7 +54,8 @@ class ResourcePaths:
         """Return the URL path of one object; never that of the collection: a DELETE would delete all objects."""
         namespace = self.namespace if namespace is None else namespace
         if namespace is None and self.resource.namespaced:
-            raise ValueError(f"{self.resource} are namespaced, but this API has no namespace; pass one to Client.api()")
+            hint = "pass namespace=, or one to Client.api()"
+            raise ValueError(f"{self.resource} are namespaced, and this API has no namespace; {hint}")
         parts = [self.collection(namespace=namespace), _quoted("name", name)]
         if subresource is not None:
             parts.append(_quoted("subresource", subresource))

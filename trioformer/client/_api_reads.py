@@ -1,0 +1,246 @@
+"""The methods of an :class:`Api` that read: one object, lists and watches."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
+
+import trio
+
+from .._util import Slices
+from ..errors import ConnectionFailedError
+from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured
+from ..transport._internal import ByteStream
+from ._api_requests import ApiRequests, suggests_arguments
+from ._lists import PAGE_SIZE, ObjectList, all_pages, read_list
+from ._options import FieldSelectorLike, LabelSelectorLike, ListOptions, watch_params
+from ._paths import ObjectName
+from ._responses import drain, raise_failure, streamed_status_error
+from ._subresources import OwnSubresource
+from ._undecodable import Undecodable, UndecodableHandler
+from ._watch import RESPONSE_GRACE, WatchStream
+
+if TYPE_CHECKING:
+    from ..models.autoscaling_v1 import Scale
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+class ApiReads(ApiRequests[T]):
+    """The methods that read; a base of :class:`Api`, which describes their errors."""
+
+    __slots__ = ()
+
+    @overload
+    async def get(
+        self, name: str | ObjectName, *, namespace: str | None = None, subresource: OwnSubresource | None = None
+    ) -> T: ...
+    @overload
+    async def get(
+        self, name: str | ObjectName, *, namespace: str | None = None, subresource: Literal["scale"]
+    ) -> Scale: ...
+    @overload
+    async def get(
+        self, name: str | ObjectName, *, namespace: str | None = None, subresource: str
+    ) -> T | Scale | Unstructured: ...
+
+    @suggests_arguments
+    async def get(
+        self, name: str | ObjectName, *, namespace: str | None = None, subresource: str | None = None
+    ) -> T | Scale | Unstructured:
+        """Read one object.
+
+        Args:
+            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            namespace: The namespace of the object; None for that of ``name``, or of this API.
+            subresource: Such as ``scale``; the object is of the kind that the server sends.
+
+        Raises:
+            NotFoundError: There is no object of this name, or the kind has no such subresource.
+        """
+        name, namespace = self._locate(name, namespace)
+        where = self._paths.operation("get", name=name, namespace=namespace, subresource=subresource)
+        return await self._request_any("GET", where, name, namespace, subresource)
+
+    @suggests_arguments
+    async def list(
+        self,
+        *,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
+        resource_version: str | None = None,
+        resource_version_match: str | None = None,
+        page_size: int | None = PAGE_SIZE,
+        on_undecodable: UndecodableHandler | None = None,
+    ) -> ObjectList[T]:
+        """List objects: all pages, at one resourceVersion.
+
+        If that version expires between two pages, all objects are listed again in one page without limit, as in
+        client-go's pager.
+
+        Args:
+            label_selector: Only objects whose labels match.
+            field_selector: Only objects whose fields match.
+            resource_version: None for the newest state, ``"0"`` for any, otherwise at least this one.
+            resource_version_match: ``NotOlderThan`` or ``Exact``; None lets the server choose.
+            page_size: The limit of a page, in objects; None for no limit.
+            on_undecodable: Called at the end with each object that cannot be decoded; None raises an error for the
+                first.
+
+        Raises:
+            SelectorError: A selector does not parse.
+            ExpiredError: ``resource_version`` has expired.
+        """
+        options = ListOptions(
+            label_selector=str(LabelSelector.of(label_selector)),
+            field_selector=str(FieldSelector.of(field_selector)),
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+            limit=page_size,
+        )
+        where = self._paths.operation("list")
+        if on_undecodable is None:
+            return await all_pages(self.list_page, options, where, self._transport.limits, None)
+        undecodable: deque[Undecodable] = deque()
+        listed = await all_pages(self.list_page, options, where, self._transport.limits, undecodable)
+        slices = Slices()
+        for each in undecodable:
+            on_undecodable(each)
+            if slices.is_over():
+                await slices.checkpoint()
+        return listed
+
+    async def list_page(
+        self, options: ListOptions | None = None, *, on_undecodable: UndecodableHandler | None = None
+    ) -> ObjectList[T]:
+        """List one page of objects.
+
+        Objects are decoded while the response arrives, so a long page does not block other tasks.
+
+        Args:
+            options: The options of the page; None for all objects.
+            on_undecodable: Called with each object that cannot be decoded, which the list then omits; None raises an
+                error for the first.
+
+        Raises:
+            SelectorError: A selector does not parse.
+            ExpiredError: The resourceVersion or the continue token has expired.
+        """
+        where, limits = self._paths.operation("list"), self._transport.limits
+        undecodable: list[Undecodable] = []
+        report = None if on_undecodable is None else undecodable.append
+
+        async def read(body: ByteStream) -> ObjectList[T]:
+            undecodable.clear()  # of an attempt whose connection failed
+            return await read_list(body, self._wire_format, where, limits, report)
+
+        page = await self._read_list(options if options is not None else ListOptions(), read)
+        for each in undecodable:
+            assert on_undecodable is not None
+            on_undecodable(each)
+        return page
+
+    async def check_resource_version(
+        self,
+        resource_version: str,
+        *,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
+    ) -> None:
+        """Check as cheaply as possible that the server has reached a resourceVersion.
+
+        A server that was restored from a backup accepts a watch from a version that it has not reached yet, and sends
+        nothing until it has.
+
+        This lists one object at most, and decodes none: the status code of the response is enough, unless it comes with
+        the Status of a failure.
+
+        Args:
+            resource_version: The version, such as that from which a watch is to be resumed.
+            label_selector: That of the watch: the permission may be limited to it.
+            field_selector: That of the watch, for the same reason.
+
+        Raises:
+            SelectorError: A selector does not parse.
+            StatusError: Also if it has not reached the version; then ``is_too_large_resource_version`` is true.
+        """
+        options = ListOptions(
+            label_selector=str(LabelSelector.of(label_selector)),
+            field_selector=str(FieldSelector.of(field_selector)),
+            resource_version=resource_version,
+            resource_version_match="NotOlderThan" if resource_version else None,
+            limit=1,
+        )
+
+        async def read(body: ByteStream) -> None:
+            raise_failure(body, await drain(body), where=self._paths.operation("list"))
+
+        await self._read_list(options, read)
+
+    @suggests_arguments
+    @asynccontextmanager
+    async def watch(
+        self,
+        *,
+        resource_version: str | None = None,
+        label_selector: LabelSelectorLike | None = None,
+        field_selector: FieldSelectorLike | None = None,
+        timeout_seconds: int | None = None,
+        allow_bookmarks: bool = False,
+        send_initial_events: bool | None = None,
+        resumable: bool = False,
+        on_undecodable: UndecodableHandler | None = None,
+    ) -> AsyncGenerator[WatchStream[T], None]:
+        """Watch changes of objects.
+
+        Yields a :class:`WatchStream`, for ``async for event in events``.
+
+        Args:
+            resource_version: Receive all events after this version, such as a list's; None begins with the current
+                state.
+            label_selector: Only objects whose labels match.
+            field_selector: Only objects whose fields match.
+            timeout_seconds: When the server should end the watch; None lets it choose.
+            allow_bookmarks: Whether to receive bookmarks, which have a newer resourceVersion.
+            send_initial_events: Whether to begin with the current state and a bookmark after it (KEP-3157).
+            resumable: Whether the caller watches again after a ConnectionFailedError; then a watch that is silent on a
+                connection that cannot be verified raises one.
+            on_undecodable: Called with each frame that cannot be decoded, between the events before it and those after
+                it, and the watch continues; None raises an error for the first, after the events before it.
+                ERROR events are errors in any case.
+
+        Raises:
+            SelectorError: A selector does not parse.
+            ExpiredError: ``resource_version`` has expired; list again.
+            ConnectionFailedError: Also if there is no response 30 s after ``timeout_seconds``; or if the watch is
+                silent for 30 s, and the server does not respond to a probe within 15 s.
+
+        Ownership:
+            No task is started, so an exception of the block is not wrapped in a group.
+            The end of the block closes the connection, unless the server has ended the watch.
+        """
+        params = watch_params(
+            label_selector=label_selector,
+            field_selector=field_selector,
+            resource_version=resource_version,
+            timeout_seconds=timeout_seconds,
+            allow_bookmarks=allow_bookmarks,
+            send_initial_events=send_initial_events,
+        )
+        where = self._paths.operation("watch")
+        async with AsyncExitStack() as stack:
+            patience = math.inf if timeout_seconds is None else timeout_seconds + RESPONSE_GRACE
+            try:
+                with trio.fail_after(patience):
+                    body = await stack.enter_async_context(self._open_watch(params, where, resumable=resumable))
+            except trio.TooSlowError as exc:
+                raise ConnectionFailedError(
+                    f"{where}: {self._transport.health.server_text}: no response within {patience:g} s; watch again"
+                ) from exc
+            if body.code != 200:
+                with self._wire_format.translate_errors():
+                    raise await streamed_status_error(body, method="GET", where=where)
+            yield WatchStream[T]._create(self._wire_format, body, where, self._transport.limits, on_undecodable)
