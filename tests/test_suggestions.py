@@ -117,8 +117,8 @@ async def test_a_selector_under_another_name_raises_with_the_right_one() -> None
             factory.open_informer(Pod, selector="app=web")
         with pytest.raises(TypeError, match=rf"^SharedInformerFactory\(\) {meant}"):
             SharedInformerFactory(client, selector="app=web")  # type: ignore[call-arg]  # the mistake
-        with pytest.raises(TypeError, match=r"Api\.get\(\) has no argument 'namespace'; pass it to client\.api\(\)"):
-            await pods.get("web-0", namespace="shop")
+        with pytest.raises(TypeError, match=r"Api\.list\(\) has no argument 'namespace'; pass it to client\.api\(\)"):
+            await pods.list(namespace="shop")
 
 
 def test_the_decorated_methods_keep_their_names_and_texts() -> None:

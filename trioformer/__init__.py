@@ -24,49 +24,90 @@ This module re-exports the everyday names; the kinds are imported from their gro
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from ._run import run as run
 from ._version import __version__ as __version__
-from .cache import Added as Added
-from .cache import Deleted as Deleted
-from .cache import FilteringHandler as FilteringHandler
-from .cache import HandlerRegistration as HandlerRegistration
-from .cache import Lister as Lister
-from .cache import Notification as Notification
-from .cache import ReflectorOptions as ReflectorOptions
-from .cache import ResourceEventHandler as ResourceEventHandler
-from .cache import SharedInformer as SharedInformer
-from .cache import SharedInformerFactory as SharedInformerFactory
-from .cache import Subscription as Subscription
-from .cache import Updated as Updated
-from .cache import field_index as field_index
-from .client import Api as Api
-from .client import Client as Client
-from .client import ListOptions as ListOptions
-from .client import ObjectList as ObjectList
-from .client import WatchEvent as WatchEvent
-from .client import open_client as open_client
-from .errors import AlreadyExistsError as AlreadyExistsError
-from .errors import CacheNotSyncedError as CacheNotSyncedError
-from .errors import CacheSyncError as CacheSyncError
-from .errors import ConfigError as ConfigError
-from .errors import ConflictError as ConflictError
-from .errors import ConnectionFailedError as ConnectionFailedError
-from .errors import ExpiredError as ExpiredError
-from .errors import ForbiddenError as ForbiddenError
-from .errors import InvalidError as InvalidError
-from .errors import NotFoundError as NotFoundError
-from .errors import StatusError as StatusError
-from .errors import TrioformerError as TrioformerError
-from .kubeconfig import ClusterConfig as ClusterConfig
-from .kubeconfig import load_config as load_config
-from .models import KubernetesObject as KubernetesObject
-from .models import Model as Model
-from .models import ObjectMeta as ObjectMeta
-from .models import Quantity as Quantity
-from .models import ResourceInfo as ResourceInfo
-from .watchtools import has_condition as has_condition
-from .watchtools import resuming_watch as resuming_watch
-from .watchtools import wait_for as wait_for
+
+if TYPE_CHECKING:
+    from .cache import Added as Added
+    from .cache import Deleted as Deleted
+    from .cache import FilteringHandler as FilteringHandler
+    from .cache import HandlerRegistration as HandlerRegistration
+    from .cache import Lister as Lister
+    from .cache import Notification as Notification
+    from .cache import ReflectorOptions as ReflectorOptions
+    from .cache import ResourceEventHandler as ResourceEventHandler
+    from .cache import SharedInformer as SharedInformer
+    from .cache import SharedInformerFactory as SharedInformerFactory
+    from .cache import Subscription as Subscription
+    from .cache import Updated as Updated
+    from .cache import field_index as field_index
+    from .client import Api as Api
+    from .client import Client as Client
+    from .client import ListOptions as ListOptions
+    from .client import ObjectList as ObjectList
+    from .client import WatchEvent as WatchEvent
+    from .client import open_client as open_client
+    from .errors import AlreadyExistsError as AlreadyExistsError
+    from .errors import CacheNotSyncedError as CacheNotSyncedError
+    from .errors import CacheSyncError as CacheSyncError
+    from .errors import ConfigError as ConfigError
+    from .errors import ConflictError as ConflictError
+    from .errors import ConnectionFailedError as ConnectionFailedError
+    from .errors import ExpiredError as ExpiredError
+    from .errors import ForbiddenError as ForbiddenError
+    from .errors import InvalidError as InvalidError
+    from .errors import NotFoundError as NotFoundError
+    from .errors import StatusError as StatusError
+    from .errors import TrioformerError as TrioformerError
+    from .kubeconfig import ClusterConfig as ClusterConfig
+    from .kubeconfig import load_config as load_config
+    from .models import KubernetesObject as KubernetesObject
+    from .models import Model as Model
+    from .models import ObjectMeta as ObjectMeta
+    from .models import Quantity as Quantity
+    from .models import ResourceInfo as ResourceInfo
+    from .watchtools import has_condition as has_condition
+    from .watchtools import resuming_watch as resuming_watch
+    from .watchtools import wait_for as wait_for
+
+# Imported when they are used first: a program that only sends requests loads no caches.
+_NAMES: Final = {
+    "cache": (
+        "Added Deleted FilteringHandler HandlerRegistration Lister Notification ReflectorOptions "
+        "ResourceEventHandler SharedInformer SharedInformerFactory Subscription Updated field_index"
+    ),
+    "client": "Api Client ListOptions ObjectList WatchEvent open_client",
+    "errors": (
+        "AlreadyExistsError CacheNotSyncedError CacheSyncError ConfigError ConflictError ConnectionFailedError "
+        "ExpiredError ForbiddenError InvalidError NotFoundError StatusError TrioformerError"
+    ),
+    "kubeconfig": "ClusterConfig load_config",
+    "models": "KubernetesObject Model ObjectMeta Quantity ResourceInfo",
+    "watchtools": "has_condition resuming_watch wait_for",
+}
+_PACKAGES: Final = frozenset(
+    [
+        "cache",
+        "client",
+        "controller",
+        "errors",
+        "events",
+        "kubeconfig",
+        "leaderelection",
+        "manager",
+        "metrics",
+        "models",
+        "testing",
+        "transport",
+        "watchtools",
+        "workqueue",
+    ]
+)
+_PLACES: Final = {name: package for package, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Added",
@@ -113,3 +154,17 @@ __all__ = [
     "run",
     "wait_for",
 ]
+
+
+if not TYPE_CHECKING:  # type checkers would accept every name
+
+    def __getattr__(name: str) -> object:
+        if name in _PACKAGES:
+            return import_module(f".{name}", __name__)
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        value = globals()[name] = getattr(import_module(f".{_PLACES[name]}", __name__), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_PACKAGES})

@@ -117,10 +117,11 @@ def _is_sync(function: Callable[..., object]) -> bool:
     return inner.__name__ != "<lambda>" and not any(word in returned for word in _AWAITABLE)
 
 
-def suggest_arguments(**hints: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def suggest_arguments(owner: str = "", /, **hints: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a decorator for functions whose keyword arguments are often mistaken: the error says which was meant.
 
     Args:
+        owner: The class that users know, for the methods of its bases.
         hints: What to do instead, by the names of arguments that other functions have.
     """
 
@@ -131,7 +132,7 @@ def suggest_arguments(**hints: str) -> Callable[[Callable[P, R]], Callable[P, R]
             @functools.wraps(function)
             async def call_async(*args: P.args, **given: P.kwargs) -> object:
                 if not given.keys() <= known:
-                    raise _unexpected_argument(function, given, hints)
+                    raise _unexpected_argument(function, given, hints, owner)
                 return await function(*args, **given)
 
             return cast("Callable[P, R]", call_async)
@@ -139,7 +140,7 @@ def suggest_arguments(**hints: str) -> Callable[[Callable[P, R]], Callable[P, R]
         @functools.wraps(function)
         def call(*args: P.args, **given: P.kwargs) -> R:
             if not given.keys() <= known:
-                raise _unexpected_argument(function, given, hints)
+                raise _unexpected_argument(function, given, hints, owner)
             return function(*args, **given)
 
         return call
@@ -148,14 +149,15 @@ def suggest_arguments(**hints: str) -> Callable[[Callable[P, R]], Callable[P, R]
 
 
 def _unexpected_argument(
-    function: Callable[..., Any], given: Mapping[str, object], hints: Mapping[str, str]
+    function: Callable[..., Any], given: Mapping[str, object], hints: Mapping[str, str], owner: str
 ) -> TypeError:
     parameters = inspect.signature(function).parameters
     known = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
     name = next(each for each in given if each not in parameters)
     meant = suggest(name, known)
     hint = hints.get(name) or (f"did you mean {meant}?" if meant else f"the others are {', '.join(known)}")
-    return TypeError(f"{function.__qualname__.removesuffix('.__init__')}() has no argument {name!r}; {hint}")
+    called = f"{owner}.{function.__name__}" if owner else function.__qualname__.removesuffix(".__init__")
+    return TypeError(f"{called}() has no argument {name!r}; {hint}")
 
 
 def attribute_hints(**hints: str) -> Callable[[object, str], object]:

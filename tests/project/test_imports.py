@@ -44,18 +44,35 @@ def loaded_after(statement: str) -> set[str]:
 
 
 def test_importing_trioformer_imports_no_generated_module() -> None:
-    assert loaded_after("import trioformer") & GENERATED == set()
+    assert loaded_after("from trioformer import *") & GENERATED == set()
 
 
 def test_importing_trioformer_imports_neither_the_embedded_server_nor_tools() -> None:
     packages = {"trioformer.testing", "hypercorn", "hypothesis", "prometheus_client", "pytest", "trustme"}
-    assert loaded_after("import trioformer") & packages == set()
+    assert loaded_after("from trioformer import *") & packages == set()
 
 
-def test_importing_trioformer_adds_few_modules_to_those_of_trio_and_httpx() -> None:
+@pytest.mark.parametrize(
+    ("statement", "bound"),
+    [
+        ("import trioformer", 40),
+        ("from trioformer import open_client", 130),
+        ("from trioformer import SharedInformerFactory", 160),
+    ],
+)
+def test_an_import_adds_few_modules_to_those_of_trio_and_httpx(statement: str, bound: int) -> None:
     # The time itself is measured by benchmarks/import_time.py: a test of it would measure the machine.
-    added = loaded_after("import trioformer") - loaded_after("import trio, httpx")
-    assert len(added) <= 160, sorted(added)
+    added = loaded_after(statement) - loaded_after("import trio, httpx")
+    assert len(added) <= bound, sorted(added)
+
+
+def test_every_package_is_an_attribute_of_trioformer() -> None:
+    packages = {path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py")}
+    program = "import trioformer\nprint(*[getattr(trioformer, name).__name__ for name in sorted({0})])"
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(packages)], check=True, capture_output=True, text=True, cwd=PACKAGE.parent
+    )
+    assert done.stdout.split() == [f"trioformer.{name}" for name in sorted(packages)]
 
 
 @pytest.mark.parametrize("name", ALL_MODULES)

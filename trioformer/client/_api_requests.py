@@ -24,7 +24,9 @@ R = TypeVar("R")
 T = TypeVar("T", bound=KubernetesObject)
 A = TypeVar("A", bound="ApiRequests[Any]")
 
-suggests_arguments = suggest_arguments(namespace="pass it to client.api(), as in client.api(Pod, namespace='default')")
+suggests_arguments = suggest_arguments(
+    "Api", namespace="pass it to client.api(), as in client.api(Pod, namespace='default')"
+)
 """The decorator for methods of :class:`Api` whose requests are in the API's own namespace."""
 
 _METHODS_OF_OTHERS: Final = {

@@ -19,10 +19,12 @@ class ObjectName(Protocol):
     @property
     def name(self) -> str:
         """The name."""
+        ...
 
     @property
     def namespace(self) -> str | None:
         """The namespace; None for a cluster-scoped kind, or for the namespace of the API."""
+        ...
 
 
 @final
