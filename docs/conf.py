@@ -90,7 +90,7 @@ def _origins(package: str) -> dict[str, str]:
     """Return where each name of a package comes from."""
     path = importlib.import_module(package).__file__
     assert path is not None
-    imports = [node for node in ast.parse(Path(path).read_text()).body if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in ast.walk(ast.parse(Path(path).read_text())) if isinstance(node, ast.ImportFrom)]
     return {
         alias.name: importlib.util.resolve_name("." * node.level + (node.module or ""), package)
         for node in imports
@@ -120,7 +120,7 @@ def _is_elsewhere(name: str) -> bool:
 
 def _is_type_variable(name: str) -> bool:
     own = name.rpartition(".")[2]
-    return own in ("T", "T_co", "T_contra", "M", "K", "V")
+    return own in ("T", "T_co", "T_contra", "M", "K", "K_contra", "H", "V")
 
 
 def _is_internal(name: str) -> bool:

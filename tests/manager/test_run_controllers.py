@@ -172,7 +172,8 @@ async def test_a_controller_that_has_ended_is_not_stopped(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     worker = Worker("short", [], work_for=1)
-    managed = ManagedController("short", worker.initialize, phase="waiting to start", runnable=worker)
+    context = ManagerContext(client=client, factory=SharedInformerFactory(client), name="short")
+    managed = ManagedController("short", worker.initialize, context, phase="waiting to start", runnable=worker)
     await managed.run()
     await managed.stop()
     assert (managed.phase, managed.is_active) == ("ended", False)

@@ -49,6 +49,12 @@ def is_move(event: Notification[Pod]) -> bool:
     return isinstance(event, Updated) and event.old.spec.node_name != event.new.spec.node_name
 
 
+async def reconcile_in_cluster(request: tuple[str, Request]) -> None:
+    cluster, request_in_cluster = request
+    assert_type(cluster, str)
+    assert_type(request_in_cluster.name, str)
+
+
 async def controllers(
     pods: SharedInformer[Pod],
     config_maps: SharedInformer[ConfigMap],
@@ -73,6 +79,12 @@ async def controllers(
     controller.watch(pods, enqueue=lambda pod: [Request.of(pod)])
     controller.watch(config_maps, enqueue=nodes)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # of pods
     controller.watch(config_maps, predicates=[is_move])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  # of pods
+    clusters = Controller("clusters", reconcile_in_cluster)
+    assert_type(clusters, Controller[tuple[str, Request]])
+    clusters.watch(pods, enqueue=lambda pod: [("east", Request.of(pod))])
+    clusters.watch(pods, enqueue=nodes)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # other requests
+    clusters.add(Request(None, "a"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(controller, Controller[Request])
     Controller("bad", nodes)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # not async
     await nursery.start(controller.run)
     assert_type(controller.add(Request.parse("a/b"), priority=1), bool)

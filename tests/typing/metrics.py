@@ -20,7 +20,7 @@ async def reconcile(request: Request) -> None: ...
 async def observing() -> None:
     metrics = Metrics(REGISTRY)
     assert_type(metrics.registry, CollectorRegistry)
-    assert_type(metrics.controller_observer("web", workers=4), ControllerObserver)
+    assert_type(metrics.controller_observer("web", workers=4), ControllerObserver[Hashable])
     assert_type(metrics.queue_observer("web"), QueueObserver[Hashable])
     assert_type(metrics.render(), tuple[bytes, str])
     # An observer of any key is also an observer of these keys.

@@ -18,6 +18,7 @@ the desired one.  A :class:`Controller` starts when its caches have synced, and 
 - ``_delays.py``: how long a failed request waits
 - ``_observers.py``: several observers as one
 - ``_request.py``: :class:`Request`
+- ``_current_request.py``: :func:`current_request`, and :class:`RequestFilter` for log lines
 - ``_results.py``: the results and errors of ``reconcile``
 - ``_enqueue.py``: from an object to its requests, for example :func:`request_for_owner`
 - ``_predicates.py``: which events are processed, for example :func:`generation_changed`
@@ -34,6 +35,10 @@ from ._adoption import controller_of as controller_of
 from ._adoption import controller_reference as controller_reference
 from ._adoption import is_controlled_by as is_controlled_by
 from ._controller import Controller as Controller
+from ._controller import ControllerRegistry as ControllerRegistry
+from ._current_request import CurrentRequest as CurrentRequest
+from ._current_request import RequestFilter as RequestFilter
+from ._current_request import current_request as current_request
 from ._enqueue import Enqueue as Enqueue
 from ._enqueue import request_for_any_owner as request_for_any_owner
 from ._enqueue import request_for_object as request_for_object
@@ -70,7 +75,9 @@ __all__ = [
     "ControllerObserver",
     "ControllerOptions",
     "ControllerPhase",
+    "ControllerRegistry",
     "ControllerStatistics",
+    "CurrentRequest",
     "DroppedHandler",
     "Enqueue",
     "Expectations",
@@ -81,6 +88,7 @@ __all__ = [
     "ReconcileDeadlineError",
     "ReconcileResult",
     "Request",
+    "RequestFilter",
     "RequeueAfter",
     "TerminalError",
     "all_of",
@@ -89,6 +97,7 @@ __all__ = [
     "claim_objects",
     "controller_of",
     "controller_reference",
+    "current_request",
     "generation_changed",
     "is_controlled_by",
     "labels_changed",

@@ -18,8 +18,8 @@ Source: controller-runtime ``pkg/internal/controller``; client-go ``examples/wor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeVar, final
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Final, Generic, Protocol, TypeVar, final
 
 import attrs
 import trio
@@ -29,21 +29,32 @@ from ..cache import SharedInformer
 from ..models import KubernetesObject
 from ..workqueue import QueueObserver, RateLimiter
 from ._controller_run import ControllerRun
-from ._enqueue import Enqueue, request_for_object
+from ._enqueue import request_for_object
 from ._observers import Observers
 from ._options import ControllerOptions, DroppedHandler
 from ._predicates import Predicate
-from ._request import Request
+from ._request import K, Request
 from ._results import Reconcile
 from ._sources import WatchedSource
 from ._statistics import ControllerObserver, ControllerStatistics, Counters
 
+H = TypeVar("H", bound=Hashable)
 T = TypeVar("T", bound=KubernetesObject)
+
+_REQUEST_FOR_OBJECT: Final[Any] = request_for_object  # with overloads, mypy does not infer the types of lambdas
+
+
+class ControllerRegistry(Protocol):
+    """What measures controllers: :class:`trioformer.metrics.Metrics`."""
+
+    def register_controller(self, controller: Controller[H]) -> None:
+        """Measure a controller from now on."""
+        ...
 
 
 @final
 @attrs.define(eq=False, repr=False, init=False)
-class Controller:
+class Controller(Generic[K]):
     """Calls ``reconcile`` for every object that was added, changed or deleted.
 
     - A request has one worker at a time.  However often it is added meanwhile, it is reconciled once more.
@@ -60,40 +71,46 @@ class Controller:
     A controller has no resources before :meth:`run`, and may run again after a run has ended, for example each time
     this process becomes the leader.  Each run has its own queue.
 
+    Requests are :class:`~trioformer.controller.Request`, unless ``reconcile`` takes another type: any hashable value,
+    for example one that also names a cluster.  Then each watch needs a function ``enqueue`` that makes such requests.
+
     Args:
         name: The name in logs, errors and metrics.
         reconcile: Called with each request.
+        metrics: Measures the controller, as `Metrics.register_controller` does.
         workers, max_retries, on_dropped, reconcile_deadline, limiter, observer, queue_observer: see the fields of
             :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
         TypeError: ``name`` is not a string, or ``reconcile`` or ``on_dropped`` is not an async function that takes its
             arguments.
-        ValueError: A number is too small.
+        ValueError: A number is too small; or ``metrics`` has another controller of this name.
     """
 
     name: str
     """The name in logs, errors and metrics."""
-    options: ControllerOptions
+    options: ControllerOptions[K]
     """The keyword arguments; they do not change."""
-    _reconcile: Reconcile
-    _watches: list[WatchedSource[Any]]
-    _observers: Observers
+    _reconcile: Reconcile[K]
+    _watches: list[WatchedSource[Any, K]]
+    _observers: Observers[K]
     _counters: Counters
-    _run: ControllerRun | None
+    _run: ControllerRun[K] | None
 
     def __init__(
         self,
         name: str,
-        reconcile: Reconcile,
+        reconcile: Reconcile[K],
         *,
         workers: int = 1,
         max_retries: int | None = None,
-        on_dropped: DroppedHandler | None = None,
+        on_dropped: DroppedHandler[K] | None = None,
         reconcile_deadline: float = math.inf,
-        limiter: RateLimiter[Request] | None = None,
-        observer: ControllerObserver | None = None,
-        queue_observer: QueueObserver[Request] | None = None,
+        # mypy does not find K from a reconcile and a limiter or an observer of any key
+        limiter: RateLimiter[Any] | None = None,
+        observer: ControllerObserver[Any] | None = None,
+        queue_observer: QueueObserver[Any] | None = None,
+        metrics: ControllerRegistry | None = None,
     ) -> None:
         _check_arguments(name, reconcile, on_dropped)
         self.name = name
@@ -112,6 +129,8 @@ class Controller:
         self._observers.add(observer, queue_observer)
         self._counters = Counters()
         self._run = None
+        if metrics is not None:
+            metrics.register_controller(self)
 
     def __repr__(self) -> str:
         return f"<Controller {self.name!r}: {self._run.phase if self._run is not None else 'not running'}>"
@@ -120,7 +139,7 @@ class Controller:
         self,
         informer: SharedInformer[T],
         *,
-        enqueue: Enqueue[T] = request_for_object,
+        enqueue: Callable[[T], Iterable[K]] = _REQUEST_FOR_OBJECT,
         predicates: Sequence[Predicate[T]] = (),
     ) -> None:
         """Watch the events of an informer, in the current run and in all later ones.
@@ -151,7 +170,7 @@ class Controller:
             self._run.register(watch)
         self._watches.append(watch)
 
-    def add(self, request: Request, *, priority: int = 0) -> bool:
+    def add(self, request: K, *, priority: int = 0) -> bool:
         """Add a request for a reason that no informer reports.
 
         Args:
@@ -164,7 +183,7 @@ class Controller:
         return self._run is not None and self._run.queue.add(request, priority=priority)
 
     def add_observers(
-        self, observer: ControllerObserver | None = None, queue_observer: QueueObserver[Request] | None = None
+        self, observer: ControllerObserver[K] | None = None, queue_observer: QueueObserver[K] | None = None
     ) -> None:
         """Add observers to those of the arguments; a run calls the observers that there were at its begin.
 
@@ -176,7 +195,7 @@ class Controller:
         """
         self._observers.add(observer, queue_observer)
 
-    def remove_observers(self, *observers: ControllerObserver | QueueObserver[Request]) -> None:
+    def remove_observers(self, *observers: ControllerObserver[K] | QueueObserver[K]) -> None:
         """Remove observers that were added; a run that has begun still calls them."""
         self._observers.discard(*observers)
 

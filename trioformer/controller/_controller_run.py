@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, final
+from typing import Any, Generic, final
 
 import attrs
 import trio
@@ -18,7 +18,7 @@ from ._informer_failures import InformerFailures
 from ._observers import Observers
 from ._options import ControllerOptions
 from ._reconciler import Reconciler, describe_error, logger
-from ._request import Request
+from ._request import K
 from ._results import Reconcile, without_cancelled
 from ._sources import EventSources, WatchedSource
 from ._statistics import ControllerPhase, Counters
@@ -32,18 +32,18 @@ OLDEST_EVERY = 8
 
 @final
 @attrs.define(eq=False, kw_only=True)
-class ControllerRun:
+class ControllerRun(Generic[K]):
     """The state of one :meth:`Controller.run`; the arguments are the controller's."""
 
     name: str
-    reconcile: Reconcile
-    options: ControllerOptions
-    observers: Observers
+    reconcile: Reconcile[K]
+    options: ControllerOptions[K]
+    observers: Observers[K]
     counters: Counters
     phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
-    queue: RateLimitingQueue[Request] = attrs.field(init=False)
-    reconciler: Reconciler = attrs.field(init=False)
-    sources: EventSources = attrs.field(init=False)
+    queue: RateLimitingQueue[K] = attrs.field(init=False)
+    reconciler: Reconciler[K] = attrs.field(init=False)
+    sources: EventSources[K] = attrs.field(init=False)
     informer_failures: InformerFailures = attrs.field(init=False)
     ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Set by the caller of :meth:`run` when that has returned."""
@@ -72,7 +72,7 @@ class ControllerRun:
         self.sources = EventSources(self.name, self.queue, self._fail)
         self.informer_failures = InformerFailures(self.name, self.sources)
 
-    async def run(self, watches: Sequence[WatchedSource[Any]], task_status: trio.TaskStatus[None]) -> None:
+    async def run(self, watches: Sequence[WatchedSource[Any, K]], task_status: trio.TaskStatus[None]) -> None:
         """Work until cancelled, stopped, or failed."""
         try:
             async with trio.open_nursery() as nursery:
@@ -104,7 +104,7 @@ class ControllerRun:
             cancelled = one_line(", ".join(map(str, self.reconciler.cancelled)))
             logger.info("controller %s: ended%s", self.name, f"; cancelled reconciles of {cancelled}" * bool(cancelled))
 
-    def register(self, watch: WatchedSource[Any]) -> None:
+    def register(self, watch: WatchedSource[Any, K]) -> None:
         """Register a handler during the run; no effect when the run is stopping."""
         if self.sources.is_open:
             self.sources.register(watch)
@@ -186,10 +186,12 @@ class ControllerRun:
             await self._for_each(lambda _, registration: registration.wait_until_synced())
             nursery.cancel_scope.cancel()
 
-    async def _for_each(self, wait: Callable[[WatchedSource[Any], HandlerRegistration[Any]], Awaitable[None]]) -> None:
+    async def _for_each(
+        self, wait: Callable[[WatchedSource[Any, K], HandlerRegistration[Any]], Awaitable[None]]
+    ) -> None:
         """Wait for something of every handler, including those that are registered meanwhile."""
 
-        async def wait_for(watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> None:
+        async def wait_for(watch: WatchedSource[Any, K], registration: HandlerRegistration[Any]) -> None:
             try:
                 await wait(watch, registration)
             except trio.ClosedResourceError as error:
@@ -203,7 +205,7 @@ class ControllerRun:
                     nursery.start_soon(wait_for, watch, registration)
                     done += 1
 
-    def _not_synced(self, watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> CacheSyncError:
+    def _not_synced(self, watch: WatchedSource[Any, K], registration: HandlerRegistration[Any]) -> CacheSyncError:
         state = watch.informer.state
         error = first_leaf(state.error)
         missing = NotSynced(name=registration.statistics().name, phase=state.phase, error=error, since=self._began)

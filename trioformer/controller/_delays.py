@@ -13,14 +13,14 @@ A limiter counts the failures of each object.  Two kinds of errors say something
 from __future__ import annotations
 
 import random
-from typing import Final, NamedTuple, final
+from typing import Final, Generic, NamedTuple, final
 
 import attrs
 
 from .._retry import Outcome, outcome_of, retry_after
 from ..errors import QuarantinedError, StatusError, TrioformerError
 from ..workqueue import ItemExponentialFailureRateLimiter, RateLimiter, RateLimitingQueue
-from ._request import Request
+from ._request import K
 
 LONGEST_EXTERNAL: Final = 25.0
 """Seconds between two retries while the server cannot be reached, or an object is in quarantine, at most.
@@ -42,7 +42,7 @@ class Failure(NamedTuple):
 
 @final
 @attrs.define(eq=False)
-class RetryDelays:
+class RetryDelays(Generic[K]):
     """Adds the failed requests of a run to its queue again.
 
     Args:
@@ -50,8 +50,8 @@ class RetryDelays:
         external: Counts failures that say nothing about the object; None to let the queue's limiter count them, too.
     """
 
-    _queue: RateLimitingQueue[Request]
-    _external: RateLimiter[Request] | None
+    _queue: RateLimitingQueue[K]
+    _external: RateLimiter[K] | None
     _rng: random.Random = attrs.field(factory=random.Random, init=False)
 
     def classify(self, error: Exception) -> Failure:
@@ -60,7 +60,7 @@ class RetryDelays:
         counts = self._external is None or not all(map(is_external, errors))
         return Failure(counts, max((retry_after(each, self._rng) for each in errors), default=0.0))
 
-    def add(self, request: Request, failure: Failure) -> bool:
+    def add(self, request: K, failure: Failure) -> bool:
         """Count a failure, and add the request after its delay.
 
         Returns:
@@ -69,13 +69,13 @@ class RetryDelays:
         limiter = None if failure.counts else self._external
         return self._queue.add_rate_limited(request, limiter=limiter, at_least=failure.at_least)
 
-    def forget(self, request: Request) -> None:
+    def forget(self, request: K) -> None:
         """Reset the failures of a request that is not retried."""
         if self._external is not None:
             self._external.forget(request)
 
 
-def external_limiter() -> RateLimiter[Request]:
+def external_limiter() -> ItemExponentialFailureRateLimiter:
     """Make the limiter of failures that say nothing about the object."""
     return ItemExponentialFailureRateLimiter(max_delay=LONGEST_EXTERNAL, jitter=JITTER)
 

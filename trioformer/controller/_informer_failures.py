@@ -44,7 +44,7 @@ class InformerFailures:
     """
 
     name: str
-    sources: EventSources
+    sources: EventSources[Any]
     _registered: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     def record_registration(self) -> None:
@@ -68,7 +68,7 @@ class InformerFailures:
                 self._registered = trio.Event()
                 await self._registered.wait()
 
-    async def _log_end(self, watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> None:
+    async def _log_end(self, watch: WatchedSource[Any, Any], registration: HandlerRegistration[Any]) -> None:
         await watch.informer.wait_until_stopped()
         if self.sources.is_open:
             log = logger.error if watch.informer.state.phase is InformerPhase.FAILED else logger.warning
@@ -93,5 +93,5 @@ class InformerFailures:
                     logged.add(registration)
 
 
-def _describe(watch: WatchedSource[Any], registration: HandlerRegistration[Any]) -> str:
+def _describe(watch: WatchedSource[Any, Any], registration: HandlerRegistration[Any]) -> str:
     return f"{registration.statistics().name}: {watch.informer.state}"

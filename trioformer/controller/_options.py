@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, final
+from typing import Generic, TypeAlias, final
 
 import attrs
 from attrs import validators
 
 from ..workqueue import QueueObserver, RateLimiter
-from ._request import Request
+from ._request import K
 from ._statistics import ControllerObserver
 
-DroppedHandler: TypeAlias = Callable[[Request, Exception], Awaitable[None]]
+DroppedHandler: TypeAlias = Callable[[K, Exception], Awaitable[None]]
 """Called with a request that is dropped after ``max_retries``, and with its last error."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class ControllerOptions:
+class ControllerOptions(Generic[K]):
     """How a controller works: the keyword arguments of :class:`Controller`, which has them as ``controller.options``.
 
     Raises:
@@ -33,16 +33,16 @@ class ControllerOptions:
 
     client-go's controllers use 5.  With the default limiter, lost connections and `QuarantinedError` do not count: they
     say nothing about the object, and an outage of a second would drop every request."""
-    on_dropped: DroppedHandler | None = None
+    on_dropped: DroppedHandler[K] | None = None
     """Called when a request is dropped; an exception that it raises ends the run."""
     reconcile_deadline: float = attrs.field(default=math.inf, validator=validators.gt(0))
     """Seconds after which a reconcile is cancelled, which counts as a failure."""
-    limiter: RateLimiter[Request] | None = None
+    limiter: RateLimiter[K] | None = None
     """Decides the delays of failed requests; a ``Retry-After`` can only make them longer.
 
     None makes a new `default_priority_queue_rate_limiter` for each run.  Then the retries of a request whose connection
     failed are half a minute apart at most, and such failures do not count for its other delays."""
-    observer: ControllerObserver | None = None
+    observer: ControllerObserver[K] | None = None
     """Receives the start and the result of each reconcile."""
-    queue_observer: QueueObserver[Request] | None = None
+    queue_observer: QueueObserver[K] | None = None
     """Receives what happens in the queue."""

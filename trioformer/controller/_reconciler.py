@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Final, NamedTuple, final
+import uuid
+from typing import Final, Generic, NamedTuple, final
 
 import attrs
 import trio
@@ -13,9 +14,10 @@ from .._text import one_line
 from .._util import enclosing_tasks
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
+from ._current_request import CurrentRequest, current, log_fields
 from ._delays import RetryDelays
 from ._options import ControllerOptions
-from ._request import Request
+from ._request import K
 from ._results import (
     Reconcile,
     ReconcileDeadlineError,
@@ -43,7 +45,7 @@ NO_FAILURES: Final = Failures(0, 0)
 
 @final
 @attrs.define(eq=False, kw_only=True)
-class Reconciler:
+class Reconciler(Generic[K]):
     """The work of one run of a controller; the queue's workers call :meth:`handle`.
 
     Retries are decided inside the queue's block: after ``add_rate_limited`` the end of the block has no effect, and
@@ -51,24 +53,25 @@ class Reconciler:
     """
 
     name: str
-    reconcile: Reconcile
-    options: ControllerOptions
-    observer: ControllerObserver | None
-    queue: RateLimitingQueue[Request]
-    delays: RetryDelays
+    reconcile: Reconcile[K]
+    options: ControllerOptions[K]
+    observer: ControllerObserver[K] | None
+    queue: RateLimitingQueue[K]
+    delays: RetryDelays[K]
     counters: Counters
-    running: dict[trio.lowlevel.Task, tuple[Request, float]] = attrs.field(factory=dict, init=False)
+    running: dict[trio.lowlevel.Task, tuple[K, float]] = attrs.field(factory=dict, init=False)
     """The workers that have a request, with the request and the time when they began."""
-    cancelled: list[Request] = attrs.field(factory=list, init=False)
+    cancelled: list[K] = attrs.field(factory=list, init=False)
     """The requests whose reconcile was cancelled at the end of the run."""
     # Not left to the limiter, because a user's limiter need not count.
-    failures: dict[Request, Failures] = attrs.field(factory=dict, init=False)
+    failures: dict[K, Failures] = attrs.field(factory=dict, init=False)
     """The requests that will be retried, and how often they have failed."""
 
-    async def handle(self, request: Request) -> None:
+    async def handle(self, request: K) -> None:
         """Reconcile once; an ``Exception`` of the reconcile function does not leave this."""
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
+        token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=str(uuid.uuid4())))
         try:
             requeue, error = await self._call_observed(request)
             if error is not None:
@@ -81,9 +84,10 @@ class Reconciler:
                 self.counters.requeued += 1
                 self.queue.add_after(request, requeue.after)
         finally:
+            current.reset(token)
             del self.running[task]
 
-    async def _call_observed(self, request: Request) -> tuple[RequeueAfter | None, Exception | None]:
+    async def _call_observed(self, request: K) -> tuple[RequeueAfter | None, Exception | None]:
         observer, began = self.observer, trio.current_time()
         if observer is not None:
             observer.began(request)
@@ -112,7 +116,7 @@ class Reconciler:
         finally:
             failure = None  # no reference cycle of the error and this frame
 
-    def _failure_in(self, error: BaseException, request: Request) -> Exception | None:
+    def _failure_in(self, error: BaseException, request: K) -> Exception | None:
         """Return the failure of a request; None when the error must leave the worker.
 
         An error during cancellation is a failure too; the next checkpoint raises the cancellation again.
@@ -126,7 +130,7 @@ class Reconciler:
             error.add_note(f"in controller {self.name}, on {request}")
         return None
 
-    async def _call(self, request: Request) -> RequeueAfter | None:
+    async def _call(self, request: K) -> RequeueAfter | None:
         deadline = self.options.reconcile_deadline
         with trio.move_on_after(deadline) as scope:
             reconciling = self.reconcile(request)
@@ -139,7 +143,7 @@ class Reconciler:
         ended = f", and ended {over:.1f} s later" if over >= 1 else ""
         raise ReconcileDeadlineError(f"the reconcile was cancelled at its deadline, after {deadline:g} s{ended}")
 
-    async def _handle_failure(self, request: Request, error: Exception) -> None:
+    async def _handle_failure(self, request: K, error: Exception) -> None:
         """Log an error once, and decide whether the request is retried."""
         counters, before, failure = self.counters, self.failures.pop(request, NO_FAILURES), self.delays.classify(error)
         count, counted = before.in_a_row + 1, before.counted + failure.counts
@@ -174,6 +178,7 @@ class Reconciler:
             then,
             describe_error(error),
             exc_info=trace,
+            extra=log_fields(),
         )
         if is_dropped and on_dropped is not None:
             try:

@@ -1,8 +1,9 @@
-"""The request: the name of an object to be reconciled."""
+"""The request: the name of an object to be reconciled; and the type of requests of other forms."""
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, final
 
 import attrs
 
@@ -56,3 +57,15 @@ class Request:
 
     def __repr__(self) -> str:
         return f"<Request {one_line(str(self))}>"
+
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # type parameters have defaults since Python 3.13
+
+    K = TypeVar("K", bound=Hashable, default=Request)
+    K_contra = TypeVar("K_contra", bound=Hashable, default=Request, contravariant=True)
+else:
+    from typing import TypeVar
+
+    K = TypeVar("K")
+    K_contra = TypeVar("K_contra", contravariant=True)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, final
 import attrs
 import trio
 
-from ._request import Request
+from ._request import K
 
 
 def _check_delay(_: object, __: object, after: float) -> None:
@@ -32,7 +32,7 @@ class RequeueAfter:
     """The delay, seconds; 0 for as soon as a worker is free.  An event adds the request earlier."""
 
 
-Reconcile: TypeAlias = Callable[[Request], Awaitable[RequeueAfter | None]]
+Reconcile: TypeAlias = Callable[[K], Awaitable[RequeueAfter | None]]
 """Brings the actual state of an object closer to the desired one; receives the object's name, and reads both states."""
 
 ReconcileResult: TypeAlias = Literal["success", "requeue_after", "error", "cancelled"]

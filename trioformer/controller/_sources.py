@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar, final
 
 import attrs
@@ -21,9 +21,8 @@ from ..cache._internal import add_paused_handler
 from ..errors import DecodeError, QuarantinedError
 from ..models import KubernetesObject, key_of
 from ..workqueue import RateLimitingQueue
-from ._enqueue import Enqueue
 from ._predicates import Predicate
-from ._request import Request
+from ._request import K
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -36,11 +35,11 @@ LOW_PRIORITY = -100
 
 @final
 @attrs.frozen(eq=False)
-class WatchedSource(Generic[T]):
+class WatchedSource(Generic[T, K]):
     """The arguments of :meth:`Controller.watch`."""
 
     informer: SharedInformer[T]
-    enqueue: Enqueue[T]
+    enqueue: Callable[[T], Iterable[K]]
     predicates: Sequence[Predicate[T]]
 
 
@@ -57,7 +56,7 @@ class SourcesPhase(enum.Enum):
 
 @final
 @attrs.define(eq=False)
-class EventSources:
+class EventSources(Generic[K]):
     """The handlers of one run.
 
     They run in the informers' tasks, so none of their exceptions may leave them: it would end an informer that others
@@ -77,10 +76,10 @@ class EventSources:
     """
 
     name: str
-    queue: RateLimitingQueue[Request]
+    queue: RateLimitingQueue[K]
     on_failure: Callable[[Exception], None]
     phase: SourcesPhase = attrs.field(default=SourcesPhase.PAUSED, init=False)
-    handlers: list[tuple[WatchedSource[Any], HandlerRegistration[Any]]] = attrs.field(factory=list, init=False)
+    handlers: list[tuple[WatchedSource[Any, K], HandlerRegistration[Any]]] = attrs.field(factory=list, init=False)
     """The watched informers and their handlers."""
     _paused: list[Callable[[], None]] = attrs.field(factory=list, init=False)
     """The functions that start the handlers."""
@@ -90,7 +89,7 @@ class EventSources:
         """Whether the handlers have not been closed."""
         return self.phase is not SourcesPhase.CLOSED
 
-    def register(self, watch: WatchedSource[T]) -> None:
+    def register(self, watch: WatchedSource[T, K]) -> None:
         """Register a handler; it starts when the others start, or now if they have started.
 
         Raises:
@@ -129,14 +128,14 @@ class EventSources:
 
 @final
 @attrs.define(eq=False)
-class EnqueueingHandler(ResourceEventHandler[T]):
+class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
     """Adds the requests of events to the queue.
 
     The methods must not wait: the process loop waits for them.
     """
 
-    sources: EventSources
-    watch: WatchedSource[T]
+    sources: EventSources[K]
+    watch: WatchedSource[T, K]
 
     async def on_add(self, obj: T, *, is_initial: bool) -> None:
         """Add the requests for a new object, with a low priority if it is an initial one."""
@@ -168,7 +167,7 @@ class EnqueueingHandler(ResourceEventHandler[T]):
                 except (DecodeError, QuarantinedError) as error:
                     undecodable.append(error)  # and accepted: no request is lost
             # All requests are made before the first is added: an error adds none of them.
-            requests: dict[Request, None] = {}
+            requests: dict[K, None] = {}
             for state in states:
                 try:
                     for request in watch.enqueue(state):  # what a generator returned before it failed is added

@@ -8,7 +8,7 @@ import attrs
 
 from ..cache import HandlerStatistics
 from ..workqueue import QueueStatistics
-from ._request import Request
+from ._request import K_contra
 from ._results import ReconcileResult
 
 ControllerPhase: TypeAlias = Literal["not running", "waiting for handlers", "running", "stopping"]
@@ -49,7 +49,7 @@ class ControllerStatistics:
     """The handlers' statistics, one for each watched informer; empty while the controller is not running."""
 
 
-class ControllerObserver(Protocol):
+class ControllerObserver(Protocol[K_contra]):
     """Receives the start and the result of every reconcile, for metrics; a queue's events go to a queue observer.
 
     The worker makes the calls, so they must be quick.
@@ -67,12 +67,12 @@ class ControllerObserver(Protocol):
     - ``controller_runtime_max_concurrent_reconciles``: the controller's ``workers``.
     """
 
-    def began(self, request: Request) -> None:
+    def began(self, request: K_contra) -> None:
         """Record that a worker begins to reconcile a request."""
         ...
 
     def ended(
-        self, request: Request, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
+        self, request: K_contra, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
     ) -> None:
         """Record the end of a reconcile.
 

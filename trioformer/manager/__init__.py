@@ -2,7 +2,7 @@
 
 ::
 
-    HTTP ─▶ caches ─▶ leadership ─▶ controllers        starts from left to right, stops from right to left
+    HTTP ─▶ caches ─▶ event recorders ─▶ leadership ─▶ controllers        starts from left to right, stops from right to left
 
 :func:`run_controllers` is the entry point.  It needs no extra; its ``metrics=`` and :func:`follow_file` need
 ``trioformer[manager]``.
@@ -16,7 +16,7 @@
 - ``_managed.py``: one controller of a run and its phase
 - ``_http_options.py``: :class:`HTTPOptions`; ``_http.py``: the HTTP endpoints
 - ``_token_checks.py``: which tokens may read the metrics
-- ``_health.py``: responses of health checks
+- ``_health.py``: :data:`HealthCheck`, and the responses of health checks
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from __future__ import annotations
 from ._enabled import enabled_controllers as enabled_controllers
 from ._follow_file import FollowedFile as FollowedFile
 from ._follow_file import follow_file as follow_file
+from ._health import HealthCheck as HealthCheck
 from ._http_options import HTTPOptions as HTTPOptions
 from ._initializers import ControllerInitializer as ControllerInitializer
 from ._initializers import LeaderElection as LeaderElection
@@ -35,6 +36,7 @@ __all__ = [
     "ControllerInitializer",
     "FollowedFile",
     "HTTPOptions",
+    "HealthCheck",
     "LeaderElection",
     "ManagerContext",
     "Runnable",

@@ -32,17 +32,10 @@ def enabled_controllers(
         ValueError: ``enabled`` or ``disabled_by_default`` contains an unknown name, or a name is not valid.
     """
     for name in names:
-        is_malformed = not name or name != name.strip() or name.startswith("-")
-        if is_malformed or any(character in name for character in FORBIDDEN_CHARACTERS):
-            raise ValueError(
-                f"{name!r} is not a valid controller name: it must not be empty, begin with '-', begin or end with a "
-                f"space, or contain one of {' '.join(FORBIDDEN_CHARACTERS)}"
-            )
-        if name in RESERVED_NAMES:
-            raise ValueError(f"{name!r} is not a valid controller name: it is reserved for a health check")
+        check_controller_name(name)
     items = [item for item in map(str.strip, enabled.split(",")) if item]
-    _check_known((item.removeprefix("-") for item in items if item != "*"), names, f"the list {enabled!r}")
-    _check_known(disabled_by_default, names, "disabled_by_default")
+    check_known((item.removeprefix("-") for item in items if item != "*"), names, f"the list {enabled!r}")
+    check_known(disabled_by_default, names, "disabled_by_default")
     return tuple(name for name in names if _is_enabled(name, items, disabled_by_default))
 
 
@@ -57,8 +50,24 @@ def _is_enabled(name: str, items: Iterable[str], disabled_by_default: Collection
     return has_star and name not in disabled_by_default
 
 
-def _check_known(requested: Iterable[str], names: Collection[str], where: str) -> None:
+def check_known(requested: Iterable[str], names: Collection[str], where: str) -> None:
     unknown = sorted({name for name in requested if name not in names})
     if unknown:
         known = ", ".join(sorted(names)) or "none"
         raise ValueError(f"unknown controller {', '.join(map(repr, unknown))} in {where}; known controllers: {known}")
+
+
+def check_controller_name(name: str, what: str = "controller name") -> None:
+    """Check a name that is also that of a health check.
+
+    Raises:
+        ValueError: It is not valid, or reserved.
+    """
+    is_malformed = not name or name != name.strip() or name.startswith("-")
+    if is_malformed or any(character in name for character in FORBIDDEN_CHARACTERS):
+        raise ValueError(
+            f"{name!r} is not a valid {what}: it must not be empty, begin with '-', begin or end with a space, or "
+            f"contain one of {' '.join(FORBIDDEN_CHARACTERS)}"
+        )
+    if name in RESERVED_NAMES:
+        raise ValueError(f"{name!r} is not a valid {what}: it is reserved for a health check")

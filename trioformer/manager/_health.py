@@ -11,6 +11,8 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from .._text import one_line
+
 logger: Final = logging.getLogger("trioformer.manager")
 
 HealthCheck: TypeAlias = Callable[[], str]
@@ -20,6 +22,15 @@ HealthCheck: TypeAlias = Callable[[], str]
 def ping() -> str:
     """Pass always: a process that can run the check is alive."""
     return ""
+
+
+def run_check(check: HealthCheck) -> str:
+    """Return the reason of a caller's check; an error of it is a reason, too."""
+    try:
+        reason: object = check()
+    except Exception as error:  # noqa: BLE001  # the documented boundary to a caller's function
+        return f"the check raised {type(error).__name__}: {one_line(str(error))}"
+    return reason if isinstance(reason, str) else f"the check returned {type(reason).__name__}, not a string"
 
 
 @final

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias, final
+import re
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, final
 
 import attrs
 import trio
 
 from ..cache import SharedInformerFactory
 from ..client import Client
-from ..controller import ControllerObserver, Request
+from ..controller import ControllerObserver
+from ..events import EventRecorder
 from ..leaderelection import LeaderElectionOptions, Leadership
 from ..workqueue import QueueObserver
 
@@ -38,8 +40,17 @@ class Runnable(Protocol):
         ...
 
 
+_NOT_IN_NAMES: Final = re.compile(r"[^-A-Za-z0-9_.]+")
+
+
+def _recorder_of(context: ManagerContext) -> EventRecorder:
+    """Make a recorder in the controller's name, without the characters that an event's controller may not have."""
+    name = _NOT_IN_NAMES.sub("-", context.name)[:63].strip("-_.")
+    return EventRecorder(context.client, controller=name or "controller")
+
+
 @final
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True, eq=False, on_setattr=attrs.setters.frozen)
 class ManagerContext:
     """Argument of a controller initializer (``ControllerContext`` of kube-controller-manager)."""
 
@@ -49,13 +60,19 @@ class ManagerContext:
     """The shared informers.  The factory is running, so informers that are requested from it start immediately."""
     name: str
     """The controller's name in the manager."""
-    leadership: Leadership | None = None
+    leadership: Leadership | None = attrs.field(default=None, on_setattr=attrs.setters.NO_OP)
     """The leadership under which the controller runs, if there is an election.  Check ``leadership.is_held`` before
-    writes that only one process may make; ``leadership.transitions`` is a fencing token."""
+    writes that only one process may make; ``leadership.transitions`` is a fencing token.
+    With ``warm_up`` it is None when the initializer is called, and set before the controller runs."""
     metrics: Metrics | None = None
     """The manager's metrics, if it has them."""
+    recorder: EventRecorder = attrs.field(default=attrs.Factory(_recorder_of, takes_self=True))
+    """Records events in the name of the controller.
 
-    def controller_observer(self, workers: int = 1) -> ControllerObserver | None:
+    The manager runs it: it begins before the controllers, and when all of them have ended it still writes what they
+    have recorded, for at most five seconds."""
+
+    def controller_observer(self, workers: int = 1) -> ControllerObserver[Hashable] | None:
         """Return a controller observer for a :class:`Runnable` of your own; None without metrics.
 
         The manager measures each :class:`~trioformer.controller.Controller` without being asked.
@@ -65,7 +82,7 @@ class ManagerContext:
         """
         return None if self.metrics is None else self.metrics.controller_observer(self.name, workers)
 
-    def queue_observer(self) -> QueueObserver[Request] | None:
+    def queue_observer(self) -> QueueObserver[Hashable] | None:
         """Return a queue observer for a :class:`Runnable` of your own; None without metrics."""
         return None if self.metrics is None else self.metrics.queue_observer(self.name)
 

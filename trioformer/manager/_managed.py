@@ -12,7 +12,15 @@ from ._health import logger
 from ._initializers import ControllerInitializer, ManagerContext, Runnable
 
 ControllerPhase: TypeAlias = Literal[
-    "not started", "starting", "skipped", "failed", "waiting to start", "running", "stopping", "ended"
+    "not started",
+    "starting",
+    "waiting for the lease",
+    "skipped",
+    "failed",
+    "waiting to start",
+    "running",
+    "stopping",
+    "ended",
 ]
 
 
@@ -23,6 +31,9 @@ class ManagedController:
 
     name: str
     initializer: ControllerInitializer
+    context: ManagerContext
+    is_always: bool = False
+    """Whether it runs on each replica, and not only on the leader."""
     phase: ControllerPhase = "not started"
     runnable: Runnable | None = None
     settled: trio.Event = attrs.field(factory=trio.Event)
@@ -47,13 +58,13 @@ class ManagedController:
             logger.info("controller %s: started", self.name)
         self.settled.set()
 
-    async def initialize(self, context: ManagerContext) -> Runnable | None:
+    async def initialize(self) -> Runnable | None:
         """Call the initializer.
 
         Raises:
             TypeError: It is not an async function, or has returned something else than a controller.
         """
-        initializing = self.initializer(context)
+        initializing = self.initializer(self.context)
         if not hasattr(initializing, "__await__"):  # the error of await names no function
             raise TypeError(f"the initializer of controller {self.name} must be an async function")
         runnable = await initializing

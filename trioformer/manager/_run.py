@@ -2,9 +2,11 @@
 
 ::
 
-    caches ─┬─ start ───────────────────────────────────────────────────────────────────────────── stop
-            └─ leadership ─┬─ acquire ───────────────────────────────────────────── release ─┘
-                           └─ controllers ── start one by one ── stop is set ── drained, or cancelled ─┘
+    caches ─┬─ start ──────────────────────────────────────────────────────────────────────────────── stop
+            └─ event recorders ─┬─ start ──────────────────────────────────────────── write the rest ─┘
+                                ├─ controllers of each replica ──────────── drained, or cancelled ─┘
+                                └─ leadership ─┬─ acquire ────────────────────────────── release ─┘
+                                               └─ controllers ── start one by one ── drained, or cancelled ─┘
 
 Each block is nested in the one above, so none ends before the blocks that depend on it: the nesting alone defines the
 order.  It is controller-runtime's (``pkg/manager/internal.go``); ``_run_controllers.py`` adds HTTP around all of it.
@@ -18,6 +20,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 import attrs
@@ -27,13 +30,24 @@ from attrs import validators
 from ..cache import SharedInformerFactory
 from ..client import Client
 from ..controller import Controller
+from ..events import EventRecorder
 from ..leaderelection import LeaderElector, Leadership
-from ._health import HealthCheck, logger, ping
-from ._initializers import ManagerContext, Runnable
+from ._health import HealthCheck, logger, ping, run_check
+from ._initializers import Runnable
 from ._managed import ManagedController
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
+
+
+@final
+@attrs.define(eq=False)
+class Group:
+    """Controllers that start together: those of each replica, or those of the leader."""
+
+    controllers: Sequence[ManagedController]
+    waiting: trio.CancelScope | None = None
+    """What ``stop`` cancels; None while nothing waits."""
 
 
 @final
@@ -51,11 +65,24 @@ class ManagerRun:
     metrics: Metrics | None
     stop: trio.Event
     shutdown_grace: float = attrs.field(validator=validators.ge(0))
+    checks: Mapping[str, HealthCheck]
+    """The caller's checks of ``/readyz``."""
+    live_checks: Mapping[str, HealthCheck]
+    """The caller's checks of ``/healthz``."""
+    warm_up: bool
+    """Whether initializers are called before the lease is acquired."""
     on_started: Callable[[], None]
     """Called when everything that does not depend on the leadership has started."""
     _registrations: ExitStack = attrs.field(factory=ExitStack, init=False)
     """Unregisters from the metrics what this run has registered."""
-    _waiting: trio.CancelScope | None = attrs.field(default=None, init=False)
+    _leading: Group = attrs.field(init=False)
+    _always: Group = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # Without an election there is only one group, so that the controllers start in the order of the caller.
+        is_apart = {each.name: self.elector is not None and each.is_always for each in self.controllers}
+        self._leading = Group([each for each in self.controllers if not is_apart[each.name]])
+        self._always = Group([each for each in self.controllers if is_apart[each.name]])
 
     async def run(self) -> None:
         """Run until cancelled, stopped, or failed."""
@@ -69,72 +96,101 @@ class ManagerRun:
                     self._registrations.callback(self.metrics.unregister, self.elector)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_stop)
-                with self._until_stopped():
+                with self._until_stopped(self._leading):
                     await nursery.start(self.factory.run)
-                if self.elector is None:
-                    await self._run_all()
-                else:
-                    await self._run_elector(self.elector)
+                await self._run_recorded()
                 nursery.cancel_scope.cancel()
+
+    async def _run_recorded(self) -> None:
+        """Run the controllers; the event recorders end after them, also when this is cancelled."""
+        scopes = [trio.CancelScope(shield=True) for _ in self.controllers]
+
+        async def record(recorder: EventRecorder, scope: trio.CancelScope) -> None:
+            with scope:
+                await recorder.run()
+
+        async with trio.open_nursery() as nursery:
+            for each, scope in zip(self.controllers, scopes, strict=True):
+                nursery.start_soon(record, each.context.recorder, scope, name=f"events of controller {each.name}")
+            try:
+                await self._run_groups()
+            finally:
+                for scope in scopes:
+                    scope.cancel()
+
+    async def _run_groups(self) -> None:
+        async with trio.open_nursery() as nursery:
+            if self._always.controllers:
+                nursery.start_soon(self._run_group, self._always)
+            if self.elector is None:
+                await self._run_group(self._leading)
+            else:
+                await self._run_elector(self.elector)
 
     # --- what stop cancels --------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _until_stopped(self) -> Iterator[None]:
+    def _until_stopped(self, group: Group) -> Iterator[None]:
         """Cancel the block when ``stop`` is set; at its first checkpoint if it is set already.
 
-        Of two nested blocks only the inner one is cancelled, and after its end neither.  So the election, which
-        contains the controllers, is cancelled only while no controller runs.
+        Of two nested blocks of a group only the inner one is cancelled, and after its end neither.  So the election,
+        which contains the controllers, is cancelled only while no controller runs.
         """
         with trio.CancelScope() as scope:
             if self.stop.is_set():
                 scope.cancel()
-            self._waiting = scope
+            group.waiting = scope
             try:
                 yield
             finally:
-                self._waiting = None
+                group.waiting = None
 
     async def _watch_stop(self) -> None:
         await self.stop.wait()
         logger.info("stopping")
-        if self._waiting is not None:
-            self._waiting.cancel()
+        for group in (self._always, self._leading):
+            if group.waiting is not None:
+                group.waiting.cancel()
 
     # --- leading ------------------------------------------------------------------------------------------------------
 
     async def _run_elector(self, elector: LeaderElector) -> None:
         self.on_started()
-        with self._until_stopped():
-            await elector.run(self._run_all)
+        with self._until_stopped(self._leading):
+            if self.warm_up:
+                for each in self._leading.controllers:
+                    await self._initialize(each)
+            await elector.run(partial(self._run_group, self._leading))
 
     # --- controllers --------------------------------------------------------------------------------------------------
 
-    async def _run_all(self, leadership: Leadership | None = None) -> None:
+    async def _run_group(self, group: Group, leadership: Leadership | None = None) -> None:
         async with trio.open_nursery() as nursery:
-            with self._until_stopped():
-                for each in self.controllers:
-                    await self._start(each, leadership, nursery)
-                for each in self.controllers:
+            with self._until_stopped(group):
+                for each in group.controllers:
+                    each.context.leadership = leadership
+                    await self._start(each, nursery)
+                for each in group.controllers:
                     await each.settled.wait()
-                self.on_started()
+                if group is self._leading:
+                    self.on_started()
                 await self.stop.wait()
-            await self._drain()
+            await self._drain(group)
             nursery.cancel_scope.cancel()
 
-    async def _start(self, managed: ManagedController, leadership: Leadership | None, nursery: trio.Nursery) -> None:
+    async def _start(self, managed: ManagedController, nursery: trio.Nursery) -> None:
         await trio.sleep(self.start_interval * (1 + random.random()))
+        if managed.phase == "not started":
+            await self._initialize(managed)
+        if managed.runnable is not None:
+            managed.phase = "waiting to start"
+            nursery.start_soon(managed.run, name=f"controller {managed.name}")
+
+    async def _initialize(self, managed: ManagedController) -> None:
         managed.phase = "starting"
         logger.info("controller %s: starting", managed.name)
         try:
-            context = ManagerContext(
-                client=self.client,
-                factory=self.factory,
-                name=managed.name,
-                leadership=leadership,
-                metrics=self.metrics,
-            )
-            runnable = await managed.initialize(context)
+            runnable = await managed.initialize()
             if runnable is not None:
                 self._register(runnable, managed)
         except Exception as error:
@@ -148,8 +204,7 @@ class ManagerRun:
             managed.settled.set()
             logger.info("controller %s: skipped", managed.name)
         else:
-            managed.phase = "waiting to start"
-            nursery.start_soon(managed.run, name=f"controller {managed.name}")
+            managed.phase = "waiting for the lease"  # or started at once
 
     def _register(self, runnable: Runnable, managed: ManagedController) -> None:
         for other in self.controllers:
@@ -164,9 +219,9 @@ class ManagerRun:
             self.metrics.register_controller(runnable)
             self._registrations.callback(self.metrics.unregister, runnable)
 
-    async def _drain(self) -> None:
+    async def _drain(self, group: Group) -> None:
         """Stop the controllers gracefully, or return at the deadline."""
-        active = [each for each in self.controllers if each.is_active]
+        active = [each for each in group.controllers if each.is_active]
         unfinished = {each.name for each in active}
 
         async def stop(managed: ManagedController) -> None:
@@ -194,12 +249,14 @@ class ManagerRun:
             checks["leaderElection"] = lambda: (
                 "" if elector.is_healthy() else "the lease expired, and the controllers still run"
             )
-        return checks | {each.name: ping for each in self.controllers if each.is_active}
+        checks |= {each.name: ping for each in self.controllers if each.is_active}
+        return checks | {name: partial(run_check, check) for name, check in self.live_checks.items()}
 
     def readyz(self) -> Mapping[str, HealthCheck]:
         """Return the checks of ``/readyz``; a replica that waits for the lease passes them."""
         checks: dict[str, HealthCheck] = {"ping": ping, "informer-sync": self._caches, "shutdown": self._shutdown}
-        return checks | {each.name: each.not_ready_reason for each in self.controllers if each.is_active}
+        checks |= {each.name: each.not_ready_reason for each in self.controllers if each.is_active}
+        return checks | {name: partial(run_check, check) for name, check in self.checks.items()}
 
     def _caches(self) -> str:
         # Objects in quarantine are a problem too, but not one that another replica would not have.

@@ -13,11 +13,11 @@ from ..cache import SharedInformerFactory
 from ..client import Client
 from ..client._internal import open_separate_client
 from ..leaderelection import LeaderElector
-from ._enabled import enabled_controllers
-from ._health import logger
+from ._enabled import check_controller_name, check_known, enabled_controllers
+from ._health import HealthCheck, logger
 from ._http import Endpoints, listen, serve, tls_context, warn_of_readable_tokens
 from ._http_options import HTTPOptions
-from ._initializers import ControllerInitializer, LeaderElection
+from ._initializers import ControllerInitializer, LeaderElection, ManagerContext
 from ._managed import ManagedController
 from ._run import ManagerRun
 
@@ -31,9 +31,13 @@ async def run_controllers(
     *,
     enabled: str = "*",
     disabled_by_default: Collection[str] = (),
+    always: Collection[str] = (),
     start_interval: float = 0.0,
     http: str | HTTPOptions | None = None,
+    checks: Mapping[str, HealthCheck] | None = None,
+    live_checks: Mapping[str, HealthCheck] | None = None,
     leader_election: LeaderElection | None = None,
+    warm_up: bool = False,
     metrics: Metrics | None = None,
     factory: SharedInformerFactory | None = None,
     stop: trio.Event | None = None,
@@ -42,7 +46,8 @@ async def run_controllers(
 ) -> None:
     """Run named controllers until stopped.
 
-    It starts, in this order: HTTP, the factory, the election, the controllers one by one; it stops them in reverse.
+    It starts, in this order: HTTP, the factory, the event recorders, the election, the controllers one by one; it stops
+    them in reverse.
 
     ::
 
@@ -66,12 +71,19 @@ async def run_controllers(
         initializers: Functions that create the controllers, by controller name, in the order in which they start.
         enabled: Which controllers to run, such as ``"*,-foo"``; see :func:`enabled_controllers`.
         disabled_by_default: Names of controllers that ``*`` does not enable.
+        always: Names of controllers that run on each replica, whether or not it leads, such as one that serves requests
+            from the caches.
         start_interval: Seconds to wait before each start, multiplied by a random factor between 1 and 2, so that not
             all controllers list at the same time.
         http: ``host:port`` on which to serve ``/healthz``, ``/readyz`` and, with metrics, ``/metrics``; ``:port`` for
             all interfaces, and port 0 for a free one.  :class:`HTTPOptions` adds TLS and authentication.  None serves
             nothing.
+        checks: Further checks of ``/readyz`` by name, such as that a remote system can be reached.  Each is a plain
+            function that returns the reason of a failure, or an empty string; an exception is a failure too.
+        live_checks: Further checks of ``/healthz``.  The kubelet restarts the pod when one fails.
         leader_election: Run the controllers only while this process holds the Lease.
+        warm_up: Call the initializers before the lease is acquired, so that the caches of a replica that waits are
+            filled, and its controllers start at once when it leads.  Initializers must not write then.
         metrics: Measures the factory, the election and each :class:`~trioformer.controller.Controller` until this
             returns; a factory or controller that is registered before stays registered.
         factory: The shared informers, which are run here; None makes a factory.  The informers that were requested
@@ -99,6 +111,13 @@ async def run_controllers(
         It owns all tasks, which have ended when it returns.
     """
     names = enabled_controllers(initializers, enabled, disabled_by_default=disabled_by_default)
+    check_known(always, initializers, "always")
+    checks, live_checks = checks or {}, live_checks or {}
+    for name in (*checks, *live_checks):
+        check_controller_name(name, "name of a check")
+        if name in initializers:
+            raise ValueError(f"{name!r} is not a valid name of a check: a controller has it")
+    factory = SharedInformerFactory(client) if factory is None else factory
     url: str | None = None
     has_started = False
 
@@ -108,17 +127,24 @@ async def run_controllers(
             has_started = True
             task_status.started(url)
 
+    def managed(name: str) -> ManagedController:
+        context = ManagerContext(client=client, factory=factory, name=name, metrics=metrics)
+        return ManagedController(name, initializers[name], context, is_always=name in always)
+
     async with _open_elector(client, leader_election) as elector:
         run = ManagerRun(
             client=client,
-            factory=SharedInformerFactory(client) if factory is None else factory,
-            controllers=[ManagedController(name, initializers[name]) for name in names],
+            factory=factory,
+            controllers=[managed(name) for name in names],
             start_interval=start_interval,
             lease="" if leader_election is None else leader_election.name,
             elector=elector,
             metrics=metrics,
             stop=trio.Event() if stop is None else stop,
             shutdown_grace=shutdown_grace,
+            checks=checks,
+            live_checks=live_checks,
+            warm_up=warm_up,
             on_started=started,
         )
         for name in initializers:

@@ -30,7 +30,7 @@ from ..workqueue import QueueStatistics, WorkQueue
 T = TypeVar("T")
 
 Labels: TypeAlias = tuple[str, ...]
-QueueOwner: TypeAlias = Controller | WorkQueue[Any]
+QueueOwner: TypeAlias = Controller[Any] | WorkQueue[Any]
 """A queue, or a controller, which has a queue while it runs."""
 
 MAX_PRIORITIES: Final = 25

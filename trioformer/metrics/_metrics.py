@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TypeVar, final
+from typing import Any, TypeAlias, TypeVar, final
 
 import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -27,6 +27,9 @@ def _registry_or_new(registry: CollectorRegistry | None) -> CollectorRegistry:
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
     return registry
+
+
+_Observers: TypeAlias = tuple[ReconcileCounts | None, QueueCounts | None]
 
 
 @final
@@ -61,8 +64,8 @@ class Metrics:
     _queues: QueueMetrics = attrs.field(init=False)
     _requests: RequestMetrics = attrs.field(init=False)
     _collector: Collector = attrs.field(factory=Collector, init=False)
-    # the observers that were added to registered controllers
-    _added: dict[Controller, tuple[ReconcileCounts | None, QueueCounts | None]] = attrs.field(factory=dict, init=False)
+    _added: dict[Controller[Any], _Observers] = attrs.field(factory=dict, init=False)
+    """The observers that were added to registered controllers."""
 
     def __attrs_post_init__(self) -> None:
         self._reconciles = ReconcileMetrics(self.registry)
@@ -70,7 +73,7 @@ class Metrics:
         self._requests = RequestMetrics(self.registry)
         self.registry.register(self._collector)
 
-    def controller_observer(self, name: str, workers: int) -> ControllerObserver:
+    def controller_observer(self, name: str, workers: int) -> ControllerObserver[Hashable]:
         """Make the ``observer=`` of a controller: ``controller_runtime_*``.
 
         Another observer of the same name continues its counters, for example when a controller is created anew for
@@ -96,7 +99,7 @@ class Metrics:
         """Make the ``observer=`` of :func:`~trioformer.client.open_client`: ``rest_client_*``."""
         return self._requests
 
-    def register_controller(self, controller: Controller) -> None:
+    def register_controller(self, controller: Controller[K]) -> None:
         """Measure a controller by its name: its reconciles, its queue and its handlers.
 
         What is read at each scrape is measured in the current run and in later ones; reconciles and keys are counted
@@ -159,7 +162,7 @@ class Metrics:
 
     def unregister(
         self,
-        registered: Controller | WorkQueue[K] | SharedInformerFactory | HandlerRegistration[T] | LeaderElector,
+        registered: Controller[K] | WorkQueue[K] | SharedInformerFactory | HandlerRegistration[T] | LeaderElector,
     ) -> None:
         """Stop measuring an object, and release its name; does nothing if it is not registered."""
         self._collector.discard(registered)

@@ -13,7 +13,7 @@ from typing import Final, final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from ..controller import ReconcileResult, Request
+from ..controller import ReconcileResult
 
 RECONCILE_BOUNDS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -93,12 +93,12 @@ class ReconcileCounts:
         """Record the controller's number of workers."""
         self._workers.set(workers)
 
-    def began(self, request: Request) -> None:
+    def began(self, request: Hashable) -> None:
         """Count a running reconcile."""
         self._active.inc()
 
     def ended(
-        self, request: Request, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
+        self, request: Hashable, *, result: ReconcileResult, duration: float, is_terminal: bool, has_timed_out: bool
     ) -> None:
         """Count the result and duration of a reconcile."""
         self._active.dec()
