@@ -2,7 +2,7 @@
 
 ::
 
-    HTTP ─▶ caches ─▶ event recorders ─▶ leadership ─▶ controllers        starts from left to right, stops from right to left
+    HTTP ─▶ caches ─▶ event recorders ─▶ leadership ─▶ controllers   starts from left to right, stops from right to left
 
 :func:`run_controllers` is the entry point.  It needs no extra; its ``metrics=`` and :func:`follow_file` need
 ``trioformer[manager]``.
