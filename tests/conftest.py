@@ -1,6 +1,7 @@
 """Options and rules of the whole test suite.
 
 The end-to-end tests need a control plane and are collected only when they are named: ``pytest tests/e2e``.
+Of the contract tests among them, the half on the embedded server is collected always.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-E2E = Path(__file__).parent / "e2e"
+from tests.support.end_to_end import is_collected
 
 # An ordinary run is the same every time, so that a failure belongs to the change that it came with.
 # Deadlines and "too slow" would measure the machine.
@@ -65,7 +66,4 @@ def set_aside_what_stays() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if collection_path != E2E:
-        return None
-    named = [(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args]
-    return None if any(path == E2E or E2E in path.parents for path in named) else True
+    return None if is_collected(collection_path, config) else True

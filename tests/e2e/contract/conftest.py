@@ -1,0 +1,109 @@
+"""Fixtures of the contract tests: one test body, on the embedded server and on a real kube-apiserver.
+
+A test that takes ``server_client`` runs twice, as ``test_…[embedded]`` and ``test_…[real]``; it must not ask which one
+it has.
+An ordinary run (``pytest``) collects only the embedded half; one that names the end-to-end tests collects both.
+
+==================  ===================================================================================================
+``server_client``   a client of an API server; nothing but the API server runs
+``cluster_client``  a client of a cluster: the garbage collector runs, and on the real one all other controllers
+``namespace``       the name of a new namespace, for ``server_client``
+``both_clients``    an ``(embedded, real)`` pair, for tests that compare two servers; only in runs with a real one
+==================  ===================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Final, TypeAlias
+
+import pytest
+import trio
+
+from tests.e2e.workloads import make_namespace
+from tests.support.end_to_end import is_end_to_end
+from trioformer import open_client
+from trioformer.client import Client
+from trioformer.testing import APIServer, ControlPlane
+
+Connected: TypeAlias = Callable[[], AbstractAsyncContextManager[Client]]
+
+_SERVERS: Final = ("server", "cluster_server")
+"""The fixtures that have one value for each server."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    kinds = ["embedded", "real"] if is_end_to_end(metafunc.config) else ["embedded"]
+    for fixture in _SERVERS:
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, kinds, indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not is_end_to_end(config):
+        # Nothing is skipped in an ordinary run: what needs a real server is not part of it.
+        items[:] = [item for item in items if "real_server" not in getattr(item, "fixturenames", ())]
+
+
+@asynccontextmanager
+async def _embedded(server: APIServer) -> AsyncIterator[Client]:
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with server.open_client() as client:
+            yield client
+        nursery.cancel_scope.cancel()
+
+
+def _connected(request: pytest.FixtureRequest, control_plane: str) -> Connected:
+    """Return how to connect to the server of a test, which runs it if it is embedded."""
+    if request.param == "embedded":
+        return lambda: _embedded(APIServer())
+    real: ControlPlane = request.getfixturevalue(control_plane)
+    return lambda: open_client(kubeconfig=real.kubeconfig)
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Connected:
+    """Connect to an API server; an embedded one is new each time."""
+    return _connected(request, "control_plane")
+
+
+@pytest.fixture
+def cluster_server(request: pytest.FixtureRequest) -> Connected:
+    """Connect to a cluster."""
+    return _connected(request, "cluster")
+
+
+@pytest.fixture
+def real_server(control_plane: ControlPlane) -> Connected:
+    """Connect to a real API server; the tests that need one are not in an ordinary run."""
+    return lambda: open_client(kubeconfig=control_plane.kubeconfig)
+
+
+@pytest.fixture
+async def server_client(server: Connected) -> AsyncIterator[Client]:
+    """A client of an API server, embedded or real."""
+    async with server() as client:
+        yield client
+
+
+@pytest.fixture
+async def cluster_client(cluster_server: Connected) -> AsyncIterator[Client]:
+    """A client of a cluster, embedded or real."""
+    async with cluster_server() as client:
+        yield client
+
+
+@pytest.fixture
+async def both_clients(real_server: Connected) -> AsyncIterator[tuple[Client, Client]]:
+    """A client of a new embedded server, and one of a real server."""
+    async with AsyncExitStack() as stack:
+        embedded = await stack.enter_async_context(_embedded(APIServer()))
+        yield embedded, await stack.enter_async_context(real_server())
+
+
+@pytest.fixture
+async def namespace(server_client: Client) -> str:
+    """The name of a new namespace."""
+    return await make_namespace(server_client, "contract")
