@@ -24,6 +24,7 @@ from ._serving._requests import RequestRecord
 from ._serving._resources import Resources
 from ._serving._watching import WatchEnd, Watches, WatchSettings
 from ._storage._clock import Clock, wall_clock
+from ._storage._garbage import GarbageCollector
 from ._storage._kinds import Kinds
 from ._storage._patching import merge
 from ._storage._registry import Registry
@@ -64,9 +65,8 @@ class APIServer:
     counter, conflicts, generations, finalizers, consistent pages, watches that resume, bookmarks, watch-lists,
     compaction and 410, selectors, the subresources status, scale, binding and eviction, three kinds of patch, Tables
     and discovery for kubectl.
-    It does not validate or default anything below ``metadata``, authenticate, or run controllers (a deleted pod is
-    removed immediately, owner references have no effect), and does not support server-side apply or bodies other than
-    JSON.
+    It does not validate or default anything below ``metadata``, authenticate, or run controllers other than the garbage
+    collector (a deleted pod is removed immediately), and does not support server-side apply or bodies other than JSON.
 
     Clients reach it without sockets, through :meth:`open_client` or :meth:`http_transport`, while a task runs
     :meth:`run`::
@@ -102,6 +102,10 @@ class APIServer:
     """How many changes of each kind are kept at least."""
     seed: int = 0
     """The seed of the random numbers for uids and generated names."""
+    garbage_collector: bool = False
+    """Whether :meth:`run` also runs a garbage collector: it deletes objects whose owners are gone, and ends foreground
+    and orphaning deletions, as kube-controller-manager's.  Without it, owner references have no effect, and every
+    deletion is one in the background."""
     request_log_size: int = 1_000
     """The maximum length of :attr:`requests`."""
     requests: deque[RequestRecord] = attrs.field(init=False)
@@ -119,7 +123,8 @@ class APIServer:
         self.requests = deque(maxlen=self.request_log_size)
         self._storage = Storage(self.history_limit, self.first_revision)
         self._watches = Watches(self._storage)
-        self._registry = Registry(self._storage, self._kinds, self.clock, random.Random(self.seed))
+        generator = random.Random(self.seed)
+        self._registry = Registry(self._storage, self._kinds, self.clock, generator, self.garbage_collector)
         settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
         resources = Resources(self._registry, settings)
         self._app = Application(self._kinds, resources, self._watches, self._faults, self.requests)
@@ -150,6 +155,8 @@ class APIServer:
         try:
             with exchanges:
                 async with trio.open_nursery() as nursery:
+                    if self.garbage_collector:
+                        await nursery.start(GarbageCollector(self._registry).run)
                     task_status.started()
                     async for exchange in exchanges:
                         nursery.start_soon(exchange.serve, self._app)

@@ -5,7 +5,6 @@ All of it is synchronous, so each request is atomic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, final
 
@@ -13,11 +12,12 @@ import attrs
 
 from ...models._internal import decode
 from .._storage._bodies import decode_body
-from .._storage._deletion import Preconditions
+from .._storage._deletion import DeleteOptions
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
+from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
-from .._storage._registry import DELETED_GRACEFULLY, Part, Registry
+from .._storage._registry import DELETED_GRACEFULLY, Registry
 from .._storage._status import bad_request, deleted, status_error
 from .._storage._storage import JSONObject, Stored
 from . import _subresources
@@ -53,6 +53,11 @@ class ResourceRequest:
     def namespace(self) -> str:
         """The namespace in the path; empty when the path has none."""
         return self.record.namespace or ""
+
+    @property
+    def part(self) -> Part:
+        """What a write may change."""
+        return next((part for part in PARTS if part == self.record.subresource), "main")
 
     @property
     def dry_run(self) -> bool:
@@ -115,14 +120,14 @@ class Resources:
             raise status_error(404, details={})
         if record.namespace is not None and not served.info.namespaced:
             raise status_error(404, details={})
-        if record.subresource is not None and record.subresource != "status":
+        if record.subresource is not None and record.subresource not in PARTS:
             body = partial(read_object, request, served.info.kind)
             patch = partial(read_patch, served, request.content_type, request.body)
             response = _subresources.handle(
                 self._registry, served, record, body=body, patch=patch, dry_run=request.dry_run
             )
             return response, served
-        if record.subresource == "status" and not served.has_status:
+        if record.subresource is not None and record.subresource not in served.info.subresources:
             raise status_error(404, details={})
         if record.verb == "watch":
             return self._watch(request, served), served
@@ -188,7 +193,7 @@ class Resources:
 
     def _update(self, request: ResourceRequest, served: ServedKind, change: Change) -> Response:
         rendering = self._rendering(request)
-        part: Part = "status" if request.record.subresource == "status" else "main"
+        part: Part = request.part
         stored = self._registry.update(
             served, request.namespace, request.name, change, part=part, dry_run=request.dry_run
         )
@@ -197,11 +202,13 @@ class Resources:
     def _delete(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request)
         options = _delete_options(request)
-        given = options.get("preconditions") or {}
-        preconditions = Preconditions(given.get("uid"), given.get("resourceVersion"))
-        dry_run = request.dry_run or options.get("dryRun") == ["All"]
         deletion = self._registry.delete(
-            served, request.namespace, request.name, preconditions=preconditions, dry_run=dry_run
+            served,
+            request.namespace,
+            request.name,
+            preconditions=options.preconditions,
+            policy=options.policy,
+            dry_run=options.dry_run,
         )
         if deletion.is_done and served.resource not in DELETED_GRACEFULLY:
             uid = decode(b"{" + deletion.last.body)["metadata"]["uid"]
@@ -211,9 +218,9 @@ class Resources:
     def _delete_collection(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request, is_list=True)
         options = ListOptions.parse(served, request.record.query)
-        dry_run = request.dry_run or _delete_options(request).get("dryRun") == ["All"]
-        chosen = self._registry.delete_collection(served, request.namespace, options.selection, dry_run=dry_run)
-        page = attrs.evolve(list_page(self._registry.storage, served, "", ListOptions(options.selection)), items=chosen)
+        # The response is the list from before: nothing in it says whether an object is gone, or waits for finalizers.
+        page = list_page(self._registry.storage, served, request.namespace, options)
+        self._registry.delete_all(served, page.items, _delete_options(request))
         return Response(chunks=rendering.page(served, page))
 
 
@@ -221,15 +228,16 @@ def _one(rendering: Rendering, served: ServedKind, stored: Stored, *, code: int 
     return Response(code=code, chunks=[rendering.one(served, stored) + b"\n"])
 
 
-def _delete_options(request: ResourceRequest) -> Mapping[str, Any]:
-    """Decode the DeleteOptions in a delete's body; an empty body gives an empty mapping."""
+def _delete_options(request: ResourceRequest) -> DeleteOptions:
+    """Read the DeleteOptions of a delete: in its body, or in the query if that is empty."""
     if not request.body.strip():
-        return {}
+        return DeleteOptions.parse({}, request.record.query)
     _check_json(request)
     try:
         options: Any = decode_body(request.body)
     except ValueError as exc:
         raise bad_request(f"the object provided is unrecognized (must be of type DeleteOptions): {exc}") from exc
-    if not isinstance(options, dict) or not isinstance(options.get("preconditions") or {}, dict):
+    if not isinstance(options, dict):
         raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
-    return options
+    parsed = DeleteOptions.parse(options, request.record.query)
+    return attrs.evolve(parsed, dry_run=parsed.dry_run or request.dry_run)

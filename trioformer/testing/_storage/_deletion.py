@@ -1,14 +1,43 @@
-"""The preconditions and the result of a delete."""
+"""The options and the result of a delete.
+
+Source: apiserver ``pkg/registry/generic/registry/store.go`` (``deletionFinalizersForGarbageCollection``), and
+apimachinery ``ValidateDeleteOptions``.
+"""
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
 from ._kinds import ServedKind
-from ._status import precondition_failed
-from ._storage import Stored
+from ._status import bad_request, cause, invalid_options, precondition_failed
+from ._storage import JSONObject, Stored
+
+Policy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+"""What happens to the dependents of a deleted object: deleted after it, deleted before it, or kept."""
+
+FOREGROUND: Final = "foregroundDeletion"
+"""The finalizer of an object that waits for its dependents."""
+ORPHAN: Final = "orphan"
+"""The finalizer of an object whose dependents are to forget it."""
+_ORPHANED_BY_DEFAULT: Final = frozenset({"jobs.batch", "replicationcontrollers"})
+_POLICIES: Final = '"Foreground", "Background", "Orphan", "nil"'
+
+
+def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | None) -> list[str]:
+    """Return the finalizers of an object whose deletion begins, or is asked for again, with a garbage collector."""
+    before: list[str] = metadata.get("finalizers") or []
+    if policy is None:
+        if ORPHAN in before:
+            policy = "Orphan"
+        elif FOREGROUND in before:
+            policy = "Foreground"
+        elif served.resource in _ORPHANED_BY_DEFAULT and "deletionTimestamp" not in metadata:
+            policy = "Orphan"
+    own = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy or "", [])
+    return [*(one for one in before if one not in (ORPHAN, FOREGROUND)), *own]
 
 
 @final
@@ -35,6 +64,56 @@ class Preconditions:
             problem = f"the ResourceVersion in the precondition ({self.resource_version}) does not match the "
             problem += f"ResourceVersion in record ({current.revision}). The object might have been modified"
             raise precondition_failed(served.info, current.name, problem)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class DeleteOptions:
+    """The options of a delete (``meta/v1 DeleteOptions``)."""
+
+    preconditions: Preconditions = attrs.field(factory=Preconditions)
+    """What must be true of each object."""
+    policy: Policy | None = None
+    """What happens to its dependents; None for the default of its kind."""
+    dry_run: bool = False
+    """Whether nothing is written."""
+
+    @classmethod
+    def parse(cls, body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
+        """Parse the options in a body, or in the query without one.
+
+        Raises:
+            APIStatusError: 400 or 422 when they are not valid.
+        """
+        given = body or {
+            "propagationPolicy": query.get("propagationPolicy") or None,
+            "dryRun": [query["dryRun"]] if query.get("dryRun") else [],
+        }
+        preconditions = given.get("preconditions") or {}
+        if not isinstance(preconditions, dict):
+            raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
+        policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
+        causes = []
+        if policy is not None and orphan is not None:
+            problem = f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set'
+            causes.append(cause("FieldValueInvalid", problem, "propagationPolicy"))
+        elif policy not in (None, "Background", "Foreground", "Orphan"):
+            problem = f'Unsupported value: "{policy}": supported values: {_POLICIES}'
+            causes.append(cause("FieldValueNotSupported", problem, "propagationPolicy"))
+        dry_run = given.get("dryRun") or []
+        if dry_run not in ([], ["All"]):
+            shown = ", ".join(f'"{one}"' for one in dry_run) if isinstance(dry_run, list) else dry_run
+            problem = f'Unsupported value: [{shown}]: supported values: "All"'
+            causes.append(cause("FieldValueNotSupported", problem, "dryRun"))
+        if causes:
+            raise invalid_options("DeleteOptions", causes)
+        if orphan is not None:
+            policy = "Orphan" if orphan else "Background"
+        return cls(
+            preconditions=Preconditions(preconditions.get("uid"), preconditions.get("resourceVersion")),
+            policy=cast("Policy | None", policy),
+            dry_run=bool(dry_run),
+        )
 
 
 @final

@@ -4,22 +4,22 @@ As in kube-apiserver: names and uids, timestamps, generations, conflicts, the st
 namespaces.
 Unlike in a cluster: there is no schema, so nothing is defaulted, pruned or validated below ``metadata``;
 there is no kubelet, so a deleted pod is removed immediately, whatever its grace period;
-there is no garbage collector, so ``propagationPolicy`` and owner references have no effect.
+without a garbage collector (``_garbage.py``), ``propagationPolicy`` and owner references have no effect.
 """
 
 from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
-from typing import Literal, TypeAlias, final
+from collections.abc import Callable, Iterable
+from typing import final
 
 import attrs
 
 from ...models._internal import decode
 from . import _custom
 from ._clock import Clock, timestamp
-from ._deletion import Deletion, Preconditions
+from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
 from ._kinds import STATUS_ON_CREATE, Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
@@ -33,7 +33,7 @@ from ._metadata import (
     with_server_fields,
     without_server_fields,
 )
-from ._selection import Selection
+from ._parts import PARTS, Part, changed_part
 from ._status import (
     already_exists,
     bad_request,
@@ -45,9 +45,6 @@ from ._status import (
     status_error,
 )
 from ._storage import JSONObject, Storage, Stored, body_of
-
-Part: TypeAlias = Literal["main", "status", "whole"]
-"""What a write may change: everything but the status, only the status, or both (:class:`APIServer`'s direct API)."""
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 DELETED_GRACEFULLY = frozenset({"pods", _custom.DEFINITIONS})
@@ -74,6 +71,8 @@ class Registry:
     kinds: Kinds
     clock: Clock
     _random: random.Random
+    collects_garbage: bool = False
+    """Whether a garbage collector ends the deletions that wait for dependents."""
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -222,9 +221,8 @@ class Registry:
         metadata = with_server_fields(given, old_metadata)
         check_finalizers(served, old_metadata, metadata)
         rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
-        if part == "status":
-            metadata = old_metadata
-            rest = {**{key: value for key, value in old.items() if key != "metadata"}, "status": rest.get("status")}
+        if part in PARTS:
+            metadata, rest = old_metadata, changed_part(part, served, name, old, new)
         elif part == "main" and served.has_status:
             rest["status"] = old.get("status")
         if rest.get("status", ...) is None:
@@ -295,6 +293,7 @@ class Registry:
         name: str,
         *,
         preconditions: Preconditions | None = None,
+        policy: Policy | None = None,
         dry_run: bool = False,
     ) -> Deletion:
         """Delete an object; while it has finalizers, only set its deletionTimestamp.
@@ -308,10 +307,16 @@ class Registry:
         (preconditions or Preconditions()).check(served, current, metadata["uid"])
         if served.is_namespace and name in PROTECTED_NAMESPACES:
             raise forbidden(served.info, name, "this namespace may not be deleted")
-        waits = served.is_namespace or bool(metadata.get("finalizers"))
-        if waits and metadata.get("deletionTimestamp"):
+        finalizers = metadata.get("finalizers") or []
+        if self.collects_garbage and not served.is_namespace:
+            finalizers = finalizers_after(served, metadata, policy)
+        waits = served.is_namespace or bool(finalizers)
+        is_deleted = bool(metadata.get("deletionTimestamp"))
+        if waits and is_deleted and finalizers == (metadata.get("finalizers") or []):
             return Deletion(current, is_done=False)
-        if waits or served.resource in DELETED_GRACEFULLY:
+        metadata["finalizers"] = finalizers
+        obj["metadata"] = ordered(metadata)
+        if (waits or served.resource in DELETED_GRACEFULLY) and not is_deleted:
             metadata["deletionTimestamp"] = timestamp(self.clock)
             if not served.is_namespace and served.resource != _custom.DEFINITIONS:
                 metadata["deletionGracePeriodSeconds"] = 0
@@ -330,13 +335,23 @@ class Registry:
             self._remove_empty_namespace(name)
         return Deletion(stored, is_done=False)
 
-    def delete_collection(
-        self, served: ServedKind, namespace: str, selection: Selection, *, dry_run: bool = False
-    ) -> list[Stored]:
-        """Delete the selected objects of a namespace, or of all when it is empty; returns their last states."""
-        prefix = f"{namespace}/" if namespace else ""
-        chosen = [stored for stored in self.storage.snapshot(served.resource, prefix) if selection.matches(stored)]
-        return [self.delete(served, stored.namespace, stored.name, dry_run=dry_run).last for stored in chosen]
+    def delete_all(self, served: ServedKind, chosen: Iterable[Stored], options: DeleteOptions) -> None:
+        """Delete the objects of a list, in this order, with the same options.
+
+        Raises:
+            APIStatusError: 409 when a precondition does not hold for one; those before it are deleted.
+        """
+        for stored in chosen:
+            if self.storage.get(served.resource, stored.key) is None:
+                continue  # an owner's deletion has removed it
+            self.delete(
+                served,
+                stored.namespace,
+                stored.name,
+                preconditions=options.preconditions,
+                policy=options.policy,
+                dry_run=options.dry_run,
+            )
 
     def _remove(self, served: ServedKind, current: Stored, last: JSONObject) -> Stored:
         stored = self.storage.remove(served.resource, current.key, last)
@@ -355,7 +370,7 @@ class Registry:
     def _delete_content(self, name: str) -> None:
         for served in self._namespaced():
             for stored in self.storage.snapshot(served.resource, f"{name}/"):
-                self.delete(served, name, stored.name)
+                self.delete(served, name, stored.name, policy="Background")
 
     def _remove_empty_namespace(self, name: str) -> None:
         """Remove a namespace that is being deleted, once it has no content and no finalizers."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, final
 
 import attrs
@@ -117,7 +118,13 @@ class Storage:
     """The revision of the last write; begins with 1, as in etcd."""
     compacted: int = attrs.field(init=False, default=attrs.Factory(lambda new: new.revision - 1, takes_self=True))
     """The last compacted revision: earlier ones cannot be read; initially the one before the first."""
+    observer: Callable[[str], None] | None = attrs.field(init=False, default=None)
+    """Called with the resource after each write to it, if anybody has to know about all resources."""
     _logs: defaultdict[str, _Log] = attrs.field(init=False, factory=lambda: defaultdict(_Log))
+
+    def resources(self) -> list[str]:
+        """Return the resources that have ever had objects."""
+        return list(self._logs)
 
     def get(self, resource: str, key: str) -> Stored | None:
         """Return the current state of an object, or None."""
@@ -137,6 +144,8 @@ class Storage:
             log.sorted_keys = None
         log.objects[key] = stored
         self._record(log, Change("ADDED" if before is None else "MODIFIED", before, stored))
+        if self.observer is not None:
+            self.observer(resource)
         return stored
 
     def remove(self, resource: str, key: str, last: JSONObject) -> Stored:
@@ -150,6 +159,8 @@ class Storage:
         log.sorted_keys = None
         stored = self._next(key, last)
         self._record(log, Change("DELETED", before, stored))
+        if self.observer is not None:
+            self.observer(resource)
         return stored
 
     def _next(self, key: str, obj: JSONObject) -> Stored:
@@ -204,6 +215,11 @@ class Storage:
         log = self._logs[resource]
         self._check(log, revision)
         return log.first + bisect.bisect_right(log.changes, revision, key=_revision_of)
+
+    def end(self, resource: str) -> int:
+        """Return the position after the last change."""
+        log = self._logs[resource]
+        return log.first + len(log.changes)
 
     def _check(self, log: _Log, revision: int) -> None:
         oldest = max(self.compacted, log.compacted)

@@ -1,0 +1,364 @@
+"""The garbage collector: deletes objects whose owners are gone, and ends foreground and orphaning deletions.
+
+It follows the rules of kube-controller-manager's, in a task of the server's own.
+
+- Background: the owner is removed at once.  A dependent without any owner left is then deleted.
+- Foreground: the owner stays, with the finalizer ``foregroundDeletion``, until no dependent is left whose reference has
+  ``blockOwnerDeletion``.
+- Orphan: the owner stays, with the finalizer ``orphan``, until no dependent refers to it.
+
+A dependent that has another owner only loses the references to those that are gone.
+The uid of a reference decides, together with the kind, the name, and the namespace of the dependent: so an owner in
+another namespace does not exist.
+A kind that is not served may be served later, so the dependents of its objects stay.
+
+The collector keeps what it needs of each object, by uid, and reads the changes of each resource from where it stopped,
+as a watch does; where history is compacted, it reads the objects again.
+Each decision is made and executed without a checkpoint, from the stored objects themselves: they decide, and what the
+collector keeps only says where to look.
+
+Source: kubernetes ``pkg/controller/garbagecollector``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias, final
+
+import attrs
+import trio
+
+from ...models._internal import Raw, decode, level_decoder
+from ._custom import DEFINITIONS
+from ._deletion import FOREGROUND, ORPHAN, Policy, Preconditions
+from ._kinds import ServedKind
+from ._registry import Registry, decoded
+from ._status import APIStatusError
+from ._storage import CompactedError, JSONObject, Stored
+
+logger = logging.getLogger("trioformer.testing")
+
+_metadata_of: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
+
+OwnerState: TypeAlias = Literal["exists", "is gone", "waits for dependents", "unknown"]
+"""What an owner is: ``unknown`` if its kind is not served, or cannot own the dependent."""
+
+_MAX_STEPS: Final = 100
+"""Decisions without a checkpoint."""
+
+
+@final
+@attrs.frozen(eq=False)
+class _Node:
+    """What the collector keeps of an object."""
+
+    resource: str
+    """``plural.group`` of its kind."""
+    key: str
+    """Its key in the storage."""
+    uid: str
+    owners: tuple[Mapping[str, Any], ...]
+    """Its ownerReferences."""
+    is_deleted: bool
+    """Whether it has a deletionTimestamp."""
+    finalizers: frozenset[str]
+
+    @property
+    def waits_for_dependents(self) -> bool:
+        """Whether it is being deleted in the foreground."""
+        return self.is_deleted and FOREGROUND in self.finalizers
+
+    @property
+    def orphans(self) -> bool:
+        """Whether it is being deleted, and its dependents are to stay."""
+        return self.is_deleted and ORPHAN in self.finalizers
+
+    def refers_to(self, uid: str) -> bool:
+        """Whether an owner has this uid."""
+        return any(owner.get("uid") == uid for owner in self.owners)
+
+    def blocks(self, uid: str) -> bool:
+        """Whether the owner of this uid waits for this object."""
+        return any(owner.get("uid") == uid and owner.get("blockOwnerDeletion") is True for owner in self.owners)
+
+
+def _node_of(resource: str, stored: Stored) -> _Node:
+    metadata: JSONObject = decode(_metadata_of(b"{" + stored.body)[0])
+    owners = metadata.get("ownerReferences")
+    return _Node(
+        resource,
+        stored.key,
+        metadata["uid"],
+        tuple(one for one in owners if isinstance(one, dict)) if isinstance(owners, list) else (),
+        is_deleted=bool(metadata.get("deletionTimestamp")),
+        finalizers=frozenset(metadata.get("finalizers") or ()),
+    )
+
+
+@final
+@attrs.define(eq=False)
+class GarbageCollector:
+    """Deletes dependents, in the task of :meth:`run`; it may be run again after it has ended."""
+
+    _registry: Registry
+    _nodes: dict[str, _Node] = attrs.field(init=False, factory=dict)
+    """By uid."""
+    _dependents: dict[str, dict[str, None]] = attrs.field(init=False, factory=dict)
+    """The uids of the objects that refer to a uid, in the order of their creation."""
+    _positions: dict[str, int] = attrs.field(init=False, factory=dict)
+    """For each resource, the position of the first change that is not read yet."""
+    _changed: dict[str, None] = attrs.field(init=False, factory=dict)
+    """Resources with changes that are not read yet."""
+    _doubtful: dict[str, None] = attrs.field(init=False, factory=dict)
+    """The uids of objects to decide about, each once."""
+    _unresolved: dict[str, None] = attrs.field(init=False, factory=dict)
+    """The uids of objects with an owner of a kind that is not served."""
+    _has_changes: trio.Event = attrs.field(init=False, factory=trio.Event)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Collect garbage until cancelled.
+
+        Cancellation:
+            Between two decisions.
+        """
+        storage = self._registry.storage
+        storage.observer = self._record
+        try:
+            for resource in storage.resources():
+                self._record(resource)
+            task_status.started()
+            while True:
+                await self._collect()
+                await self._has_changes.wait()
+                self._has_changes = trio.Event()
+        finally:
+            storage.observer = None
+            self._nodes.clear()
+            self._dependents.clear()
+            self._positions.clear()
+
+    def _record(self, resource: str) -> None:
+        """Remember that a resource has changed."""
+        self._changed[resource] = None
+        self._has_changes.set()
+
+    async def _collect(self) -> None:
+        """Read all changes, and decide about what they concern, until nothing is left."""
+        steps = 0
+        while self._changed or self._doubtful:
+            while self._changed:
+                resource = next(iter(self._changed))
+                del self._changed[resource]
+                self._read(resource)
+            if self._doubtful:
+                uid = next(iter(self._doubtful))
+                del self._doubtful[uid]
+                if (node := self._nodes.get(uid)) is not None:
+                    self._decide(node)
+            steps += 1
+            if steps % _MAX_STEPS == 0:
+                await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+
+    # --- the graph ----------------------------------------------------------------------------------------------------
+
+    def _read(self, resource: str) -> None:
+        """Read the changes of a resource, or all of its objects the first time, and after a compaction."""
+        storage = self._registry.storage
+        position = self._positions.get(resource)
+        try:
+            if position is None:
+                raise CompactedError(0)  # noqa: TRY301  # the first time is like a history that is lost
+            while changes := storage.read(resource, position):
+                position += len(changes)
+                for change in changes:
+                    node = _node_of(resource, change.object)
+                    if change.type == "DELETED":
+                        self._remove(node)
+                    else:
+                        self._put(node)
+        except CompactedError:
+            found = [_node_of(resource, stored) for stored in storage.snapshot(resource)]
+            uids = {node.uid for node in found}
+            for gone in [node for node in self._nodes.values() if node.resource == resource and node.uid not in uids]:
+                self._remove(gone)
+            for node in found:
+                self._put(node)
+            position = storage.end(resource)
+        self._positions[resource] = position
+        if resource == DEFINITIONS:
+            self._doubtful |= self._unresolved
+            self._unresolved.clear()
+
+    def _put(self, node: _Node) -> None:
+        before = self._nodes.get(node.uid)
+        self._nodes[node.uid] = node
+        for owner in node.owners:
+            self._dependents.setdefault(str(owner.get("uid")), {})[node.uid] = None
+        for owner in before.owners if before is not None else ():
+            uid = str(owner.get("uid"))
+            if not node.refers_to(uid):
+                self._drop_dependent(uid, node.uid)
+            if before is not None and before.blocks(uid) and not node.blocks(uid):
+                self._doubt(uid)
+        if node.waits_for_dependents and (before is None or not before.waits_for_dependents):
+            for dependent in self._dependents.get(node.uid, ()):
+                self._doubt(dependent)
+        if (
+            node.waits_for_dependents
+            or node.orphans
+            or any(not self._knows(owner, node) for owner in node.owners)
+            or (before is not None and before.owners != node.owners)
+        ):
+            self._doubt(node.uid)
+
+    def _knows(self, owner: Mapping[str, Any], node: _Node) -> bool:
+        """Whether there is nothing to find out about an owner."""
+        found = self._nodes.get(str(owner.get("uid")))
+        return found is not None and not found.waits_for_dependents and self._state_of(owner, node) == "exists"
+
+    def _remove(self, node: _Node) -> None:
+        self._nodes.pop(node.uid, None)
+        self._unresolved.pop(node.uid, None)
+        for owner in node.owners:
+            uid = str(owner.get("uid"))
+            self._drop_dependent(uid, node.uid)
+            self._doubt(uid)  # it may wait for this one
+        for dependent in self._dependents.get(node.uid, ()):
+            self._doubt(dependent)
+
+    def _drop_dependent(self, uid: str, dependent: str) -> None:
+        dependents = self._dependents.get(uid, {})
+        dependents.pop(dependent, None)
+        if not dependents:
+            self._dependents.pop(uid, None)
+
+    def _doubt(self, uid: str) -> None:
+        self._doubtful[uid] = None
+
+    def _dependents_of(self, node: _Node) -> list[_Node]:
+        return [self._nodes[uid] for uid in self._dependents.get(node.uid, ()) if uid in self._nodes]
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def _decide(self, node: _Node) -> None:
+        """Do with an object what its owners, its dependents and its deletion ask for.
+
+        What is read here is what is stored now: whatever was written since the node was made is read next.
+        """
+        try:
+            if node.orphans:
+                self._orphan(node)
+            elif node.waits_for_dependents:
+                self._end_foreground(node)
+            elif not node.is_deleted:
+                self._check_owners(node)
+        except APIStatusError as exc:
+            # Whoever changes the object, or what rejects this, brings it here again.
+            logger.warning("the garbage collector cannot change %s %s: %s", node.resource, node.key, exc)
+
+    def _orphan(self, node: _Node) -> None:
+        for dependent in self._dependents_of(node):
+            self._drop_owners(dependent, {node.uid})
+        self._drop_finalizer(node, ORPHAN)
+
+    def _end_foreground(self, node: _Node) -> None:
+        blocking = [dependent for dependent in self._dependents_of(node) if dependent.blocks(node.uid)]
+        if not blocking:
+            self._drop_finalizer(node, FOREGROUND)
+            return
+        for dependent in blocking:
+            if not dependent.is_deleted:
+                self._doubt(dependent.uid)
+
+    def _check_owners(self, node: _Node) -> None:
+        if not node.owners:
+            return
+        states = [(owner, self._state_of(owner, node)) for owner in node.owners]
+        if any(state == "unknown" for _, state in states):
+            self._unresolved[node.uid] = None
+            return
+        if any(state == "exists" for _, state in states):
+            gone = {str(owner.get("uid")) for owner, state in states if state != "exists"}
+            if gone:
+                self._drop_owners(node, gone)
+            return
+        dependents = self._dependents_of(node)
+        if any(state == "waits for dependents" for _, state in states) and dependents:
+            # Two that own each other would wait for each other.
+            if any(dependent.waits_for_dependents for dependent in dependents):
+                self._unblock_owners(node)
+            self._delete(node, "Foreground")
+            return
+        policy: Policy = "Background"
+        if ORPHAN in node.finalizers:
+            policy = "Orphan"
+        elif FOREGROUND in node.finalizers:
+            policy = "Foreground"
+        self._delete(node, policy)
+
+    def _state_of(self, owner: Mapping[str, Any], node: _Node) -> OwnerState:
+        """Find out about an owner, from what is stored."""
+        kinds, storage = self._registry.kinds, self._registry.storage
+        served = kinds.find_kind(str(owner.get("apiVersion")), str(owner.get("kind")))
+        namespace = node.key.rpartition("/")[0]
+        if served is None or (served.info.namespaced and not namespace):
+            return "unknown"
+        found = storage.get(served.resource, self._registry.key(served, namespace, str(owner.get("name"))))
+        if found is None:
+            return "is gone"
+        stored = _node_of(served.resource, found)
+        if stored.uid != owner.get("uid"):
+            return "is gone"
+        return "waits for dependents" if stored.waits_for_dependents else "exists"
+
+    # --- writes -------------------------------------------------------------------------------------------------------
+
+    def _served(self, node: _Node) -> ServedKind | None:
+        return self._registry.kinds.find_resource(node.resource)
+
+    def _is_current(self, node: _Node) -> bool:
+        """Whether the object of this uid is still stored."""
+        found = self._registry.storage.get(node.resource, node.key)
+        return found is not None and decoded(found)["metadata"]["uid"] == node.uid
+
+    def _change(self, node: _Node, change: Callable[[JSONObject], None]) -> None:
+        """Change the metadata of an object, if it is still stored."""
+        served = self._served(node)
+        if served is None or not self._is_current(node):
+            return
+        namespace, _, name = node.key.rpartition("/")
+
+        def changed(obj: JSONObject) -> JSONObject:
+            change(obj["metadata"])
+            return obj
+
+        self._registry.update(served, namespace, name, changed)
+
+    def _drop_owners(self, node: _Node, uids: Iterable[str]) -> None:
+        def drop(metadata: JSONObject) -> None:
+            owners = metadata.get("ownerReferences") or ()
+            metadata["ownerReferences"] = [one for one in owners if one.get("uid") not in uids]
+
+        self._change(node, drop)
+
+    def _unblock_owners(self, node: _Node) -> None:
+        def unblock(metadata: JSONObject) -> None:
+            owners = metadata.get("ownerReferences") or ()
+            metadata["ownerReferences"] = [{**one, "blockOwnerDeletion": False} for one in owners]
+
+        self._change(node, unblock)
+
+    def _drop_finalizer(self, node: _Node, finalizer: str) -> None:
+        def drop(metadata: JSONObject) -> None:
+            metadata["finalizers"] = [one for one in metadata.get("finalizers") or () if one != finalizer]
+
+        self._change(node, drop)
+
+    def _delete(self, node: _Node, policy: Policy) -> None:
+        served = self._served(node)
+        if served is None or not self._is_current(node):
+            return
+        namespace, _, name = node.key.rpartition("/")
+        self._registry.delete(served, namespace, name, preconditions=Preconditions(node.uid), policy=policy)

@@ -1,0 +1,104 @@
+"""What a write of a subresource may change whose objects are of the kind itself.
+
+Source: kubernetes ``pkg/registry/core/pod/strategy.go``, ``pkg/apis/core/validation`` and
+``pkg/registry/certificates/certificates/strategy.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias
+
+from ._kinds import ServedKind
+from ._metadata import json_equal
+from ._status import cause, invalid
+from ._storage import JSONObject
+
+Part: TypeAlias = Literal["main", "status", "whole", "approval", "ephemeralcontainers", "resize"]
+"""What a write may change: everything but the status, only the status, both (:class:`APIServer`'s direct API), or what
+the subresource of this name has."""
+
+PARTS: Final[frozenset[Part]] = frozenset(("status", "approval", "ephemeralcontainers", "resize"))
+"""Those that are subresources."""
+
+_EPHEMERAL: Final = "spec.ephemeralContainers"
+_DEFAULTS: Final = {
+    "resources": {},
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
+
+
+def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
+    """Return the object without kind and metadata, of which only this part is from the new state.
+
+    Raises:
+        APIStatusError: 422 when the part may not be changed so.
+    """
+    kept = {key: value for key, value in old.items() if key not in ("kind", "apiVersion", "metadata")}
+    match part:
+        case "status":
+            return {**kept, "status": new.get("status")}
+        case "approval":
+            status = {**(old.get("status") or {}), "conditions": (new.get("status") or {}).get("conditions")}
+            return {**kept, "status": {key: value for key, value in status.items() if value is not None}}
+        case "ephemeralcontainers":
+            return {**kept, "spec": _with_ephemeral_containers(served, name, old["spec"], new.get("spec") or {})}
+        case "resize":
+            spec = dict(old["spec"])
+            for field in ("containers", "initContainers"):
+                if field in spec:
+                    spec[field] = _resized(spec[field], (new.get("spec") or {}).get(field))
+            return {**kept, "spec": spec}
+        case _:
+            raise AssertionError(part)
+
+
+def _items(value: object) -> list[JSONObject]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
+    """Return the old spec with containers that are added; none may be changed or removed."""
+    before = {one.get("name"): one for one in _items(old.get("ephemeralContainers"))}
+    after = [_with_defaults(one) for one in _items(new.get("ephemeralContainers"))]
+    taken = {one.get("name") for field in ("containers", "initContainers") for one in _items(old.get(field))}
+    causes = []
+    for index, one in enumerate(after):
+        where = f"{_EPHEMERAL}[{index}]"
+        if not one.get("name"):
+            causes.append(cause("FieldValueRequired", "Required value", f"{where}.name"))
+        elif one["name"] in taken:
+            causes.append(cause("FieldValueDuplicate", f'Duplicate value: "{one["name"]}"', f"{where}.name"))
+        if not one.get("image"):
+            causes.append(cause("FieldValueRequired", "Required value", f"{where}.image"))
+        taken.add(one.get("name"))
+    names = {one.get("name") for one in after}
+    for existing in before:
+        problem = f'Forbidden: existing ephemeral containers "{existing}" may not be'
+        if existing not in names:
+            causes.append(cause("FieldValueForbidden", f"{problem} removed\n", _EPHEMERAL))
+        elif not json_equal(next(one for one in after if one.get("name") == existing), before[existing]):
+            causes.append(cause("FieldValueForbidden", f"{problem} changed\n", _EPHEMERAL))
+    if causes:
+        raise invalid(served.info.group, served.info.kind, name, causes)
+    return {**old, "ephemeralContainers": after} if after else old
+
+
+def _with_defaults(container: JSONObject) -> JSONObject:
+    image = str(container.get("image") or "")
+    tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
+    policy = "IfNotPresent" if tag not in ("", "latest") or "@" in image else "Always"
+    return {
+        **container,
+        **{key: value for key, value in (_DEFAULTS | {"imagePullPolicy": policy}).items() if key not in container},
+    }
+
+
+def _resized(old: Any, new: Any) -> Any:
+    """Return the old containers with the resources of the new ones of the same names."""
+    wanted = {one.get("name"): one for one in _items(new)}
+    resized = []
+    for one in old:
+        found = wanted.get(one.get("name"), one)
+        resized.append({**one, **{key: found[key] for key in ("resources", "resizePolicy") if key in found}})
+    return resized
