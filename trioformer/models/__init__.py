@@ -15,7 +15,8 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_parts.py``: checks that what a program gives for a field is of its type
 - ``_mistakes.py``: what a name that a model does not have probably means
 - ``_unstructured.py``: :class:`Unstructured`, objects of kinds without a class
-- ``_merge_patch.py``: finds models in merge patches
+- ``_merge_patch.py``: :func:`merge_patch`, the changes between two values, and finds models in merge patches
+- ``_extract.py``: :func:`extract`, what a field manager has applied
 - ``_partial.py``: :class:`PartialObjectMetadata`, the metadata of objects
 - ``_kinds.py``: finds built-in kinds by name; ``builtin_kinds.py`` is their generated table
 - ``_quantity.py``: :class:`Quantity`, amounts such as ``100m`` and ``2Gi``
@@ -31,6 +32,7 @@ Import a kind from the module of its API group, and what works on every kind fro
 
 from __future__ import annotations
 
+from ._extract import extract as extract
 from ._kinds import builtin_kind as builtin_kind
 from ._kinds import builtin_resources as builtin_resources
 from ._lazy import Model as Model
@@ -39,6 +41,7 @@ from ._lazy import from_dict as from_dict
 from ._lazy import from_json as from_json
 from ._lazy import json_equal as json_equal
 from ._lazy import to_dict as to_dict
+from ._merge_patch import merge_patch as merge_patch
 from ._meta import GroupVersionKind as GroupVersionKind
 from ._meta import KubernetesObject as KubernetesObject
 from ._meta import ManagedFieldsEntry as ManagedFieldsEntry
@@ -91,10 +94,12 @@ __all__ = [
     "builtin_kind",
     "builtin_resources",
     "encode",
+    "extract",
     "from_dict",
     "from_json",
     "json_equal",
     "key_of",
+    "merge_patch",
     "metadata_kind",
     "resource_of",
     "to_dict",

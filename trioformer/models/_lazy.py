@@ -276,13 +276,13 @@ def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
         raise _serde.encode_error(error, cls.__name__) from error
 
 
-_AROUND = 8
+AROUND = 8
 """Levels of an object around a field whose value may have :data:`MAX_LEVELS` itself."""
 
 
 def to_dict(model: Model) -> dict[str, Any]:
     """Return a model as new dicts, lists and scalars, with the API's names."""
-    return cast("dict[str, Any]", _serde.decode(encode(model), MAX_LEVELS + _AROUND))
+    return cast("dict[str, Any]", _serde.decode(encode(model), MAX_LEVELS + AROUND))
 
 
 # --- plans: how the fields of a class are decoded and encoded ---------------------------------------------------------

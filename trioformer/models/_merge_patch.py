@@ -1,16 +1,115 @@
-"""Finds models in merge patches, which cannot say there that a field is removed."""
+"""JSON merge patches (RFC 7386): makes one of two values, and finds models in one that a program has written.
+
+A model in a patch is refused, because there it cannot say that a field is removed; a patch that is made of two models
+says it with a null.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, TypeVar, cast, overload
 
 import attrs
 
+from . import _lazy, _serde
 from ._lazy import Model
+from ._meta import KubernetesObject, key_of
 from ._quantity import Quantity
 from ._values import MAX_LEVELS, TOO_DEEP
 
-__all__ = ["find_model"]
+__all__ = ["find_model", "merge_patch"]
+
+M = TypeVar("M", bound=Model)
+_SERVERS_OWN = ("managedFields", "resourceVersion")
+
+
+@overload
+def merge_patch(old: M, new: M) -> dict[str, object]: ...
+@overload
+def merge_patch(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, object]: ...
+
+
+def merge_patch(old: Model | Mapping[str, object], new: Model | Mapping[str, object]) -> dict[str, object]:
+    """Return the JSON merge patch (RFC 7386) that changes one state of an object, or of a part of it, into another.
+
+    For example::
+
+        changed = attrs.evolve(web.status, message=None)
+        await deployments.patch(web.name, {"status": merge_patch(web.status, changed)}, subresource="status")
+
+    A member that only ``old`` has is null in the patch, so the server removes it; :meth:`Api.update
+    <trioformer.client.Api.update>` and ``update_status`` send such a patch.
+    The patch of two equal values is empty.
+    Lists are replaced as a whole.
+
+    A merge patch cannot set a member to null.  So one that is null in ``new`` counts as absent, unless ``old`` has the
+    same null; kube-apiserver omits the nulls in the objects of a list that is sent.
+
+    Args:
+        old: The state that the server has: a model, or a mapping with the API's names.
+        new: The state that it shall have, of the same class.  Of two objects, ``managedFields`` and the resourceVersion
+            are not compared, since the server sets them.
+
+    Raises:
+        TypeError: They are of different classes, or neither models nor mappings; or a value cannot be encoded as JSON.
+        ValueError: They are two objects with different names or namespaces.
+        DecodeError: A part of one is not valid JSON, or has too many levels.
+    """
+    if isinstance(old, Model) and isinstance(new, Model):
+        if type(old) is not type(new):
+            raise TypeError(f"a merge patch is made of two models of one class, not {_names(old, new)}")
+        if isinstance(old, KubernetesObject) and isinstance(new, KubernetesObject):
+            return _between_objects(old, new)
+    elif not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        raise TypeError(f"a merge patch is made of two models, or of two mappings, not {_names(old, new)}")
+    return _difference(_members_of(old), _members_of(new))
+
+
+def _names(old: object, new: object) -> str:
+    return f"{type(old).__name__} and {type(new).__name__}"
+
+
+def _between_objects(old: KubernetesObject, new: KubernetesObject) -> dict[str, object]:
+    if (old.name, old.namespace) != (new.name, new.namespace):
+        raise ValueError(f"a merge patch is made of two states of one object, not of {key_of(old)} and {key_of(new)}")
+    found = _members_of(old), _members_of(new)
+    for members in found:
+        metadata = members.get("metadata")
+        if isinstance(metadata, dict):
+            for name in _SERVERS_OWN:
+                metadata.pop(name, None)
+    return _difference(*found)
+
+
+def _members_of(value: Model | Mapping[str, object]) -> dict[str, Any]:
+    if not isinstance(value, Model):
+        return cast("dict[str, Any]", _serde.decode(_serde.dumps(_serde.plain(dict(value)))))
+    members = _serde.decode(value._complete(_lazy.encode(value)), MAX_LEVELS + _lazy.AROUND)
+    if not isinstance(members, dict):
+        raise _serde.decode_error(ValueError("it is not an object"), type(value).__name__)
+    return cast("dict[str, Any]", members)
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, object]:
+    patch: dict[str, object] = dict.fromkeys(key for key in old if key not in new)
+    for key, value in new.items():
+        if key not in old:
+            if value is not None:
+                patch[key] = _without_nulls(value)
+        elif isinstance(value, dict) and isinstance(old[key], dict):
+            if changes := _difference(old[key], cast("dict[str, Any]", value)):
+                patch[key] = changes
+        elif _serde.dumps_sorted(value) != _serde.dumps_sorted(old[key]):
+            patch[key] = _without_nulls(value)
+    return patch
+
+
+def _without_nulls(value: Any) -> Any:
+    """Remove null members, which would be taken for removals; those in lists are left to the server."""
+    if not isinstance(value, dict):
+        return value
+    members = cast("dict[str, Any]", value)
+    return {key: _without_nulls(member) for key, member in members.items() if member is not None}
 
 
 def find_model(patch: object, *, merges_lists: bool = False) -> tuple[str, object] | None:

@@ -1,0 +1,144 @@
+"""What one manager owns of an object: what it has to apply again to change nothing.
+
+Server-side apply removes what a manager has applied before and does not apply any more.  So a program that changes one
+field of what it has applied begins with all of it, and ``managedFields`` say what that is (client-go ``Extract…``).
+
+``fieldsV1`` is a tree: ``f:name`` is a member of an object, ``k:{"name":"web"}`` the item of a list with these keys,
+``v:"x"`` the item of a set, and ``.`` the value at this place itself.
+client-go knows from a schema whether a place without anything below it is a value that is owned as a whole, or an object
+or list whose members have owners of their own.
+Here there is no schema, but the entries of all managers: in the second case, somebody owns something below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
+
+from ..errors import DecodeError
+from . import _lazy, _serde
+from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, make_object, resource_of
+
+__all__ = ["extract"]
+
+K = TypeVar("K", bound=KubernetesObject)
+Fields: TypeAlias = Mapping[str, Any]
+
+
+def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
+    """Return the part of an object that a field manager has applied.
+
+    It has the object's kind, name and namespace, and nothing else if the manager has applied nothing.
+    So a program changes one field of what it has applied like this::
+
+        mine = extract(await deployments.get("web"), field_manager="deployer")
+        await deployments.apply(attrs.evolve(mine, spec=attrs.evolve(mine.spec, replicas=3)), field_manager="deployer")
+
+    Only what was applied counts, not what the manager has created, replaced or patched, which are entries of their own.
+    The keys of an owned list item are part of it, whether the manager owns them or not.
+    A structure that was applied empty, and has received defaults that nobody owns, is extracted with these.
+
+    Args:
+        obj: The object, as read from the server: with ``managedFields``.
+        field_manager: The name of the manager.
+        subresource: Such as ``status``, for what was applied to that.
+
+    Raises:
+        ValueError: The object has no ``managedFields``: an empty result would say that nothing was applied.
+        DecodeError: The object, or an entry of the manager, is not valid.
+    """
+    entries = obj.metadata.managed_fields
+    if not entries:
+        hint = "read the object without drop_managed_fields"
+        raise ValueError(f"{obj!r} has no managedFields, which say what {field_manager!r} has applied; {hint}")
+    data = _lazy.to_dict(obj)
+    resource = resource_of(type(obj))
+    trees = [_tree_of(entry, obj) for entry in entries]
+    owned: dict[str, Any] = {}
+    for entry, tree in zip(entries, trees, strict=True):
+        is_mine = entry.manager == field_manager and entry.operation == "Apply"
+        if is_mine and (entry.subresource or None) == (subresource or None):
+            found = _extracted(data, tree, trees)
+            owned = found if isinstance(found, dict) else {}
+    names = {"name": obj.name} | ({"namespace": obj.namespace} if obj.namespace else {})
+    metadata = {**names, **owned.get("metadata", {})}
+    whole = {"apiVersion": resource.api_version, "kind": resource.kind, **owned, "metadata": metadata}
+    return make_object(type(obj), _serde.dumps(whole))
+
+
+def _tree_of(entry: ManagedFieldsEntry, obj: KubernetesObject) -> Fields:
+    fields = entry.fields_v1
+    if fields is None:
+        return {}
+    if not isinstance(fields, Mapping):
+        raise DecodeError(f"managedFields of {key_of(obj)}: the fieldsV1 of {entry.manager!r} are not an object")
+    return cast("Fields", fields)
+
+
+def _extracted(value: Any, tree: Fields, others: Sequence[Fields]) -> Any:
+    """Return the part of a value that is in a tree.
+
+    Args:
+        value: The value at this place.
+        tree: What the manager owns at this place.
+        others: What each manager owns at this place.
+    """
+    steps = [step for step in tree if step != "."]
+    if not steps:
+        is_divided = any(step != "." for other in others for step in other)
+        return type(value)() if is_divided and isinstance(value, dict | list) else value
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        names = [step[2:] for step in steps if step.startswith("f:") and step[2:] in members]
+        return {name: _below(members[name], f"f:{name}", tree, others) for name in names}
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        found = ((step, _position(items, step)) for step in steps)
+        return [_item(items, index, step, tree, others) for step, index in sorted(found, key=_by_index) if index >= 0]
+    return value
+
+
+def _by_index(found: tuple[str, int]) -> int:
+    return found[1]
+
+
+def _below(value: Any, step: str, tree: Fields, others: Sequence[Fields]) -> Any:
+    return _extracted(value, _mapping(tree[step]), [_mapping(other[step]) for other in others if step in other])
+
+
+def _item(items: list[Any], index: int, step: str, tree: Fields, others: Sequence[Fields]) -> Any:
+    """Return the owned part of a list's item, with the members that are its keys."""
+    part = _below(items[index], step, tree, others)
+    keys = _parsed(step) if step.startswith("k:") else None
+    if not isinstance(keys, dict) or not isinstance(part, dict):
+        return part
+    whole = items[index]
+    return {**{key: whole[key] for key in cast("dict[str, Any]", keys) if key in whole}, **cast("dict[str, Any]", part)}
+
+
+def _position(items: list[Any], step: str) -> int:
+    """Return the index of the item that a step names; -1 without one."""
+    wanted = _parsed(step)
+    if step.startswith("i:"):
+        return wanted if isinstance(wanted, int) and 0 <= wanted < len(items) else -1
+    for index, item in enumerate(items):
+        if step.startswith("v:"):
+            if _serde.dumps_sorted(item) == _serde.dumps_sorted(wanted):
+                return index
+        elif isinstance(item, dict) and isinstance(wanted, dict):
+            members, keys = cast("dict[str, Any]", item), cast("dict[str, Any]", wanted)
+            # A key that is absent in the object has its default, such as the protocol of a port.
+            if all(key not in members or members[key] == value for key, value in keys.items()):
+                return index
+    return -1
+
+
+def _parsed(step: str) -> Any:
+    try:
+        return _serde.decode(step[2:].encode())
+    except DecodeError:
+        return None
+
+
+def _mapping(value: object) -> Fields:
+    return cast("Fields", value) if isinstance(value, Mapping) else {}
