@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TypeVar, final
 
 from ..models import KubernetesObject
-from ._api_reads import ApiReads
+from ._api_changes import ApiChanges
 from ._api_subresources import ApiSubresources
-from ._api_writes import ApiWrites
 from ._responses import server_version_in
 
 T = TypeVar("T", bound=KubernetesObject)
 
 
 @final
-class Api(ApiReads[T], ApiWrites[T], ApiSubresources[T]):
+class Api(ApiChanges[T], ApiSubresources[T]):
     """The API of one kind, in one namespace or in all; made by :meth:`Client.api`.
 
     A request is sent again where that does no harm: when the server asks for it with ``Retry-After``, and when the

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar, overload
 import trio
 
 from .._util import Slices
-from ..errors import ConnectionFailedError
-from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured
+from ..errors import ConnectionFailedError, NotFoundError
+from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured, metadata_kind
+from ..models._internal import scan_whole
 from ..transport._internal import ByteStream
 from ._api_requests import ApiRequests, suggests_arguments
 from ._lists import PAGE_SIZE, ObjectList, all_pages, read_list
@@ -64,6 +65,41 @@ class ApiReads(ApiRequests[T]):
         name, namespace = self._locate(name, namespace)
         where = self._paths.operation("get", name=name, namespace=namespace, subresource=subresource)
         return await self._request_any("GET", where, name, namespace, subresource)
+
+    @suggests_arguments
+    async def get_or_none(self, name: str | ObjectName, *, namespace: str | None = None) -> T | None:
+        """Read one object; None if there is none of this name.
+
+        Args:
+            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            namespace: The namespace of the object; None for that of ``name``, or of this API.
+
+        Raises:
+            NotFoundError: The server does not serve this kind, or something between here and the server responds so:
+                that does not mean that the object is gone.
+        """
+        try:
+            return await self.get(name, namespace=namespace)
+        except NotFoundError as exc:
+            if exc.is_unexpected_server_error:
+                raise
+            return None
+
+    @suggests_arguments
+    async def exists(self, name: str | ObjectName, *, namespace: str | None = None) -> bool:
+        """Return whether there is an object of this name; only its metadata is requested.
+
+        Args:
+            name: The name of the object; or what has one: a request of a controller, or the object itself.
+            namespace: The namespace of the object; None for that of ``name``, or of this API.
+
+        Raises:
+            NotFoundError: As for :meth:`get_or_none`.
+        """
+        name, namespace = self._locate(name, namespace)
+        metadata = type(self)._create(self._transport, metadata_kind(self.resource), self.namespace, scan_whole)
+        metadata._retries = self._retries
+        return await metadata.get_or_none(name, namespace=namespace) is not None
 
     @suggests_arguments
     async def list(

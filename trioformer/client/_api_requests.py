@@ -34,8 +34,6 @@ _METHODS_OF_OTHERS: Final = {
     "post": "write create(object)",
     "put": "write replace(object)",
     "read": "write get(name)",
-    "update": "write replace(object), which other clients call update",
-    "update_status": "write replace_status(object)",
 }
 """What methods of other clients are called here."""
 
@@ -59,13 +57,21 @@ def _named(target: ObjectName) -> tuple[str, str | None]:
 class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
     """The requests of the API of one kind; the base of :class:`Api`, which describes its attributes."""
 
-    __slots__ = ("_paths", "_retries", "_transport", "_wire_format", "kind", "namespace", "resource")
+    __slots__ = ("_field_manager", "_paths", "_retries", "_transport", "_wire_format", "kind", "namespace", "resource")
 
     if not TYPE_CHECKING:  # type checkers would accept every name
         __getattr__ = attribute_hints(**_METHODS_OF_OTHERS)
 
-    def __init__(self, transport: Transport, kind: type[T], namespace: str | None, scan: Scan) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        kind: type[T],
+        namespace: str | None,
+        scan: Scan,
+        field_manager: str | None = None,
+    ) -> None:
         self._transport = transport
+        self._field_manager = field_manager
         self._retries = True
         self.kind: type[T] = kind
         self.resource: ResourceInfo = resource_of(kind)

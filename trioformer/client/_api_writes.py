@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, overload
 
-from ..models import KubernetesObject, Unstructured
-from ..models._internal import dumps, encode_for_server
+from ..models import KubernetesObject, Unstructured, from_dict
+from ..models._internal import dumps, encode_request
 from ._api_requests import ApiRequests, suggests_arguments
-from ._options import write_params
+from ._options import FieldValidation, write_params
 from ._patch import APPLY, PatchType, patch_content, translate_patch_errors
 from ._paths import ObjectName
 from ._responses import Asked, check, object_in
@@ -25,16 +25,30 @@ PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
 
 
 class ApiWrites(ApiRequests[T]):
-    """The methods that write; a base of :class:`Api`, which describes their errors."""
+    """The methods that write; a base of :class:`Api`, which describes their errors and common arguments."""
 
     __slots__ = ()
 
-    async def create(self, obj: T) -> T:
+    @suggests_arguments
+    async def create(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+        field_manager: str | None = None,
+    ) -> T:
         """Create an object, and return it as the server has stored it.
 
         A Binding is not stored: the server binds the pod of its name and responds with a Status; then this returns
         ``obj``.  If a custom kind makes an object of another kind, as OpenShift's ProjectRequest makes a Project, this
         returns the made object for a kind from :func:`unstructured_kind`, and ``obj`` for a class.
+
+        Args:
+            obj: The object; what the program has not given is absent, and the server decides about it.
+            dry_run: Whether the server only does as if: it checks and completes the object, but stores nothing.
+            field_validation: What it does about unknown fields; None is its default, ``Warn``.
+            field_manager: The manager in ``managedFields``; None for that of the client, or the user agent's name.
 
         Raises:
             AlreadyExistsError: The name is taken.
@@ -43,33 +57,78 @@ class ApiWrites(ApiRequests[T]):
         namespace = self._namespace_for(obj)
         where = self._paths.operation("create", name=obj.name, namespace=namespace)
         path = self._paths.collection(namespace=namespace)
-        response = await self._send("POST", path, where, encode_for_server(obj))
+        params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
+        response = await self._send("POST", path, where, encode_request(obj), params=params)
         return created_in(response, self._wire_format, obj, namespace, where=where)
 
-    async def replace(self, obj: T) -> T:
+    @suggests_arguments
+    async def replace(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+        field_manager: str | None = None,
+    ) -> T:
         """Replace the object of the same name, and return it as the server has stored it.
+
+        Args:
+            obj: The object; what is absent in it is removed, or gets its default.
+            dry_run: As for :meth:`create`.
+            field_validation: As for :meth:`create`.
+            field_manager: As for :meth:`create`.
 
         Raises:
             ConflictError: The object has a resourceVersion, and the stored object has another one.
             NotFoundError: There is no object of this name.
+            InvalidError: The object is not valid.
         """
-        return await self._replace(obj, None)
+        params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
+        return await self._replace(obj, None, params)
 
-    async def replace_status(self, obj: T) -> T:
+    @suggests_arguments
+    async def replace_status(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+        field_manager: str | None = None,
+    ) -> T:
         """Replace the status of the object of the same name; the server ignores the rest of the object.
+
+        Args:
+            obj: The object.
+            dry_run: As for :meth:`create`.
+            field_validation: As for :meth:`create`.
+            field_manager: As for :meth:`create`.
 
         Raises:
             ConflictError: The object has a resourceVersion, and the stored object has another one.
             NotFoundError: There is no object of this name, or the kind has no status subresource.
         """
-        return await self._replace(obj, "status")
+        params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
+        return await self._replace(obj, "status", params)
 
-    async def _replace(self, obj: T, subresource: str | None) -> T:
+    async def _replace(self, obj: T, subresource: str | None, params: Mapping[str, str]) -> T:
         namespace = self._namespace_for(obj)
         where = self._paths.operation("replace", name=obj.name, namespace=namespace, subresource=subresource)
         path = self._paths.object(obj.name, namespace=namespace, subresource=subresource)
         asked = Asked(obj.name, namespace)
-        return await self._request("PUT", path, where, asked=asked, content=encode_for_server(obj))
+        return await self._request("PUT", path, where, asked=asked, content=encode_request(obj), params=params)
+
+    def _params(
+        self,
+        *,
+        dry_run: bool,
+        field_validation: FieldValidation | None,
+        field_manager: str | None,
+        force: bool = False,
+    ) -> dict[str, str]:
+        manager = self._field_manager if field_manager is None else field_manager
+        return write_params(
+            field_manager=manager, dry_run=dry_run, field_validation=field_validation, force=force or None
+        )
 
     @overload
     async def patch(
@@ -80,6 +139,8 @@ class ApiWrites(ApiRequests[T]):
         namespace: str | None = None,
         patch_type: Literal["merge", "strategic"] = "merge",
         subresource: OwnSubresource | None = None,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T: ...
     @overload
@@ -91,6 +152,8 @@ class ApiWrites(ApiRequests[T]):
         namespace: str | None = None,
         patch_type: Literal["json"],
         subresource: OwnSubresource | None = None,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T: ...
     @overload
@@ -102,6 +165,8 @@ class ApiWrites(ApiRequests[T]):
         namespace: str | None = None,
         patch_type: Literal["merge", "strategic"] = "merge",
         subresource: Literal["scale"],
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> Scale: ...
     @overload
@@ -113,6 +178,8 @@ class ApiWrites(ApiRequests[T]):
         namespace: str | None = None,
         patch_type: Literal["json"],
         subresource: Literal["scale"],
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> Scale: ...
     @overload
@@ -124,9 +191,12 @@ class ApiWrites(ApiRequests[T]):
         namespace: str | None = None,
         patch_type: PatchType = "merge",
         subresource: str,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T | Scale | Unstructured: ...
 
+    @suggests_arguments
     async def patch(
         self,
         name: str | ObjectName,
@@ -135,6 +205,8 @@ class ApiWrites(ApiRequests[T]):
         namespace: str | None = None,
         patch_type: PatchType = "merge",
         subresource: str | None = None,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
         field_manager: str | None = None,
     ) -> T | Scale | Unstructured:
         """Patch an object, and return it as the server has stored it.
@@ -150,7 +222,8 @@ class ApiWrites(ApiRequests[T]):
         version of the object.
 
         A model cannot be merged, such as the status in ``{"status": web.status}``: it cannot say that a field is
-        removed.  Pass a mapping with None for such a field, or call :meth:`replace` or :meth:`replace_status`.
+        removed.  Pass a mapping with None for such a field, or call :meth:`Api.update` or :meth:`Api.update_status`,
+        which make the patch of two models.
         In a strategic merge patch this is also true of the items of lists, such as containers.
         A model as an item of a list of a merge patch, or as the value of a JSON patch's operation, is sent as its JSON.
 
@@ -160,7 +233,9 @@ class ApiWrites(ApiRequests[T]):
             namespace: The namespace of the object; None for that of ``name``, or of this API.
             patch_type: The type of the patch.
             subresource: Such as ``status``; the result is of the kind that the server sends, a Scale for ``scale``.
-            field_manager: The manager of the changed fields in ``managedFields``; None derives it from the user agent.
+            dry_run: As for :meth:`create`.
+            field_validation: As for :meth:`create`.
+            field_manager: As for :meth:`create`.
 
         Raises:
             NotFoundError: There is no object of this name.
@@ -172,32 +247,78 @@ class ApiWrites(ApiRequests[T]):
         name, namespace = self._locate(name, namespace)
         where = self._paths.operation("patch", name=name, namespace=namespace, subresource=subresource)
         content, content_type = patch_content(patch, patch_type)
-        params = write_params(field_manager=field_manager)
+        params = self._params(dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
         with translate_patch_errors(patch_type, where):
             return await self._request_any("PATCH", where, name, namespace, subresource, content, content_type, params)
 
-    async def apply(self, obj: T, *, field_manager: str, force: bool = False) -> T:
+    @suggests_arguments
+    async def apply(
+        self,
+        obj: T | Mapping[str, object],
+        *,
+        subresource: OwnSubresource | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+        field_manager: str | None = None,
+    ) -> T:
         """Apply an object by server-side apply, and return it as the server has stored it.
 
         The object is created if it does not exist.
+        The manager owns what it applies: what it has applied before and does not apply any more is removed, unless
+        another manager owns it too.
+        So pass all that the manager wants to have, and nothing else: an object that the program has made, without what
+        it has not given, a mapping, or what :func:`~trioformer.models.extract` returns, changed.
+        An empty list or map that the program has given is applied, too.
 
         Args:
-            obj: The fields that the manager wants to have; it gives up all others.
-            field_manager: Who applies, such as the name of the controller.
-            force: Whether to take fields that another manager has set to another value.
+            obj: The fields that the manager wants to have.  A mapping has the API's names; its ``apiVersion`` and
+                ``kind`` may be omitted.
+            subresource: Such as ``status``: only this part is applied, and the object must exist.
+            force: Whether to take fields that other managers have set to another value.
+            dry_run: As for :meth:`create`.
+            field_validation: As for :meth:`create`.
+            field_manager: Who applies, such as the name of the controller; None for that of the client.
 
         Raises:
-            ConflictError: Another manager has set one of the fields.
+            ApplyConflictError: Other managers have set some of the fields to another value; ``conflicts`` names them.
+            ConflictError: The object has a resourceVersion, and the stored object has another one.
             InvalidError: The result is not valid.
+            ValueError: There is no field manager, neither here nor in ``open_client``; or ``managedFields`` show that
+                the object was read from a server, so that the manager would own all of it.
         """
+        if not (field_manager or self._field_manager):
+            hint = "pass field_manager, or open the client with one: open_client(field_manager='deployer')"
+            raise ValueError(f"to apply needs the name of who applies; {hint}")
+        if isinstance(obj, Mapping):
+            obj = self._from_mapping(obj)
         namespace = self._namespace_for(obj)
-        where = self._paths.operation("apply", name=obj.name, namespace=namespace)
-        path = self._paths.object(obj.name, namespace=namespace)
-        asked = Asked(obj.name, namespace)
-        content, params = encode_for_server(obj), write_params(field_manager=field_manager, force=force)
-        return await self._request(
-            "PATCH", path, where, asked=asked, content=content, content_type=APPLY, params=params
+        if obj.metadata.managed_fields:
+            hint = "apply a new object with the wanted fields, or what extract(obj, field_manager=...) returns"
+            raise ValueError(f"{obj!r} was read from a server, and who applies it would own all of its fields; {hint}")
+        where = self._paths.operation("apply", name=obj.name, namespace=namespace, subresource=subresource)
+        path = self._paths.object(obj.name, namespace=namespace, subresource=subresource)
+        params = self._params(
+            dry_run=dry_run, field_validation=field_validation, field_manager=field_manager, force=force
         )
+        content = encode_request(obj, is_applied=True)
+        return await self._request(
+            "PATCH",
+            path,
+            where,
+            asked=Asked(obj.name, namespace),
+            content=content,
+            content_type=APPLY,
+            params=params,
+        )
+
+    def _from_mapping(self, mapping: Mapping[str, object]) -> T:
+        resource = self.resource
+        expected = {"apiVersion": resource.api_version, "kind": resource.kind}
+        for name, value in expected.items():
+            if mapping.get(name, value) != value:
+                raise TypeError(f"this is the API of {self.kind.__name__}, and the mapping has another {name}")
+        return from_dict(self.kind, {**expected, **mapping})
 
     @suggests_arguments
     async def delete(
@@ -209,6 +330,7 @@ class ApiWrites(ApiRequests[T]):
         propagation_policy: PropagationPolicy | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
+        dry_run: bool = False,
     ) -> T | None:
         """Delete an object.
 
@@ -219,6 +341,7 @@ class ApiWrites(ApiRequests[T]):
             propagation_policy: Whether the objects that it owns are deleted; None is the kind's default.
             uid: Delete it only if it has this uid.
             resource_version: Delete it only if it has this resourceVersion.
+            dry_run: Whether the server only does as if: it checks whether it would delete the object.
 
         Returns:
             The object while finalizers or a grace period keep it; None if the server responds with a Status.
@@ -234,6 +357,7 @@ class ApiWrites(ApiRequests[T]):
             "gracePeriodSeconds": grace_period_seconds,
             "propagationPolicy": propagation_policy,
             "preconditions": {key: value for key, value in preconditions.items() if value is not None} or None,
+            "dryRun": ("All",) if dry_run else None,
         }
         given = {key: value for key, value in options.items() if value is not None}
         content = dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None

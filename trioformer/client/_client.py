@@ -29,7 +29,9 @@ from ..transport import (
 )
 from ..transport._internal import Transport, WarningLog, default_user_agent, open_transport
 from ._api import Api
+from ._client_writes import ClientWrites
 from ._discovery import discover_resource
+from ._options import check_field_manager
 from ._responses import MAX_STATUS, check, raise_failure, unexpected_response
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -37,7 +39,7 @@ P = ParamSpec("P")
 
 
 _HINTS: Final = dict.fromkeys(
-    ("create", "delete", "get", "list", "patch", "replace", "update", "watch"),
+    ("get", "list", "watch"),
     "each kind has its own API: client.api(Pod, namespace=...) has the methods",
 ) | dict.fromkeys(
     (
@@ -72,6 +74,7 @@ class _Opened:
     compression: bool | None
     warning_handler: WarningHandler
     retries: int
+    field_manager: str | None
 
 
 @final
@@ -91,7 +94,7 @@ class VersionInfo:
 
 @final
 @attrs.define(eq=False)
-class Client(metaclass=NoPublicConstructor):
+class Client(ClientWrites, metaclass=NoPublicConstructor):
     """A client of one cluster; :func:`open_client` makes it and closes it.
 
     Any number of tasks may use it at the same time.
@@ -122,7 +125,10 @@ class Client(metaclass=NoPublicConstructor):
             ValueError: The namespace is not valid, or the kind is not namespaced.
         """
         scan = scan_without_managed_fields if drop_managed_fields else scan_whole
-        return Api[T]._create(self._transport, kind, namespace, scan)
+        return Api[T]._create(self._transport, kind, namespace, scan, self._opened.field_manager)
+
+    def _api_of(self, obj: T) -> Api[T]:
+        return self.api(type(obj))
 
     def impersonating(
         self,
@@ -280,6 +286,7 @@ async def open_client(
     limits: Limits | None = None,
     retries: int = MAX_RETRIES,
     plugin_policy: PluginPolicy | None = None,
+    field_manager: str | None = None,
 ) -> AsyncGenerator[Client, None]:
     """Open a client of one cluster.
 
@@ -316,11 +323,14 @@ async def open_client(
             (429, 503, and other errors 5xx for reads), and when the connection fails, for reads, and for writes of
             which nothing was sent; 0 for never.
         plugin_policy: Which credential plugins the kubeconfig may run, and for how long; None for all.
+        field_manager: The manager of the fields that this client writes, in ``managedFields``, such as the name of the
+            controller, of at most 128 printable characters; a call may pass another one.  None for the beginning of the
+            ``User-Agent``, which is no name to apply with.
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or a limiter with
-            ``qps``; or ``qps``, ``burst`` or ``retries`` is too small.
+            ``qps``; or ``qps``, ``burst`` or ``retries`` is too small; or ``field_manager`` is not valid.
         TypeError: ``config``, ``limits``, ``plugin_policy``, the limiter or the handler is of another type.
 
     Ownership:
@@ -333,6 +343,8 @@ async def open_client(
         raise TypeError(f"config must be a ClusterConfig, not {describe(config)}; a file is kubeconfig=")
     elif kubeconfig is not None or context is not None or overrides is not None:
         raise ValueError("pass either config, or kubeconfig, context and overrides, not both")
+    if field_manager is not None:
+        check_field_manager(field_manager)
     opened = _Opened(
         http_transport,
         user_agent,
@@ -341,6 +353,7 @@ async def open_client(
         compression,
         WarningLog() if warning_handler is None else warning_handler,
         retries,
+        field_manager,
     )
     async with open_transport(
         config,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final, get_args
 
 import attrs
 
+from .._suggestions import describe
+from .._text import quoted
 from ..models import FieldSelector, LabelSelector
 
 LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
@@ -84,6 +86,19 @@ def watch_params(
     )
 
 
+def check_field_manager(name: str) -> None:
+    """Check the name of a field manager as the server does (apimachinery ``ValidateFieldManager``).
+
+    Raises:
+        ValueError: It is empty, longer than 128 characters, or has characters that cannot be printed.
+        TypeError: It is not a string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a field manager must be a string, not {describe(name)}")
+    if not (name and len(name) <= 128 and name.isprintable()):
+        raise ValueError(f"a field manager must be 1 to 128 printable characters, not {quoted(name)}")
+
+
 def write_params(
     *,
     field_manager: str | None = None,
@@ -91,7 +106,16 @@ def write_params(
     field_validation: FieldValidation | None = None,
     force: bool | None = None,
 ) -> dict[str, str]:
-    """Return the query parameters of a write, without those that are None, empty or false."""
+    """Return the query parameters of a write, without those that are None or false.
+
+    Raises:
+        ValueError: The field manager or the field validation is not valid.
+    """
+    if field_manager is not None:
+        check_field_manager(field_manager)
+    if field_validation not in (None, *get_args(FieldValidation)):
+        known = ", ".join(map(repr, get_args(FieldValidation)))
+        raise ValueError(f"a field validation must be one of {known}, not {quoted(str(field_validation))}")
     return _params(
         fieldManager=field_manager,
         dryRun="All" if dry_run else None,

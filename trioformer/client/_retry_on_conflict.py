@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import trio
 
 from .._retry import Backoff, BackoffPolicy
-from ..errors import AlreadyExistsError, ConflictError
+from ..errors import AlreadyExistsError, ApplyConflictError, ConflictError
 
 T = TypeVar("T")
 
@@ -24,6 +24,7 @@ async def retry_on_conflict(
     Each call must read the object from the server (a cache may still have the old one), change it, and write it.
     An :class:`~trioformer.errors.AlreadyExistsError` is not retried: the name stays taken, however often the same
     object is created (apimachinery's ``IsConflict`` is false for it).
+    Neither is an :class:`~trioformer.errors.ApplyConflictError`: another manager owns a field, and still will.
 
     Args:
         change: Reads, changes and writes the object.
@@ -36,6 +37,7 @@ async def retry_on_conflict(
     Raises:
         ConflictError: The last call raised it.
         AlreadyExistsError: A call raised it.
+        ApplyConflictError: A call raised it.
         Exception: Any other exception of ``change``, which is not retried.
 
     Cancellation: between two calls no request is in flight.
@@ -47,7 +49,7 @@ async def retry_on_conflict(
         tries -= 1
         try:
             return await change()
-        except AlreadyExistsError:
+        except (AlreadyExistsError, ApplyConflictError):
             raise
         except ConflictError:
             if not tries:

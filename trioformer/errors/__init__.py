@@ -21,7 +21,8 @@
     │   ├── MethodNotAllowedError       405
     │   ├── NotAcceptableError          406
     │   ├── ConflictError               409: the object has changed since it was read
-    │   │   └── AlreadyExistsError      409 on create
+    │   │   ├── AlreadyExistsError      409 on create
+    │   │   └── ApplyConflictError      409 on apply: ``conflicts`` name fields and managers
     │   ├── ExpiredError                410: the resourceVersion or continue token is too old
     │   ├── RequestTooLargeError        413
     │   ├── UnsupportedMediaTypeError   415
@@ -72,9 +73,11 @@ from ._cache import NotSynced as NotSynced
 from ._cache import QuarantinedError as QuarantinedError
 from ._cache import TransformError as TransformError
 from ._status import AlreadyExistsError as AlreadyExistsError
+from ._status import ApplyConflictError as ApplyConflictError
 from ._status import BadRequestError as BadRequestError
 from ._status import ConflictError as ConflictError
 from ._status import ExpiredError as ExpiredError
+from ._status import FieldConflict as FieldConflict
 from ._status import ForbiddenError as ForbiddenError
 from ._status import InternalServerError as InternalServerError
 from ._status import InvalidError as InvalidError
@@ -95,6 +98,7 @@ from ._status import UnsupportedMediaTypeError as UnsupportedMediaTypeError
 
 __all__ = [
     "AlreadyExistsError",
+    "ApplyConflictError",
     "BadRequestError",
     "CacheNotSyncedError",
     "CacheSyncError",
@@ -105,6 +109,7 @@ __all__ = [
     "DecodeError",
     "ExecPluginError",
     "ExpiredError",
+    "FieldConflict",
     "ForbiddenError",
     "HandlerOverflowError",
     "IndexerError",

@@ -5,6 +5,7 @@ The details are read from JSON that nobody has checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final, cast
@@ -16,9 +17,11 @@ from ._base import TrioformerError, add_request_id
 
 __all__ = [
     "AlreadyExistsError",
+    "ApplyConflictError",
     "BadRequestError",
     "ConflictError",
     "ExpiredError",
+    "FieldConflict",
     "ForbiddenError",
     "InternalServerError",
     "InvalidError",
@@ -38,6 +41,8 @@ __all__ = [
     "UnsupportedMediaTypeError",
 ]
 
+FIELD_MANAGER_CONFLICT: Final = "FieldManagerConflict"
+"""The reason of each cause of an error of server-side apply (``meta/v1 CauseType``)."""
 UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
 """The reason of the cause in an error whose response was not a Status (``meta/v1 CauseType``)."""
 
@@ -193,12 +198,15 @@ class StatusError(TrioformerError):
         code = error_code_in(status, code=code)
         reason = text_in(status, "reason")
         kind = _BY_REASON.get(reason) or _BY_CODE.get(code or 500) or (ServerError if code >= 500 else StatusError)
+        details = details_in(status)
+        if kind is ConflictError and any(cause.reason == FIELD_MANAGER_CONFLICT for cause in details.causes):
+            kind = ApplyConflictError
         code = code or next((each for each, known in _BY_CODE.items() if issubclass(kind, known)), 500)
         return kind(
             text_in(status, "message"),
             code=code,
             reason=reason,
-            details=details_in(status),
+            details=details,
             where=where,
             request_id=request_id,
         )
@@ -281,6 +289,46 @@ class ConflictError(StatusError):
 
 class AlreadyExistsError(ConflictError):
     """409 on create: the name is taken."""
+
+
+@attrs.frozen
+class FieldConflict:
+    """A field that another manager has set to another value than the applied one."""
+
+    manager: str
+    """The other manager."""
+    field: str
+    """The field's path, such as ``.spec.replicas`` or ``.spec.containers[name="web"].image``."""
+    subresource: str = ""
+    """The subresource by which it was set, such as ``status``; empty for the object itself."""
+    message: str = ""
+    """The server's text."""
+
+
+class ApplyConflictError(ConflictError):
+    """409 of server-side apply: other managers own some of the fields, with other values.
+
+    To apply the same again does not help, so :func:`~trioformer.client.retry_on_conflict` does not.
+    """
+
+    hint = "leave the fields out, apply their values, or take them with force=True"
+
+    @property
+    def conflicts(self) -> tuple[FieldConflict, ...]:
+        """The fields, and who owns them; 500 at most."""
+        return tuple(_field_conflict(cause) for cause in self.details.causes if cause.reason == FIELD_MANAGER_CONFLICT)
+
+
+# apimachinery, util/managedfields/internal/conflict.go: the manager is a string of Go
+_QUOTED: Final = r'"((?:[^"\\]|\\.)*)"'
+_CONFLICT: Final = re.compile(rf"conflict with {_QUOTED}(?: with subresource {_QUOTED})?")
+_ESCAPED: Final = re.compile(r'\\(["\\])')
+
+
+def _field_conflict(cause: StatusCause) -> FieldConflict:
+    found = _CONFLICT.match(cause.message)
+    manager, subresource = (_ESCAPED.sub(r"\1", text or "") for text in found.groups()) if found else ("", "")
+    return FieldConflict(manager, cause.field, subresource, cause.message)
 
 
 class ExpiredError(StatusError):

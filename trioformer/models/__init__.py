@@ -7,6 +7,7 @@ Import a kind from the module of its API group, and what works on every kind fro
 
 - ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated, one module for each group and version; import the one you need
 - ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
+- ``_plain.py``: models as plain values, and back
 - ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
 - ``_merge_changes.py``: writes a change into JSON of which a class knows only a part
 - ``_repr.py``: how a model is shown
@@ -37,10 +38,7 @@ from ._kinds import builtin_kind as builtin_kind
 from ._kinds import builtin_resources as builtin_resources
 from ._lazy import Model as Model
 from ._lazy import encode as encode
-from ._lazy import from_dict as from_dict
 from ._lazy import from_json as from_json
-from ._lazy import json_equal as json_equal
-from ._lazy import to_dict as to_dict
 from ._merge_patch import merge_patch as merge_patch
 from ._meta import GroupVersionKind as GroupVersionKind
 from ._meta import KubernetesObject as KubernetesObject
@@ -52,6 +50,9 @@ from ._meta import key_of as key_of
 from ._meta import resource_of as resource_of
 from ._partial import PartialObjectMetadata as PartialObjectMetadata
 from ._partial import metadata_kind as metadata_kind
+from ._plain import from_dict as from_dict
+from ._plain import json_equal as json_equal
+from ._plain import to_dict as to_dict
 from ._quantity import Quantity as Quantity
 from ._selectors import FieldOperator as FieldOperator
 from ._selectors import FieldRequirement as FieldRequirement

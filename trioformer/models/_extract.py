@@ -5,8 +5,8 @@ field of what it has applied begins with all of it, and ``managedFields`` say wh
 
 ``fieldsV1`` is a tree: ``f:name`` is a member of an object, ``k:{"name":"web"}`` the item of a list with these keys,
 ``v:"x"`` the item of a set, and ``.`` the value at this place itself.
-client-go knows from a schema whether a place without anything below it is a value that is owned as a whole, or an object
-or list whose members have owners of their own.
+client-go knows from a schema whether a place without anything below it is a value that is owned as a whole, or an
+object or list whose members have owners of their own.
 Here there is no schema, but the entries of all managers: in the second case, somebody owns something below it.
 """
 
@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
 from ..errors import DecodeError
-from . import _lazy, _serde
+from . import _serde
 from ._meta import KubernetesObject, ManagedFieldsEntry, key_of, make_object, resource_of
+from ._plain import to_dict
 
 __all__ = ["extract"]
 
@@ -51,7 +52,7 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
     if not entries:
         hint = "read the object without drop_managed_fields"
         raise ValueError(f"{obj!r} has no managedFields, which say what {field_manager!r} has applied; {hint}")
-    data = _lazy.to_dict(obj)
+    data = to_dict(obj)
     resource = resource_of(type(obj))
     trees = [_tree_of(entry, obj) for entry in entries]
     owned: dict[str, Any] = {}
@@ -92,9 +93,8 @@ def _extracted(value: Any, tree: Fields, others: Sequence[Fields]) -> Any:
         names = [step[2:] for step in steps if step.startswith("f:") and step[2:] in members]
         return {name: _below(members[name], f"f:{name}", tree, others) for name in names}
     if isinstance(value, list):
-        items = cast("list[Any]", value)
-        found = ((step, _position(items, step)) for step in steps)
-        return [_item(items, index, step, tree, others) for step, index in sorted(found, key=_by_index) if index >= 0]
+        found = ((step, _position(value, step)) for step in steps)
+        return [_item(value, index, step, tree, others) for step, index in sorted(found, key=_by_index) if index >= 0]
     return value
 
 
@@ -121,14 +121,14 @@ def _position(items: list[Any], step: str) -> int:
     wanted = _parsed(step)
     if step.startswith("i:"):
         return wanted if isinstance(wanted, int) and 0 <= wanted < len(items) else -1
-    for index, item in enumerate(items):
-        if step.startswith("v:"):
-            if _serde.dumps_sorted(item) == _serde.dumps_sorted(wanted):
-                return index
-        elif isinstance(item, dict) and isinstance(wanted, dict):
-            members, keys = cast("dict[str, Any]", item), cast("dict[str, Any]", wanted)
-            # A key that is absent in the object has its default, such as the protocol of a port.
-            if all(key not in members or members[key] == value for key, value in keys.items()):
+    if step.startswith("v:"):
+        sought = _serde.dumps_sorted(wanted)
+        return next((index for index, item in enumerate(items) if _serde.dumps_sorted(item) == sought), -1)
+    keys = cast("dict[str, Any]", wanted) if isinstance(wanted, dict) else {}
+    # A key that is absent in the object has its default, such as the protocol of a port.
+    for defaults in ({}, keys):
+        for index, item in enumerate(items):
+            if keys and isinstance(item, dict) and keys.items() <= {**defaults, **item}.items():
                 return index
     return -1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, final
 
 import attrs
 
@@ -14,8 +14,21 @@ from ._values import FrozenMap, camel_case, freeze
 
 __all__ = ["MADE", "Codec", "Field"]
 
-Codec: TypeAlias = tuple[Callable[[Raw], Any], Callable[[Any], bytes], bool]
-"""Decodes a value; encodes one; and whether a changed one must be merged into the old, since decoding lost members."""
+EncodePart: TypeAlias = Callable[[Any], bytes]
+
+
+@final
+@attrs.frozen
+class Codec:
+    """How the values of a field are decoded and encoded."""
+
+    structure: Callable[[Raw], Any]
+    unstructure: EncodePart
+    unstructure_parts: Callable[[Any, EncodePart], bytes] | None = None
+    """Encodes a value that is made of models, with a function that encodes a model; None for other values."""
+    is_merged: bool = False
+    """Whether a changed value must be merged into the old one, since decoding lost members."""
+
 
 MADE: Any = object()
 """The default of a field whose default is made for each object."""
@@ -25,6 +38,7 @@ class Field:
     """One field: its names in Python, in calls and in JSON, its default, and how it is decoded and encoded."""
 
     __slots__ = (
+        "_unstructure_parts",
         "argument",
         "default",
         "factory",
@@ -48,7 +62,8 @@ class Field:
         self.default: Any = MADE if self.factory is not None else _constant_default(attribute)
         self.set: Callable[[object, Any], None] = _slot(cls, self.name)
         self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
-        self.structure, self.unstructure, self.is_merged = codec
+        self.structure, self.unstructure, self.is_merged = codec.structure, codec.unstructure, codec.is_merged
+        self._unstructure_parts = codec.unstructure_parts
         self.omits_empty = is_builtin and isinstance(self.default, tuple | FrozenMap)
         """Whether an empty value is not encoded, as with omitempty in the Go types of the built-in kinds."""
         self.is_seen = attribute.converter is not None or attribute.validator is not None
@@ -69,15 +84,28 @@ class Field:
         """Make the default of one object."""
         return freeze(self.factory.factory(model) if self.factory.takes_self else self.factory.factory())
 
-    def write(self, members: dict[str, bytes | Raw], value: Any) -> None:
-        """Change the members of a level to a value that the program gave; one that says the same keeps its bytes."""
+    def encode(self, value: Any, encode_part: EncodePart | None = None) -> bytes:
+        """Encode a value, and the models in it with ``encode_part``; None for :func:`~trioformer.models.encode`."""
+        if encode_part is None or self._unstructure_parts is None:
+            return self.unstructure(value)
+        return self._unstructure_parts(value, encode_part)
+
+    def write(self, members: dict[str, bytes | Raw], value: Any, encode_part: EncodePart | None = None) -> None:
+        """Change the members of a level to a value that the program gave; one that says the same keeps its bytes.
+
+        Args:
+            members: The level.
+            value: The value; None removes the member.
+            encode_part: Encodes a model; None for :func:`~trioformer.models.encode`, which omits empty values of
+                built-in kinds.
+        """
         old = members.get(self.json)
         before = None if old is None else bytes(old)
-        if value is None or (self.omits_empty and not value):
+        if value is None or (self.omits_empty and not value and encode_part is None):
             if before not in (None, b"null") and (value is None or not self._is_empty(Raw(before))):
                 del members[self.json]
             return
-        after = self.unstructure(value)
+        after = self.encode(value, encode_part)
         if before is None or before == b"null":
             members[self.json] = after
         elif before != after:

@@ -23,7 +23,7 @@ import functools
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, get_origin
 
 import attrs
@@ -38,9 +38,20 @@ from ._mistakes import arguments_of, missing_attribute, refuse_change, refuse_it
 from ._parts import model_in, part_of
 from ._repr import show
 from ._serde import Raw
-from ._values import EMPTY_MAP, MAX_LEVELS, FrozenMap, freeze
+from ._values import EMPTY_MAP, FrozenMap, freeze
 
-__all__ = ["Edits", "Model", "encode", "field_names", "from_dict", "from_json", "json_equal", "make", "to_dict"]
+__all__ = [
+    "Edits",
+    "Model",
+    "canonical",
+    "check_made",
+    "encode",
+    "encode_applied",
+    "encode_given",
+    "field_names",
+    "from_json",
+    "make",
+]
 
 M = TypeVar("M", bound="Model")
 
@@ -182,10 +193,10 @@ class Model(_Slots):
         if not isinstance(other, Model) or type(self) is not type(other):
             return NotImplemented
         mine, theirs = encode(self), encode(other)
-        return mine == theirs or _canonical(self, mine) == _canonical(other, theirs)
+        return mine == theirs or canonical(self, mine) == canonical(other, theirs)
 
     def __hash__(self) -> int:
-        return hash((type(self), _canonical(self, encode(self))))
+        return hash((type(self), canonical(self, encode(self))))
 
     def __repr__(self) -> str:
         fields = _plan_of(type(self)).fields
@@ -220,7 +231,8 @@ def _check_parts(model: Model) -> None:
             part.check(getattr(model, part.name))
 
 
-def _canonical(model: Model, data: bytes) -> bytes:
+def canonical(model: Model, data: bytes) -> bytes:
+    """Return the canonical form of a model's JSON."""
     return _serde.canonical(model._complete(data))
 
 
@@ -263,28 +275,6 @@ def from_json(cls: type[M], data: bytes | str) -> M:
     return make(cls, raw)
 
 
-def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
-    """Make an object of ``cls`` from plain values with the API's names, such as a parsed YAML manifest.
-
-    Raises:
-        DecodeError: A value cannot be encoded as JSON.
-    """
-    check_made(cls)
-    try:
-        return make(cls, _serde.dumps(_serde.plain(dict(mapping))))
-    except _serde.FAULTS as error:
-        raise _serde.encode_error(error, cls.__name__) from error
-
-
-AROUND = 8
-"""Levels of an object around a field whose value may have :data:`MAX_LEVELS` itself."""
-
-
-def to_dict(model: Model) -> dict[str, Any]:
-    """Return a model as new dicts, lists and scalars, with the API's names."""
-    return cast("dict[str, Any]", _serde.decode(encode(model), MAX_LEVELS + AROUND))
-
-
 # --- plans: how the fields of a class are decoded and encoded ---------------------------------------------------------
 
 
@@ -296,29 +286,37 @@ def _codec(hint: Any) -> Codec:
     if model is not None:
         check_made(model)
         if container is None:
-            return functools.partial(make, model), encode, False
+            return Codec(functools.partial(make, model), encode, lambda value, encode_one: encode_one(value))
         if container is tuple:
-            return (
+            return Codec(
                 lambda raw: tuple([make(model, one) for one in _serde.list_items(raw)]),
-                lambda value: b"[" + b",".join(map(encode, value)) + b"]",
-                False,
+                lambda value: _encoded_items(value, encode),
+                _encoded_items,
             )
-        return (
+        return Codec(
             lambda raw: FrozenMap({key: make(model, one) for key, one in _serde.map_items(raw).items()}),
-            lambda value: _object([_serde.dumps(key) + b":" + encode(one) for key, one in value.items()]),
-            False,
+            lambda value: _encoded_map(value, encode),
+            _encoded_map,
         )
     if origin is Mapping and is_scalar(args[1]):
         decode_map = _serde.plain_decoder(dict[str, args[1]])  # type: ignore[valid-type]  # a run-time type
         dumps = _serde.dumps_finite if has_float(args[1]) else _serde.dumps
-        return lambda raw: FrozenMap(decode_map(raw)), dumps, False
+        return Codec(lambda raw: FrozenMap(decode_map(raw)), dumps)
     if is_scalar(hint):
-        return _serde.plain_decoder(hint), _serde.dumps_finite if has_float(hint) else _serde.dumps, False
-    return (
+        return Codec(_serde.plain_decoder(hint), _serde.dumps_finite if has_float(hint) else _serde.dumps)
+    return Codec(
         lambda raw: freeze(_serde.structure(raw, hint)),
         lambda value: _serde.dumps(_serde.unstructure(value, hint)),
-        True,
+        is_merged=True,
     )
+
+
+def _encoded_items(value: Iterable[Model], encode_one: Callable[[Model], bytes]) -> bytes:
+    return b"[" + b",".join(map(encode_one, value)) + b"]"
+
+
+def _encoded_map(value: Mapping[str, Model], encode_one: Callable[[Model], bytes]) -> bytes:
+    return _object([_serde.dumps(key) + b":" + encode_one(one) for key, one in value.items()])
 
 
 _ALL = "*"
@@ -431,51 +429,55 @@ def encode(model: Model) -> bytes:
     In a changed one, the fields that the program gave are changed, and all other members keep their bytes, whether the
     class has them or not.
     ``None`` removes a member.
-    An empty list or map is encoded as such, but the classes of built-in kinds omit it, as their Go types do.
+    An empty list or map is encoded as such, but the classes of built-in kinds omit it, as their Go types do;
+    requests of a client have it nevertheless.
 
     Raises:
         DecodeError: A part that was changed is not a JSON object.
         ValueError: A value that the program gave cannot be encoded, such as NaN.
     """
     origin = model._origin
-    if not isinstance(origin, Edits):
-        return bytes(origin)
+    return _encoded(model, origin, encode) if isinstance(origin, Edits) else bytes(origin)
+
+
+def encode_given(model: Model) -> bytes:
+    """Encode a model for a request, with all that the program gave.
+
+    Unlike :func:`encode`, an empty list or map that the program gave is never omitted.  The Go types of the built-in
+    kinds drop it, so it says there what an absent one says, and two objects that differ in it are equal.  But a custom
+    kind may have a part of such a class and a schema that requires the member, and server-side apply owns an empty one.
+    """
+    origin = model._origin
+    return _encoded(model, origin, encode_given) if isinstance(origin, Edits) else bytes(origin)
+
+
+def encode_applied(model: Model) -> bytes:
+    """Encode a model for server-side apply, as :func:`encode_given`, but without what a default's factory has made.
+
+    Whoever applies a field owns it, so only what the program gave may be sent.
+    """
+    origin = model._origin
+    return _encoded(model, origin, encode_applied) if isinstance(origin, Edits) else bytes(origin)
+
+
+def _encoded(model: Model, origin: Edits, encode_part: Callable[[Model], bytes]) -> bytes:
+    """Encode a model that the program has made, and with ``encode_part``, one of the three functions, its parts."""
     members: dict[str, bytes | Raw] = {}
     if origin.raw is not None:
         try:
             members |= _serde.map_items(origin.raw)
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
-    always = type(model)._always
+    always, is_new, is_plain = type(model)._always, origin.raw is None, encode_part is encode
     for name, field in _plan_of(type(model)).fields.items():
         if field.argument in origin.names:
-            field.write(members, getattr(model, name))
-        elif origin.raw is None and (name in always or field.factory is not None):
+            field.write(members, getattr(model, name), None if is_plain else encode_part)
+        elif is_new and (name in always or (field.factory is not None and encode_part is not encode_applied)):
             value = getattr(model, name)
             # What a factory made belongs to this object; but an empty list is only a way to write the default.
             if name in always or (value is not None and value not in ((), EMPTY_MAP)):
-                members[field.json] = field.unstructure(value)
+                members[field.json] = field.encode(value, None if is_plain else encode_part)
     return _object([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()])
-
-
-def json_equal(one: object, other: object) -> bool:
-    """Return whether two values are the same JSON: models, free-form values, or plain dicts, lists and scalars.
-
-    The order of members does not matter, and tuples are lists.
-    Unlike for Python's ``==``, ``1``, ``1.0`` and ``true`` differ, and so do fields that a model does not have.
-
-    Raises:
-        TypeError: A value cannot be encoded as JSON.
-    """
-    return _canonical_value(one) == _canonical_value(other)
-
-
-def _canonical_value(value: object) -> bytes:
-    return (
-        _canonical(value, encode(value))
-        if isinstance(value, Model)
-        else _serde.canonical(_serde.dumps(_serde.plain(value)))
-    )
 
 
 # An attrs class of a custom kind may have models as fields, such as a PodTemplateSpec.

@@ -11,9 +11,10 @@ from typing import Any, TypeVar, cast, overload
 
 import attrs
 
-from . import _lazy, _serde
+from . import _serde
 from ._lazy import Model
 from ._meta import KubernetesObject, key_of
+from ._plain import members_of
 from ._quantity import Quantity
 from ._values import MAX_LEVELS, TOO_DEEP
 
@@ -82,12 +83,9 @@ def _between_objects(old: KubernetesObject, new: KubernetesObject) -> dict[str, 
 
 
 def _members_of(value: Model | Mapping[str, object]) -> dict[str, Any]:
-    if not isinstance(value, Model):
-        return cast("dict[str, Any]", _serde.decode(_serde.dumps(_serde.plain(dict(value)))))
-    members = _serde.decode(value._complete(_lazy.encode(value)), MAX_LEVELS + _lazy.AROUND)
-    if not isinstance(members, dict):
-        raise _serde.decode_error(ValueError("it is not an object"), type(value).__name__)
-    return cast("dict[str, Any]", members)
+    if isinstance(value, Model):
+        return members_of(value)
+    return cast("dict[str, Any]", _serde.decode(_serde.dumps(_serde.plain(dict(value)))))
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, object]:

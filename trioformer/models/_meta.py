@@ -28,6 +28,7 @@ __all__ = [
     "OwnerReference",
     "ResourceInfo",
     "encode_for_server",
+    "encode_request",
     "key_of",
     "make_object",
     "resource_of",
@@ -331,8 +332,18 @@ def resource_of(cls: type[object]) -> ResourceInfo:
 
 
 def encode_for_server(obj: KubernetesObject) -> bytes:
-    """Encode an object as a request body: its JSON, with the kind and apiVersion that items of lists omit."""
+    """Encode an object with the kind and apiVersion that items of lists omit, as a server stores it."""
     return _with_type_meta(obj, _lazy.encode(obj))
+
+
+def encode_request(obj: KubernetesObject, *, is_applied: bool = False) -> bytes:
+    """Encode an object as a request's body: with kind and apiVersion, and with all that the program gave.
+
+    Args:
+        obj: The object.
+        is_applied: Whether it is applied, and must have nothing else.
+    """
+    return _with_type_meta(obj, _lazy.encode_applied(obj) if is_applied else _lazy.encode_given(obj))
 
 
 def _with_type_meta(obj: KubernetesObject, data: bytes) -> bytes:

@@ -1,0 +1,69 @@
+"""Models as plain values and back: dicts, lists and scalars with the API's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from ..errors import DecodeError
+from . import _serde
+from ._lazy import Model, canonical, check_made, encode, make
+from ._values import MAX_LEVELS
+
+__all__ = ["from_dict", "json_equal", "members_of", "to_dict"]
+
+M = TypeVar("M", bound=Model)
+
+
+def from_dict(cls: type[M], mapping: Mapping[str, object]) -> M:
+    """Make an object of ``cls`` from plain values with the API's names, such as a parsed YAML manifest.
+
+    Raises:
+        DecodeError: A value cannot be encoded as JSON.
+    """
+    check_made(cls)
+    try:
+        return make(cls, _serde.dumps(_serde.plain(dict(mapping))))
+    except _serde.FAULTS as error:
+        raise _serde.encode_error(error, cls.__name__) from error
+
+
+_AROUND = 8
+"""Levels of an object around a field whose value may have :data:`MAX_LEVELS` itself."""
+
+
+def to_dict(model: Model) -> dict[str, Any]:
+    """Return a model as new dicts, lists and scalars, with the API's names."""
+    return cast("dict[str, Any]", _serde.decode(encode(model), MAX_LEVELS + _AROUND))
+
+
+def members_of(model: Model) -> dict[str, Any]:
+    """Return a model as :func:`to_dict` does, with the members that it may omit without a difference.
+
+    Raises:
+        DecodeError: Its JSON is not an object, or has too many levels.
+    """
+    members = _serde.decode(model._complete(encode(model)), MAX_LEVELS + _AROUND)
+    if not isinstance(members, dict):
+        raise DecodeError(f"cannot decode {type(model).__name__}: it is not an object")
+    return cast("dict[str, Any]", members)
+
+
+def json_equal(one: object, other: object) -> bool:
+    """Return whether two values are the same JSON: models, free-form values, or plain dicts, lists and scalars.
+
+    The order of members does not matter, and tuples are lists.
+    Unlike for Python's ``==``, ``1``, ``1.0`` and ``true`` differ, and so do fields that a model does not have.
+
+    Raises:
+        TypeError: A value cannot be encoded as JSON.
+    """
+    return _canonical_value(one) == _canonical_value(other)
+
+
+def _canonical_value(value: object) -> bytes:
+    return (
+        canonical(value, encode(value))
+        if isinstance(value, Model)
+        else _serde.canonical(_serde.dumps(_serde.plain(value)))
+    )
