@@ -1,4 +1,4 @@
-// The rival client-go: a shared informer of pods with the namespace index, and handlers that count.
+// The rival client-go: a shared informer of pods with the namespace index, and handlers that count; or requests.
 //
 // By default it asks for protobuf, as kubectl's and every controller's client of built-in kinds does; -json turns that off.
 // Everything else is client-go's own default.  See ../drivers/measure.py for what a driver is.
@@ -13,12 +13,15 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -99,6 +102,59 @@ func trimmed(obj any) (any, error) {
 	return obj, nil
 }
 
+const workers, requests = 16, 4
+
+// crud creates, reads, patches and deletes config maps, with as many workers as ../drivers/crud.py has.
+func crud(client kubernetes.Interface, count int) {
+	api := client.CoreV1().ConfigMaps("default")
+	ctx := context.Background()
+	data := map[string]string{"config.yaml": strings.Repeat("setting: value\n", 70)}
+	patch := []byte(`{"data":{"n":"1"}}`)
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	run := func(names chan string) {
+		var group sync.WaitGroup
+		for range workers {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				for name := range names {
+					made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
+					_, err := api.Create(ctx, made, metav1.CreateOptions{})
+					must(err)
+					_, err = api.Get(ctx, name, metav1.GetOptions{})
+					must(err)
+					_, err = api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+					must(err)
+					must(api.Delete(ctx, name, metav1.DeleteOptions{}))
+				}
+			}()
+		}
+		group.Wait()
+	}
+	named := func(kind string, count int) chan string {
+		names := make(chan string, count)
+		for i := range count {
+			names <- fmt.Sprintf("crud-%d-%s-%d", os.Getpid(), kind, i)
+		}
+		close(names)
+		return names
+	}
+	run(named("warm-up", workers))
+	names := named("n", count)
+	m := start()
+	run(names)
+	result := m.read()
+	total := float64(requests * count)
+	result["requests"] = total
+	result["requests_per_cpu_s"] = total / result["cpu"].(float64)
+	result["requests_per_s"] = total / result["wall"].(float64)
+	say(result)
+}
+
 func main() {
 	workload := os.Args[1]
 	flags := flag.NewFlagSet("client_go", flag.ExitOnError)
@@ -122,9 +178,16 @@ func main() {
 	if *asJSON {
 		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	}
+	if workload == "crud" {
+		config.QPS = -1
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		panic(err)
+	}
+	if workload == "crud" {
+		crud(client, *events)
+		return
 	}
 	options := []informers.SharedInformerOption{}
 	if *drop {

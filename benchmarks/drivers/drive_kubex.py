@@ -5,18 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from functools import partial
 
+import crud
 import measure
 from kubex.api import Api
 from kubex.client import create_client
+from kubex.core.patch import MergePatch
+from kubex.k8s.v1_36.core.v1.config_map import ConfigMap
 from kubex.k8s.v1_36.core.v1.pod import Pod
 from listwatch import SNAKE, Store, follow
+
+
+async def crud_of(api: Api[ConfigMap], name: str) -> None:
+    made = {"metadata": {"name": name, "namespace": crud.NAMESPACE}, "data": crud.DATA}
+    await api.create(ConfigMap.model_validate(made))
+    await api.get(name)
+    await api.patch(name, MergePatch(ConfigMap.model_validate(crud.PATCH)))
+    await api.delete(name)
 
 
 async def main() -> None:
     options = measure.options()
     os.environ["KUBECONFIG"] = options.kubeconfig
     async with await create_client() as client:
+        if options.workload == "crud":
+            await crud.drive(options, partial(crud_of, Api(ConfigMap, client=client, namespace=crud.NAMESPACE)))
         api: Api[Pod] = Api(Pod, client=client)
 
         async def list_all(store: Store) -> str:

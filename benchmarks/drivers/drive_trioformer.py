@@ -6,8 +6,9 @@ import inspect
 import random
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+import crud
 import measure
 import trio
 from measure import Meter
@@ -24,7 +25,8 @@ from trioformer import (
     open_client,
 )
 from trioformer.cache import IndexFunc
-from trioformer.models.core_v1 import Pod
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import ConfigMap, Pod
 
 RESYNC_PERIOD = 8.0
 
@@ -220,7 +222,36 @@ def gets_per_s(lister: Lister[Pod], names: list[tuple[str, str | None]]) -> floa
     return rounds * len(names) / meter.read()["cpu"]
 
 
-WORKLOADS = {"sync": sync, "storm": storm, "latency": storm, "resync": resync, "ticker": ticker, "lookups": lookups}
+async def requests(options: Namespace, client: Client) -> None:
+    config_maps = client.api(ConfigMap, crud.NAMESPACE)
+
+    async def work(names: Iterable[str]) -> None:
+        for name in names:
+            await config_maps.create(ConfigMap(metadata=ObjectMeta(name=name), data=crud.DATA))
+            await config_maps.get(name)
+            await config_maps.patch(name, crud.PATCH)
+            await config_maps.delete(name)
+
+    async with trio.open_nursery() as nursery:
+        for name in crud.warm_up_names():
+            nursery.start_soon(work, [name])
+    names = crud.measured_names(options)
+    meter = Meter()
+    async with trio.open_nursery() as nursery:
+        for _ in range(crud.WORKERS):
+            nursery.start_soon(work, names)
+    crud.finish(options, meter)
+
+
+WORKLOADS = {
+    "crud": requests,
+    "sync": sync,
+    "storm": storm,
+    "latency": storm,
+    "resync": resync,
+    "ticker": ticker,
+    "lookups": lookups,
+}
 
 
 async def main() -> None:

@@ -181,6 +181,19 @@ WORKLOADS: dict[str, Workload] = {
         events=1_000,
         columns=LATENCY,
     ),
+    "crud": Workload(
+        "2,000 config maps created, read, patched and deleted by 16 workers",
+        "crud",
+        "real",
+        (OURS, GO, GO_JSON, *OTHERS),
+        (
+            Target("requests_per_cpu_s", "trioformer", "client-go, JSON", at_least=0.5),
+            *(Target("requests_per_cpu_s", "trioformer", each.label, at_least=1.0) for each in OTHERS),
+        ),
+        pods=1,
+        events=2_000,
+        columns={"requests_per_cpu_s": "requests/CPU s", "requests_per_s": "requests/s", "cpu": "CPU s", "wall": "s"},
+    ),
     "ticker": Workload(
         "Lateness of a task that ticks every 5 ms, beside 100,000 pods",
         "ticker",

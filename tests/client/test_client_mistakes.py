@@ -30,7 +30,6 @@ HAS_API = "client.api(Pod, namespace=...)"
             lambda client: client.list_namespaced_pod,
             f"'Client' object has no attribute 'list_namespaced_pod'; write {HAS_API}, with the class of the kind",
         ),
-        (lambda client: client.api(Pod).update, "'Api' object has no attribute 'update'; write replace(object), which"),
         (lambda client: client.api(Pod).put, "'Api' object has no attribute 'put'; write replace(object)"),
         (
             lambda client: SharedInformerFactory(client).start,
@@ -84,6 +83,26 @@ SECRET: Any = {"metadata": {"name": "a"}, "stringData": {"password": "s3cret"}}
         (
             lambda client: client.api(Secret, "shop").create(SECRET),
             "this is the API of Secret, and a dict is not one; from_dict(Secret, ...) makes one",
+        ),
+        (
+            lambda client: client.create(SECRET),
+            "this takes an object that says its kind and name, not a dict; pass an object",
+        ),
+        (
+            lambda client: client.delete("web-0"),
+            f"this takes an object that says its kind and name, not a str; by name: {HAS_API} has the methods",
+        ),
+        (
+            lambda client: client.api(Secret, "shop").update(Secret(metadata=ObjectMeta(name="a"))),
+            "update() takes two states, old and new, and sends what has changed; write replace(obj)",
+        ),
+        (
+            lambda client: client.api(Secret, "shop").update_status(Secret(metadata=ObjectMeta(name="a"))),
+            "update_status() takes two states, old and new, and sends what has changed; write replace_status(obj)",
+        ),
+        (
+            lambda client: client.api(Pod, "shop").apply({"kind": "Node"}, field_manager="me"),
+            "this is the API of Pod, and the mapping has another kind",
         ),
         (
             lambda client: client.api(Pod, "shop").list(label_selector=["app"]),

@@ -65,7 +65,7 @@ SUBCLASSABLE = {
 
 LOOSE = {
     # What JSON holds is known to the caller alone.
-    "trioformer.models._lazy.to_dict",
+    "trioformer.models._plain.to_dict",
     "trioformer.models._unstructured.Unstructured.get",
     # Informers of several kinds in one mapping; their kind is in the key.
     "trioformer.cache.factory._factory.SharedInformerFactory.informers",

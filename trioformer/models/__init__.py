@@ -33,7 +33,8 @@ Import a kind from the module of its API group, and what works on every kind fro
 
 from __future__ import annotations
 
-from ._extract import extract as extract
+from typing import TYPE_CHECKING
+
 from ._kinds import builtin_kind as builtin_kind
 from ._kinds import builtin_resources as builtin_resources
 from ._lazy import Model as Model
@@ -68,6 +69,9 @@ from ._values import JSON as JSON
 from ._values import FrozenMap as FrozenMap
 from ._values import MicroTime as MicroTime
 from ._values import Time as Time
+
+if TYPE_CHECKING:
+    from ._extract import extract as extract
 
 __all__ = [
     "EMPTY_MAP",
@@ -106,3 +110,14 @@ __all__ = [
     "to_dict",
     "unstructured_kind",
 ]
+
+
+if not TYPE_CHECKING:  # type checkers would accept every name
+
+    def __getattr__(name: str) -> object:
+        # Most programs need it never, and each module costs a start some time.
+        if name == "extract":
+            from ._extract import extract  # noqa: PLC0415
+
+            return extract
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,333 @@
+"""Patches of two states, and changes that are repeated after a conflict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.client.test_api import CONFIG
+from tests.support.scripted_http import InMemory, response
+from trioformer.client import Client, open_client
+from trioformer.errors import ConflictError, InvalidError, NotFoundError
+from trioformer.models import ObjectMeta, from_dict
+from trioformer.models.apps_v1 import Deployment, DeploymentStatus
+from trioformer.models.core_v1 import ConfigMap, Pod
+from trioformer.testing import APIServer
+
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7", "labels": {"a": "1", "b": "2"}},
+    "spec": {"replicas": 2, "paused": True},
+    "status": {"replicas": 2, "conditions": [{"type": "Available", "status": "True"}], "unknown": 1},
+}
+
+
+def deployment() -> Deployment:
+    return from_dict(Deployment, DEPLOYMENT)
+
+
+def changed() -> Deployment:
+    old = deployment()
+    return attrs.evolve(
+        old,
+        metadata=attrs.evolve(old.metadata, labels={"a": "1"}),
+        spec=attrs.evolve(old.spec, replicas=3, paused=None),
+        status=DeploymentStatus(replicas=3),
+    )
+
+
+async def sent_by(write: Callable[..., Any], **options: Any) -> tuple[str, Any]:
+    transport = InMemory([response(200, json.dumps(DEPLOYMENT))])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        await write(client.api(Deployment, "shop"), **options)
+    (request,), (target,) = transport.requests, transport.targets
+    assert request.headers["content-type"] == "application/merge-patch+json"
+    return target, json.loads(request.content)
+
+
+async def test_update_sends_what_differs_and_nulls_for_what_is_gone() -> None:
+    target, body = await sent_by(lambda api: api.update(deployment(), changed(), field_manager="me", dry_run=True))
+    assert target == "PATCH /apis/apps/v1/namespaces/shop/deployments/web?fieldManager=me&dryRun=All"
+    assert body == {"metadata": {"labels": {"b": None}}, "spec": {"replicas": 3, "paused": None}}
+
+
+async def test_update_status_sends_only_the_status() -> None:
+    target, body = await sent_by(lambda api: api.update_status(deployment(), changed()))
+    assert target == "PATCH /apis/apps/v1/namespaces/shop/deployments/web/status"
+    assert body == {"status": {"replicas": 3, "conditions": None, "unknown": None}}
+
+
+async def test_an_optimistic_lock_sends_the_version_of_the_old_state() -> None:
+    new = attrs.evolve(changed(), metadata=ObjectMeta(name="web", namespace="shop", resource_version="99"))
+    _, body = await sent_by(lambda api: api.update(deployment(), new, optimistic_lock=True))
+    assert body["metadata"] == {"labels": None, "resourceVersion": "7"}
+    _, body = await sent_by(lambda api: api.update_status(deployment(), changed(), optimistic_lock=True))
+    assert body["metadata"] == {"resourceVersion": "7"}
+
+
+@pytest.mark.parametrize("write", ["update", "update_status"])
+async def test_nothing_is_sent_if_nothing_differs(write: str) -> None:
+    transport = InMemory([])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        old = deployment()
+        same = attrs.evolve(old, metadata=attrs.evolve(old.metadata, finalizers=()))
+        assert await getattr(client.api(Deployment, "shop"), write)(old, same, optimistic_lock=True) is old
+
+
+async def test_an_optimistic_lock_needs_a_version() -> None:
+    old = Deployment(metadata=ObjectMeta(name="web"))
+    async with open_client(CONFIG, http_transport=InMemory([])) as client:
+        with pytest.raises(ValueError, match=r"^<Deployment web> has no resourceVersion; pass the object as it was"):
+            await client.api(Deployment, "shop").update(old, old, optimistic_lock=True)
+
+
+async def test_states_of_another_kind_are_refused() -> None:
+    pod: Any = Pod(metadata=ObjectMeta(name="a"))
+    async with open_client(CONFIG, http_transport=InMemory([])) as client:
+        with pytest.raises(TypeError, match=r"^this is the API of Deployment, and a Pod is not one$"):
+            await client.api(Deployment, "shop").update(pod, pod)
+
+
+# --- on a server ---
+
+
+def counter(value: int) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name="counter", namespace="default"), data={"n": str(value), "x": "y"})
+
+
+def add_one(old: ConfigMap) -> ConfigMap:
+    return attrs.evolve(old, data={**old.data, "n": str(int(old.data["n"]) + 1)})
+
+
+async def test_update_leaves_alone_what_others_have_changed(api_server: APIServer, client: Client) -> None:
+    old = api_server.create(counter(1))
+    api_server.patch(ConfigMap, "counter", {"data": {"other": "1"}, "metadata": {"labels": {"l": "1"}}})
+    api = client.api(ConfigMap, "default")
+    updated = await api.update(old, attrs.evolve(old, data={"n": "2"}))
+    assert (updated.data, updated.metadata.labels) == ({"n": "2", "other": "1"}, {"l": "1"})
+    with pytest.raises(ConflictError):
+        await api.update(old, attrs.evolve(old, data={"n": "3"}), optimistic_lock=True)
+
+
+async def test_concurrent_updates_with_retry_lose_nothing(
+    api_server: APIServer, client: Client, autojump_clock: MockClock
+) -> None:
+    api_server.create(counter(0))
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(client.api(ConfigMap, "default").update_with_retry, "counter", add_one)
+    assert api_server.get(ConfigMap, "counter").data == {"n": "4", "x": "y"}
+
+
+async def test_each_try_reads_the_object_again(
+    api_server: APIServer, client: Client, autojump_clock: MockClock
+) -> None:
+    api_server.create(counter(0))
+    seen: list[str] = []
+
+    def change(old: ConfigMap) -> ConfigMap:
+        seen.append(old.data["n"])
+        if len(seen) < 3:
+            api_server.patch(ConfigMap, "counter", {"data": {"n": str(10 * len(seen))}})
+        return add_one(old)
+
+    stored = await client.api(ConfigMap).update_with_retry("counter", change, namespace="default")
+    assert (seen, stored.data["n"]) == (["0", "10", "20"], "21")
+
+
+async def test_a_conflict_in_the_last_try_is_raised(
+    api_server: APIServer, client: Client, autojump_clock: MockClock
+) -> None:
+    api_server.create(counter(0))
+    tries: list[int] = []
+
+    def change(old: ConfigMap) -> ConfigMap:
+        tries.append(1)
+        api_server.patch(ConfigMap, "counter", {"data": {"n": str(len(tries))}})
+        return add_one(old)
+
+    with pytest.raises(ConflictError):
+        await client.api(ConfigMap, "default").update_with_retry("counter", change, tries=2)
+    assert len(tries) == 2
+
+
+async def test_an_unchanged_object_is_not_written(api_server: APIServer, client: Client) -> None:
+    old = api_server.create(counter(0))
+    found = await client.api(ConfigMap, "default").update_with_retry(
+        old, lambda read: attrs.evolve(read, data=old.data)
+    )
+    assert found.resource_version == old.resource_version
+    assert api_server.get(ConfigMap, "counter").resource_version == old.resource_version
+
+
+async def test_an_object_that_is_made_anew_replaces_only_what_was_read(
+    api_server: APIServer, client: Client, autojump_clock: MockClock
+) -> None:
+    api_server.create(counter(0))
+    tries: list[int] = []
+
+    def change(old: ConfigMap) -> ConfigMap:
+        tries.append(1)
+        if len(tries) == 1:
+            api_server.patch(ConfigMap, "counter", {"data": {"n": "5"}})
+        return counter(int(old.data["n"]) + 1)
+
+    stored = await client.api(ConfigMap, "default").update_with_retry("counter", change)
+    assert (len(tries), stored.data["n"]) == (2, "6")
+
+
+async def test_the_status_alone_can_be_updated_with_retry(api_server: APIServer, client: Client) -> None:
+    metadata = ObjectMeta(name="web", namespace="default")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "replicas": 1}
+    made = from_dict(Deployment, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
+    assert made.metadata.name == metadata.name
+    api_server.create(made)
+
+    def change(old: Deployment) -> Deployment:
+        return attrs.evolve(old, spec=attrs.evolve(old.spec, replicas=9), status=attrs.evolve(old.status, replicas=1))
+
+    stored = await client.api(Deployment, "default").update_with_retry("web", change, subresource="status")
+    assert (stored.spec.replicas, stored.status.replicas) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (
+            lambda old: None,
+            TypeError,
+            r"^change must return the changed ConfigMap, not None; def change\(obj\): ",
+        ),
+        (lambda old: Pod(), TypeError, r"^change must return the changed ConfigMap, not a Pod; "),
+        (
+            lambda old: attrs.evolve(old, metadata=ObjectMeta(name="other")),
+            ValueError,
+            r"^change must return a changed default/counter, not other$",
+        ),
+        (
+            7,
+            TypeError,
+            r"^change must be a function, not an int; write def change\(obj\): return attrs.evolve\(",
+        ),
+    ],
+)
+async def test_a_change_that_returns_no_changed_object_is_refused(
+    api_server: APIServer, client: Client, change: Any, error: type[Exception], text: str
+) -> None:
+    api_server.create(counter(0))
+    with pytest.raises(error, match=text):
+        await client.api(ConfigMap, "default").update_with_retry("counter", change)
+
+
+async def test_an_async_change_is_refused(client: Client) -> None:
+    async def change(old: ConfigMap) -> ConfigMap:
+        return old
+
+    wrong: Any = change
+    with pytest.raises(TypeError, match=r"^change must not be async, since nothing waits for it"):
+        await client.api(ConfigMap, "default").update_with_retry("counter", wrong)
+
+
+# --- reading what may be missing ---
+
+
+async def test_an_object_that_may_be_missing_is_read_without_an_error(api_server: APIServer, client: Client) -> None:
+    made = api_server.create(counter(0))
+    api = client.api(ConfigMap, "default")
+    found = await api.get_or_none("counter")
+    assert found is not None
+    assert found.data == {"n": "0", "x": "y"}
+    assert await api.get_or_none("other") is None
+    assert [await api.exists(name) for name in ("counter", "other", made)] == [True, False, True]
+    assert await client.api(ConfigMap).exists("counter", namespace="default")
+
+
+async def test_exists_requests_only_the_metadata() -> None:
+    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
+    transport = InMemory([response(200, json.dumps(partial))])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        assert await client.api(ConfigMap, "shop").exists("a")
+    assert "as=PartialObjectMetadata" in transport.requests[0].headers["accept"]
+
+
+@pytest.mark.parametrize("read", ["exists", "get_or_none"])
+async def test_a_404_that_is_not_of_the_object_does_not_mean_that_it_is_gone(read: str) -> None:
+    transport = InMemory([response(404, "<html>no such page</html>")])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        with pytest.raises(NotFoundError):
+            await getattr(client.api(ConfigMap, "shop"), read)("a")
+
+
+# --- by the client alone ---
+
+
+async def test_a_client_writes_an_object_that_says_its_kind_and_namespace(
+    api_server: APIServer, client: Client
+) -> None:
+    made = await client.create(counter(0), dry_run=False)
+    patched = await client.patch(made, {"data": {"n": "1"}})
+    by_json = await client.patch(made, [{"op": "remove", "path": "/data/x"}], patch_type="json")
+    replaced = await client.replace(attrs.evolve(by_json, data={"n": "2"}))
+    updated = await client.update(replaced, attrs.evolve(replaced, data={"m": "3"}))
+    assert [each.data for each in (patched, by_json, replaced, updated)] == [
+        {"n": "1", "x": "y"},
+        {"n": "1"},
+        {"n": "2"},
+        {"m": "3"},
+    ]
+    await client.delete(updated, uid=made.uid)
+    assert not await client.api(ConfigMap, "default").exists(made)
+
+
+async def test_a_client_writes_the_status_of_an_object(api_server: APIServer, client: Client) -> None:
+    old = api_server.create(Pod(metadata=ObjectMeta(name="a", namespace="default")))
+    new = from_dict(
+        Pod, {"metadata": {"name": "a", "namespace": "default"}, "status": {"phase": "Failed", "message": "m"}}
+    )
+    stored = await client.replace_status(new)
+    cleared = await client.update_status(stored, attrs.evolve(stored, status=attrs.evolve(stored.status, message=None)))
+    assert (old.status.phase, cleared.status.phase, cleared.status.message) == ("Pending", "Failed", None)
+
+
+@pytest.mark.parametrize("is_mapping", [False, True])
+async def test_a_client_applies_objects_and_mappings_of_built_in_kinds(is_mapping: bool) -> None:
+    reply = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"}}
+    transport = InMemory([response(200, json.dumps(reply))])
+    async with open_client(CONFIG, http_transport=transport, field_manager="me") as client:
+        applied = await client.apply({**reply, "data": {"n": "0", "x": "y"}} if is_mapping else counter(0), force=True)
+    assert isinstance(applied, ConfigMap)
+    target = "/api/v1/namespaces/default/configmaps/counter?fieldManager=me&force=true"
+    assert transport.targets == [f"PATCH {target}"]
+    assert json.loads(transport.requests[0].content)["data"] == {"n": "0", "x": "y"}
+
+
+@pytest.mark.parametrize("given", [{}, {"apiVersion": "example.com/v1", "kind": "Widget"}])
+async def test_a_mapping_of_an_unknown_kind_says_how_to_apply_it(given: dict[str, str], client: Client) -> None:
+    with pytest.raises(ValueError, match=r"^a mapping must have apiVersion and kind of a built-in kind; pass an "):
+        await client.apply({**given, "metadata": {"name": "a"}}, field_manager="me")
+
+
+async def test_an_object_without_a_namespace_is_not_written_by_a_client_alone(client: Client) -> None:
+    with pytest.raises(ValueError, match=r"^neither <ConfigMap a> nor this API has a namespace; set one of them$"):
+        await client.create(ConfigMap(metadata=ObjectMeta(name="a")))
+
+
+async def test_an_invalid_change_is_not_repeated(api_server: APIServer, client: Client) -> None:
+    api_server.create(counter(0))
+    tries: list[int] = []
+
+    def change(old: ConfigMap) -> ConfigMap:
+        tries.append(1)
+        return attrs.evolve(old, metadata=attrs.evolve(old.metadata, uid="another"))
+
+    with pytest.raises((InvalidError, ConflictError)):
+        await client.api(ConfigMap, "default").update_with_retry("counter", change, tries=1)
+    assert len(tries) == 1
