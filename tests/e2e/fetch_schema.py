@@ -3,7 +3,7 @@
 ::
 
     python tests/e2e/fetch_schema.py                        # a control plane of the binaries in KUBEBUILDER_ASSETS
-    python tests/e2e/fetch_schema.py --kubeconfig FILE      # a server that runs already, without custom resources
+    python tests/e2e/fetch_schema.py --kubeconfig FILE      # a running server with all beta versions, and no CRDs
 
 After it, ``python -m trioformer.models._generate write`` writes the modules.
 It stands here and not beside the generator because it needs the transport, which stands above the models.
@@ -25,6 +25,8 @@ from trioformer.models._internal import decode
 from trioformer.testing import ControlPlane
 from trioformer.transport._internal import Transport, open_transport
 
+# Beta versions are served only on request, and a few of them only if their features are enabled.
+BETA = ("--runtime-config=api/beta=true", "--feature-gates=AllBeta=true")
 SCHEMA = Path(trioformer.models.__file__).with_name("_schema.json")
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -58,7 +60,7 @@ async def main() -> None:
     if arguments.kubeconfig is not None:
         schema = await fetch(arguments.kubeconfig)
     else:
-        async with ControlPlane(assets=arguments.assets) as control_plane:
+        async with ControlPlane(assets=arguments.assets, api_server_flags=BETA) as control_plane:
             schema = await fetch(control_plane.kubeconfig)
     await trio.Path(SCHEMA).write_text(schema, encoding="utf-8")
 

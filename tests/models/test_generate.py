@@ -41,7 +41,7 @@ def discovery(kind: str, group: str = "example.io", **more: Any) -> dict[str, An
         "verbs": ["get"],
         **more,
     }
-    versions = [{"version": version, "resources": [resource]} for version in ("v1", "v1beta1")]
+    versions = [{"version": version, "resources": [resource]} for version in ("v1", "v1alpha1")]
     return {"items": [{"metadata": {"name": group}, "versions": versions}]}
 
 
@@ -115,7 +115,7 @@ def test_reduce_keeps_only_names_and_types() -> None:
         f"{META}.Time": "string date-time",
     }
     assert found.kubernetes == "1.99"
-    assert [one.name for one in found.resources] == ["things"]  # not those of v1beta1
+    assert [one.name for one in found.resources] == ["things"]  # not those of v1alpha1
 
 
 def test_subresources_of_another_kind_are_kept() -> None:

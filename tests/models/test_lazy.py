@@ -879,6 +879,19 @@ def test_built_in_kinds_are_found_by_name() -> None:
         builtin_kind("v2", "Pod")
 
 
+def test_beta_versions_of_built_in_kinds_have_classes_of_their_own() -> None:
+    stable, beta = (builtin_kind(f"networking.k8s.io/{version}", "ServiceCIDR") for version in ("v1", "v1beta1"))
+    assert (stable.__module__, beta.__module__) == (
+        "trioformer.models.networking_v1",
+        "trioformer.models.networking_v1beta1",
+    )
+    assert resource_of(beta).path(name="a") == "/apis/networking.k8s.io/v1beta1/servicecidrs/a"
+    stable_resources, resources = builtin_resources(), builtin_resources(beta=True)
+    assert resources[: len(stable_resources)] == stable_resources
+    assert resource_of(beta) not in stable_resources
+    assert {info.version for info in resources[len(stable_resources) :]} == {"v1beta1", "v1beta2"}
+
+
 def test_importing_models_imports_no_generated_class() -> None:
     program = "import re, sys, trioformer.models; print([m for m in sys.modules if re.search(r'models\\..+_v\\d', m)])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

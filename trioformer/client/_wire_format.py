@@ -98,7 +98,7 @@ class WireFormat(Generic[T]):
         """Whether the kind is built in, so that kube-apiserver itself serves it."""
         # Not kept: it is needed for odd responses only, and loads the table of the kinds.
         gvk = resource_of(self.kind).gvk
-        return any(builtin.gvk == gvk for builtin in builtin_resources())
+        return any(builtin.gvk == gvk for builtin in builtin_resources(beta=True))
 
     def scan(self, data: bytes) -> tuple[bytes, Head]:
         """Scan an object of a watch, and return the bytes to keep and their head.

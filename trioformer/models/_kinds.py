@@ -18,19 +18,24 @@ __all__ = ["builtin", "builtin_kind", "builtin_resources"]
 
 @functools.cache
 def _table() -> Mapping[tuple[str, str], ResourceInfo]:
-    return {(info.api_version, info.kind): info for info in builtin_resources()}
+    return {(info.api_version, info.kind): info for info in builtin_resources(beta=True)}
 
 
 def _builtin_kinds() -> ModuleType:
     return importlib.import_module(".builtin_kinds", __package__)
 
 
-def builtin_resources() -> tuple[ResourceInfo, ...]:
+def builtin_resources(*, beta: bool = False) -> tuple[ResourceInfo, ...]:
     """Return every built-in resource, ordered by API group, version and plural.
 
     Source: the aggregated discovery of the kube-apiserver that the models were generated from.
+
+    Args:
+        beta: Also those of beta versions, after the others; a server serves them only if its administrator has enabled
+            them (``--runtime-config``).
     """
-    resources: tuple[ResourceInfo, ...] = _builtin_kinds().RESOURCES
+    table = _builtin_kinds()
+    resources: tuple[ResourceInfo, ...] = table.RESOURCES + table.BETA_RESOURCES if beta else table.RESOURCES
     return resources
 
 
@@ -50,7 +55,8 @@ def builtin_kind(api_version: str, kind: str) -> type[KubernetesObject]:
     """Import the class of a built-in kind.
 
     Args:
-        api_version: ``group/version``, or only the version for the core group, such as ``apps/v1`` or ``v1``.
+        api_version: ``group/version``, or only the version for the core group, such as ``apps/v1`` or ``v1``, or a
+            beta version, such as ``networking.k8s.io/v1beta1``.
         kind: The kind, such as ``Deployment``.
 
     Raises:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from ._meta import ResourceInfo
 
-__all__ = ["KUBERNETES", "MODULES", "RESOURCES"]
+__all__ = ["BETA_RESOURCES", "KUBERNETES", "MODULES", "RESOURCES"]
 
 KUBERNETES = "1.36"
 
 MODULES: Mapping[str, str] = {
     "v1": "core_v1",
     "admissionregistration.k8s.io/v1": "admissionregistration_v1",
+    "admissionregistration.k8s.io/v1beta1": "admissionregistration_v1beta1",
     "apiextensions.k8s.io/v1": "apiextensions_v1",
     "apiregistration.k8s.io/v1": "apiregistration_v1",
     "apps/v1": "apps_v1",
@@ -22,17 +23,24 @@ MODULES: Mapping[str, str] = {
     "autoscaling/v2": "autoscaling_v2",
     "batch/v1": "batch_v1",
     "certificates.k8s.io/v1": "certificates_v1",
+    "certificates.k8s.io/v1beta1": "certificates_v1beta1",
     "coordination.k8s.io/v1": "coordination_v1",
+    "coordination.k8s.io/v1beta1": "coordination_v1beta1",
     "discovery.k8s.io/v1": "discovery_v1",
     "events.k8s.io/v1": "events_v1",
     "flowcontrol.apiserver.k8s.io/v1": "flowcontrol_v1",
     "networking.k8s.io/v1": "networking_v1",
+    "networking.k8s.io/v1beta1": "networking_v1beta1",
     "node.k8s.io/v1": "node_v1",
     "policy/v1": "policy_v1",
     "rbac.authorization.k8s.io/v1": "rbac_v1",
     "resource.k8s.io/v1": "resource_v1",
+    "resource.k8s.io/v1beta1": "resource_v1beta1",
+    "resource.k8s.io/v1beta2": "resource_v1beta2",
     "scheduling.k8s.io/v1": "scheduling_v1",
     "storage.k8s.io/v1": "storage_v1",
+    "storage.k8s.io/v1beta1": "storage_v1beta1",
+    "storagemigration.k8s.io/v1beta1": "storagemigration_v1beta1",
 }
 
 RESOURCES: tuple[ResourceInfo, ...] = (
@@ -527,5 +535,144 @@ RESOURCES: tuple[ResourceInfo, ...] = (
         plural="volumeattributesclasses",
         namespaced=False,
         short_names=("vac",),
+    ),
+)
+
+BETA_RESOURCES: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        group="admissionregistration.k8s.io",
+        version="v1beta1",
+        kind="MutatingAdmissionPolicy",
+        plural="mutatingadmissionpolicies",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    ResourceInfo(
+        group="admissionregistration.k8s.io",
+        version="v1beta1",
+        kind="MutatingAdmissionPolicyBinding",
+        plural="mutatingadmissionpolicybindings",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    ResourceInfo(
+        group="certificates.k8s.io",
+        version="v1beta1",
+        kind="ClusterTrustBundle",
+        plural="clustertrustbundles",
+        namespaced=False,
+    ),
+    ResourceInfo(
+        group="certificates.k8s.io",
+        version="v1beta1",
+        kind="PodCertificateRequest",
+        plural="podcertificaterequests",
+        namespaced=True,
+        subresources=("status",),
+    ),
+    ResourceInfo(
+        group="coordination.k8s.io",
+        version="v1beta1",
+        kind="LeaseCandidate",
+        plural="leasecandidates",
+        namespaced=True,
+    ),
+    ResourceInfo(
+        group="networking.k8s.io",
+        version="v1beta1",
+        kind="IPAddress",
+        plural="ipaddresses",
+        namespaced=False,
+        short_names=("ip",),
+    ),
+    ResourceInfo(
+        group="networking.k8s.io",
+        version="v1beta1",
+        kind="ServiceCIDR",
+        plural="servicecidrs",
+        namespaced=False,
+        subresources=("status",),
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta1",
+        kind="DeviceClass",
+        plural="deviceclasses",
+        namespaced=False,
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta1",
+        kind="ResourceClaim",
+        plural="resourceclaims",
+        namespaced=True,
+        subresources=("status",),
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta1",
+        kind="ResourceClaimTemplate",
+        plural="resourceclaimtemplates",
+        namespaced=True,
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta1",
+        kind="ResourceSlice",
+        plural="resourceslices",
+        namespaced=False,
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta2",
+        kind="DeviceClass",
+        plural="deviceclasses",
+        namespaced=False,
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta2",
+        kind="DeviceTaintRule",
+        plural="devicetaintrules",
+        namespaced=False,
+        subresources=("status",),
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta2",
+        kind="ResourceClaim",
+        plural="resourceclaims",
+        namespaced=True,
+        subresources=("status",),
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta2",
+        kind="ResourceClaimTemplate",
+        plural="resourceclaimtemplates",
+        namespaced=True,
+    ),
+    ResourceInfo(
+        group="resource.k8s.io",
+        version="v1beta2",
+        kind="ResourceSlice",
+        plural="resourceslices",
+        namespaced=False,
+    ),
+    ResourceInfo(
+        group="storage.k8s.io",
+        version="v1beta1",
+        kind="VolumeAttributesClass",
+        plural="volumeattributesclasses",
+        namespaced=False,
+        short_names=("vac",),
+    ),
+    ResourceInfo(
+        group="storagemigration.k8s.io",
+        version="v1beta1",
+        kind="StorageVersionMigration",
+        plural="storageversionmigrations",
+        namespaced=False,
+        subresources=("status",),
     ),
 )

@@ -13,6 +13,7 @@ __all__ = [
     "Condition",
     "DeleteOptions",
     "FieldSelectorRequirement",
+    "GroupResource",
     "LabelSelector",
     "LabelSelectorRequirement",
     "Preconditions",
@@ -60,6 +61,14 @@ class FieldSelectorRequirement(Model):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class GroupResource(Model):
+    """meta/v1 GroupResource."""
+
+    group: str = ""
+    resource: str = ""
 
 
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)

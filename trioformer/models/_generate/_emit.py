@@ -19,7 +19,7 @@ from ._naming import (
     python_type,
     snake_case,
 )
-from ._schema import Resource, Schema
+from ._schema import Resource, Schema, is_beta
 
 LINE = 120
 
@@ -209,7 +209,14 @@ def _registry(schema: Schema) -> str:
     wrong = [one.definition for one in top if module_of(one.definition or "") != modules[one.api_version]]
     if wrong:
         raise ValueError(f"defined outside the module of their group: {wrong}")
-    entries = [_resource_info(one, tuple(below[one.api_version, one.name])) for one in top]
+    entries = {
+        beta: [
+            _resource_info(one, tuple(below[one.api_version, one.name]))
+            for one in top
+            if is_beta(one.api_version) is beta
+        ]
+        for beta in (False, True)
+    }
     return "\n".join(
         [
             f'"""The built-in resources of Kubernetes {schema.kubernetes}.  {_GENERATED}."""',
@@ -220,7 +227,7 @@ def _registry(schema: Schema) -> str:
             "",
             "from ._meta import ResourceInfo",
             "",
-            '__all__ = ["KUBERNETES", "MODULES", "RESOURCES"]',
+            '__all__ = ["BETA_RESOURCES", "KUBERNETES", "MODULES", "RESOURCES"]',
             "",
             f'KUBERNETES = "{schema.kubernetes}"',
             "",
@@ -229,7 +236,11 @@ def _registry(schema: Schema) -> str:
             "}",
             "",
             "RESOURCES: tuple[ResourceInfo, ...] = (",
-            *entries,
+            *entries[False],
+            ")",
+            "",
+            "BETA_RESOURCES: tuple[ResourceInfo, ...] = (",
+            *entries[True],
             ")",
             "",
         ]

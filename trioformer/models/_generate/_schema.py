@@ -20,7 +20,7 @@ import attrs
 Document: TypeAlias = Mapping[str, Any]
 
 VERSIONS = frozenset({"v1", "autoscaling/v2"})
-"""The versions that have models: ``v1`` of every group, and these."""
+"""The stable versions that have models: ``v1`` of every group, and these; every beta version has some, too."""
 
 _ZEROS: tuple[object, ...] = ({}, "", 0, False)
 
@@ -147,6 +147,15 @@ def reduce(openapi: Iterable[Document], discovery: Iterable[Document]) -> Schema
     )
 
 
+def is_beta(version: str) -> bool:
+    """Whether a version, or an ``apiVersion``, is a beta one, which a server serves only if it is told to."""
+    return "beta" in version.rpartition("/")[2]
+
+
+def _has_models(api_version: str, version: str) -> bool:
+    return version in VERSIONS or api_version in VERSIONS or is_beta(version)
+
+
 def api_version_of(group: str, version: str) -> str:
     """Return ``group/version``, or only the version for the core group."""
     return f"{group}/{version}" if group else version
@@ -165,7 +174,7 @@ def _resources(discovery: Iterable[Document], by_kind: Mapping[str, str]) -> Ite
         for group in document["items"]:
             for version in group["versions"]:
                 api_version = api_version_of(group["metadata"].get("name", ""), version["version"])
-                if version["version"] in VERSIONS or api_version in VERSIONS:
+                if _has_models(api_version, version["version"]):
                     for resource in version["resources"]:
                         yield from _with_subresources(api_version, resource, by_kind)
 

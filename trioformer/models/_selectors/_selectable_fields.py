@@ -150,7 +150,9 @@ def _fields_of(kind: ResourceInfo | type[KubernetesObject]) -> SelectableFields:
 
 def _has_namespace_field(info: ResourceInfo) -> bool:
     # A cluster-scoped kind has the field, always empty, if it is built-in, and not if it is custom.
-    return info.namespaced or any((one.group, one.kind) == (info.group, info.kind) for one in builtin_resources())
+    return info.namespaced or any(
+        (one.group, one.kind) == (info.group, info.kind) for one in builtin_resources(beta=True)
+    )
 
 
 def _can_read(cls: type[KubernetesObject], name: str) -> bool:

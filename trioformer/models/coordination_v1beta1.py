@@ -1,0 +1,35 @@
+"""coordination/v1beta1.  GENERATED from _schema.json, do not edit: nox -s models."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from ._kinds import builtin
+from ._lazy import Model
+from ._meta import KubernetesObject, ResourceInfo
+from ._values import MicroTime
+
+__all__ = ["LeaseCandidate", "LeaseCandidateSpec"]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class LeaseCandidateSpec(Model):
+    """coordination/v1beta1 LeaseCandidateSpec."""
+
+    binary_version: str = ""
+    emulation_version: str | None = None
+    lease_name: str = ""
+    ping_time: MicroTime | None = None
+    renew_time: MicroTime | None = None
+    strategy: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class LeaseCandidate(KubernetesObject):
+    """coordination/v1beta1 LeaseCandidate."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("coordination.k8s.io/v1beta1", "LeaseCandidate")
+
+    spec: LeaseCandidateSpec = LeaseCandidateSpec()

@@ -1,0 +1,439 @@
+"""resource/v1beta1.  GENERATED from _schema.json, do not edit: nox -s models."""
+
+# ruff: noqa: RUF009
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import attrs
+
+from ._kinds import builtin
+from ._lazy import Model
+from ._meta import KubernetesObject, ObjectMeta, ResourceInfo
+from ._quantity import Quantity
+from ._values import EMPTY_MAP, JSON, Time
+from .core_v1 import NodeSelector
+from .meta_v1 import Condition
+
+__all__ = [
+    "AllocatedDeviceStatus",
+    "AllocationResult",
+    "BasicDevice",
+    "CELDeviceSelector",
+    "CapacityRequestPolicy",
+    "CapacityRequestPolicyRange",
+    "CapacityRequirements",
+    "Counter",
+    "CounterSet",
+    "Device",
+    "DeviceAllocationConfiguration",
+    "DeviceAllocationResult",
+    "DeviceAttribute",
+    "DeviceCapacity",
+    "DeviceClaim",
+    "DeviceClaimConfiguration",
+    "DeviceClass",
+    "DeviceClassConfiguration",
+    "DeviceClassSpec",
+    "DeviceConstraint",
+    "DeviceCounterConsumption",
+    "DeviceRequest",
+    "DeviceRequestAllocationResult",
+    "DeviceSelector",
+    "DeviceSubRequest",
+    "DeviceTaint",
+    "DeviceToleration",
+    "NetworkDeviceData",
+    "NodeAllocatableResourceMapping",
+    "OpaqueDeviceConfiguration",
+    "ResourceClaim",
+    "ResourceClaimConsumerReference",
+    "ResourceClaimSpec",
+    "ResourceClaimStatus",
+    "ResourceClaimTemplate",
+    "ResourceClaimTemplateSpec",
+    "ResourcePool",
+    "ResourceSlice",
+    "ResourceSliceSpec",
+]
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class NetworkDeviceData(Model):
+    """resource/v1beta1 NetworkDeviceData."""
+
+    hardware_address: str | None = None
+    interface_name: str | None = None
+    ips: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class AllocatedDeviceStatus(Model):
+    """resource/v1beta1 AllocatedDeviceStatus."""
+
+    _json_names: ClassVar[Mapping[str, str]] = {"share_id": "shareID"}
+
+    conditions: tuple[Condition, ...] = ()
+    data: JSON = None
+    device: str = ""
+    driver: str = ""
+    network_data: NetworkDeviceData | None = None
+    pool: str = ""
+    share_id: str | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class OpaqueDeviceConfiguration(Model):
+    """resource/v1beta1 OpaqueDeviceConfiguration."""
+
+    driver: str = ""
+    parameters: JSON = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceAllocationConfiguration(Model):
+    """resource/v1beta1 DeviceAllocationConfiguration."""
+
+    opaque: OpaqueDeviceConfiguration | None = None
+    requests: tuple[str, ...] = ()
+    source: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceToleration(Model):
+    """resource/v1beta1 DeviceToleration."""
+
+    effect: str | None = None
+    key: str | None = None
+    operator: str | None = None
+    toleration_seconds: int | None = None
+    value: str | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceRequestAllocationResult(Model):
+    """resource/v1beta1 DeviceRequestAllocationResult."""
+
+    _json_names: ClassVar[Mapping[str, str]] = {"share_id": "shareID"}
+
+    admin_access: bool | None = None
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    consumed_capacity: Mapping[str, Quantity] = EMPTY_MAP
+    device: str = ""
+    driver: str = ""
+    pool: str = ""
+    request: str = ""
+    share_id: str | None = None
+    tolerations: tuple[DeviceToleration, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceAllocationResult(Model):
+    """resource/v1beta1 DeviceAllocationResult."""
+
+    config: tuple[DeviceAllocationConfiguration, ...] = ()
+    results: tuple[DeviceRequestAllocationResult, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class AllocationResult(Model):
+    """resource/v1beta1 AllocationResult."""
+
+    allocation_timestamp: Time | None = None
+    devices: DeviceAllocationResult = DeviceAllocationResult()
+    node_selector: NodeSelector | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceAttribute(Model):
+    """resource/v1beta1 DeviceAttribute."""
+
+    bool_: bool | None = None
+    bools: tuple[bool, ...] = ()
+    int_: int | None = None
+    ints: tuple[int, ...] = ()
+    string: str | None = None
+    strings: tuple[str, ...] = ()
+    version: str | None = None
+    versions: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class CapacityRequestPolicyRange(Model):
+    """resource/v1beta1 CapacityRequestPolicyRange."""
+
+    max: Quantity | None = None
+    min: Quantity | None = None
+    step: Quantity | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class CapacityRequestPolicy(Model):
+    """resource/v1beta1 CapacityRequestPolicy."""
+
+    default: Quantity | None = None
+    valid_range: CapacityRequestPolicyRange | None = None
+    valid_values: tuple[Quantity, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceCapacity(Model):
+    """resource/v1beta1 DeviceCapacity."""
+
+    request_policy: CapacityRequestPolicy | None = None
+    value: Quantity | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class Counter(Model):
+    """resource/v1beta1 Counter."""
+
+    value: Quantity | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceCounterConsumption(Model):
+    """resource/v1beta1 DeviceCounterConsumption."""
+
+    counter_set: str = ""
+    counters: Mapping[str, Counter] = EMPTY_MAP
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class NodeAllocatableResourceMapping(Model):
+    """resource/v1beta1 NodeAllocatableResourceMapping."""
+
+    allocation_multiplier: Quantity | None = None
+    capacity_key: str | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceTaint(Model):
+    """resource/v1beta1 DeviceTaint."""
+
+    effect: str = ""
+    key: str = ""
+    time_added: Time | None = None
+    value: str | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class BasicDevice(Model):
+    """resource/v1beta1 BasicDevice."""
+
+    all_nodes: bool | None = None
+    allow_multiple_allocations: bool | None = None
+    attributes: Mapping[str, DeviceAttribute] = EMPTY_MAP
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    binds_to_node: bool | None = None
+    capacity: Mapping[str, DeviceCapacity] = EMPTY_MAP
+    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
+    node_allocatable_resource_mappings: Mapping[str, NodeAllocatableResourceMapping] = EMPTY_MAP
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    taints: tuple[DeviceTaint, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class CELDeviceSelector(Model):
+    """resource/v1beta1 CELDeviceSelector."""
+
+    expression: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class CapacityRequirements(Model):
+    """resource/v1beta1 CapacityRequirements."""
+
+    requests: Mapping[str, Quantity] = EMPTY_MAP
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class CounterSet(Model):
+    """resource/v1beta1 CounterSet."""
+
+    counters: Mapping[str, Counter] = EMPTY_MAP
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class Device(Model):
+    """resource/v1beta1 Device."""
+
+    basic: BasicDevice | None = None
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceClaimConfiguration(Model):
+    """resource/v1beta1 DeviceClaimConfiguration."""
+
+    opaque: OpaqueDeviceConfiguration | None = None
+    requests: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceConstraint(Model):
+    """resource/v1beta1 DeviceConstraint."""
+
+    distinct_attribute: str | None = None
+    match_attribute: str | None = None
+    requests: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceSelector(Model):
+    """resource/v1beta1 DeviceSelector."""
+
+    cel: CELDeviceSelector | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceSubRequest(Model):
+    """resource/v1beta1 DeviceSubRequest."""
+
+    allocation_mode: str | None = None
+    capacity: CapacityRequirements | None = None
+    count: int | None = None
+    device_class_name: str = ""
+    name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    tolerations: tuple[DeviceToleration, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceRequest(Model):
+    """resource/v1beta1 DeviceRequest."""
+
+    admin_access: bool | None = None
+    allocation_mode: str | None = None
+    capacity: CapacityRequirements | None = None
+    count: int | None = None
+    device_class_name: str = ""
+    first_available: tuple[DeviceSubRequest, ...] = ()
+    name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    tolerations: tuple[DeviceToleration, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceClaim(Model):
+    """resource/v1beta1 DeviceClaim."""
+
+    config: tuple[DeviceClaimConfiguration, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    requests: tuple[DeviceRequest, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceClassConfiguration(Model):
+    """resource/v1beta1 DeviceClassConfiguration."""
+
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceClassSpec(Model):
+    """resource/v1beta1 DeviceClassSpec."""
+
+    config: tuple[DeviceClassConfiguration, ...] = ()
+    extended_resource_name: str | None = None
+    selectors: tuple[DeviceSelector, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class DeviceClass(KubernetesObject):
+    """resource/v1beta1 DeviceClass."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("resource.k8s.io/v1beta1", "DeviceClass")
+
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceClaimSpec(Model):
+    """resource/v1beta1 ResourceClaimSpec."""
+
+    devices: DeviceClaim = DeviceClaim()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceClaimConsumerReference(Model):
+    """resource/v1beta1 ResourceClaimConsumerReference."""
+
+    api_group: str | None = None
+    name: str = ""
+    resource: str = ""
+    uid: str = ""
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceClaimStatus(Model):
+    """resource/v1beta1 ResourceClaimStatus."""
+
+    allocation: AllocationResult | None = None
+    devices: tuple[AllocatedDeviceStatus, ...] = ()
+    reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceClaim(KubernetesObject):
+    """resource/v1beta1 ResourceClaim."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("resource.k8s.io/v1beta1", "ResourceClaim")
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceClaimTemplateSpec(Model):
+    """resource/v1beta1 ResourceClaimTemplateSpec."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceClaimTemplate(KubernetesObject):
+    """resource/v1beta1 ResourceClaimTemplate."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("resource.k8s.io/v1beta1", "ResourceClaimTemplate")
+
+    spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourcePool(Model):
+    """resource/v1beta1 ResourcePool."""
+
+    generation: int = 0
+    name: str = ""
+    resource_slice_count: int = 0
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceSliceSpec(Model):
+    """resource/v1beta1 ResourceSliceSpec."""
+
+    all_nodes: bool | None = None
+    devices: tuple[Device, ...] = ()
+    driver: str = ""
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    per_device_node_selection: bool | None = None
+    pool: ResourcePool = ResourcePool()
+    shared_counters: tuple[CounterSet, ...] = ()
+
+
+@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+class ResourceSlice(KubernetesObject):
+    """resource/v1beta1 ResourceSlice."""
+
+    __resource__: ClassVar[ResourceInfo] = builtin("resource.k8s.io/v1beta1", "ResourceSlice")
+
+    spec: ResourceSliceSpec = ResourceSliceSpec()
