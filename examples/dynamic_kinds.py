@@ -1,7 +1,7 @@
 """Kinds without classes, and pods with only their metadata.
 
-With an apiVersion and a kind as arguments, such as ``apps/v1 Deployment``, it shows the objects of a cluster; without,
-those of an embedded API server.
+With an apiVersion and a kind as arguments, such as ``apps/v1 Deployment``, it shows the objects of a cluster; with one
+name that kubectl accepts, such as ``deploy``, it counts them; without, it shows those of an embedded API server.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ async def show(client: Client, api_version: str, kind: str) -> None:
     objects = client.api(await client.discover(api_version, kind))
     for obj in await objects.list():
         print(f"{obj['kind']} {obj.name}: {dict(obj.get('spec', {}))}")
+
+
+async def count_objects(client: Client, name: str) -> int:
+    """Count the objects of a kind, given by any name that kubectl accepts, such as ``deploy``."""
+    try:
+        objects = client.api(name)
+    except LookupError:  # not built in, and not discovered yet
+        objects = client.api(await client.discover(name))
+    return len(await objects.list())
 
 
 async def resize(client: Client, kind: type[Unstructured], name: str, size: int) -> Unstructured:
@@ -54,6 +63,7 @@ async def show_embedded() -> None:
             await client.api(Widget, namespace="default").create(made)
             await resize(client, Widget, "first", size=2)
             await show(client, "example.com/v1", "Widget")
+            print(f"widgets: {await count_objects(client, 'widgets')}, po: {await count_objects(client, 'po')}")
             print(", ".join(f"{app}: {count}" for app, count in (await count_apps(client)).items()))
         nursery.cancel_scope.cancel()
 
@@ -63,11 +73,14 @@ async def main(arguments: list[str]) -> int:
     match arguments:
         case []:
             await show_embedded()
+        case [name]:
+            async with open_client() as client:
+                print(await count_objects(client, name))
         case [api_version, kind]:
             async with open_client() as client:
                 await show(client, api_version, kind)
         case _:
-            print("usage: dynamic_kinds.py [APIVERSION KIND]", file=sys.stderr)
+            print("usage: dynamic_kinds.py [NAME | APIVERSION KIND]", file=sys.stderr)
             return 2
     return 0
 

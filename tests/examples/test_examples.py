@@ -217,7 +217,7 @@ async def test_scaling_a_custom_resource_keeps_unknown_fields(api_server: APISer
 
 
 def test_objects_without_classes_are_shown_resized_and_counted(result: Result) -> None:
-    lines = ["Widget first: {'size': 2, 'color': 'red'}", "api: 1, web: 2"]
+    lines = ["Widget first: {'size': 2, 'color': 'red'}", "widgets: 1, po: 3", "api: 1, web: 2"]
     assert result("examples/dynamic_kinds.py", is_virtual=True) == (0, lines, [])
 
 
@@ -233,11 +233,13 @@ def test_the_objects_of_a_kind_are_shown_by_its_name(beside: APIServer, result: 
     )
     found = result("examples/dynamic_kinds.py", "stable.example.com/v1", "CronTab")
     assert found == (0, ["CronTab nightly: {'image': 'busybox'}"], [])
+    for name in ("crontabs.stable", "CronTab"):
+        assert result("examples/dynamic_kinds.py", name) == (0, ["1"], [])
 
 
-def test_a_kind_without_its_version_is_wrong_usage(result: Result) -> None:
-    found = result("examples/dynamic_kinds.py", "Deployment", is_virtual=True)
-    assert found == (2, [], ["usage: dynamic_kinds.py [APIVERSION KIND]"])
+def test_too_many_arguments_for_a_kind_are_wrong_usage(result: Result) -> None:
+    found = result("examples/dynamic_kinds.py", "apps", "v1", "Deployment", is_virtual=True)
+    assert found == (2, [], ["usage: dynamic_kinds.py [NAME | APIVERSION KIND]"])
 
 
 async def test_pages_are_published_or_dropped_after_too_many_failures(

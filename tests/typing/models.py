@@ -8,7 +8,7 @@ from typing import ClassVar, assert_type
 
 import attrs
 
-from trioformer.client import Api, Client
+from trioformer.client import Api, ApiResources, Client
 from trioformer.models import (
     JSON,
     FrozenMap,
@@ -118,7 +118,14 @@ assert_type(from_json(metadata_kind(Pod), "{}").metadata.name, str)
 async def through_a_client(client: Client) -> None:
     """Unstructured kinds and metadata kinds with a client."""
     assert_type(await client.discover("apps/v1", "Deployment"), type[Unstructured])
+    assert_type(await client.discover("deploy"), type[KubernetesObject])
+    assert_type(await client.discover(Pod), type[Pod])
+    assert_type(client.api("deploy"), Api[KubernetesObject])
     assert_type(client.api(Gadget), Api[Unstructured])
+    resources = await client.api_resources()
+    assert_type(resources, ApiResources)
+    assert_type(resources.find("deploy"), ResourceInfo | None)
+    assert_type(next(iter(resources)), ResourceInfo)
     assert_type(client.api(metadata_kind(Pod)), Api[PartialObjectMetadata])
 
 

@@ -7,7 +7,10 @@
 - ``_subresources.py``: responses that are of another kind than the API
 - ``_lists.py``: :class:`ObjectList`, and how a list is decoded while it arrives
 - ``_watch.py``: :class:`WatchStream`, an open watch
-- ``_discovery.py``: looks up the resource of a kind
+- ``_discovery.py``: looks up one kind in the resource list of its version
+- ``_discover_all.py``: reads all resources of a server
+- ``_api_resources.py``: :class:`ApiResources`, and the names of resources that kubectl accepts
+- ``_known_kinds.py``: the kinds that a client knows by name
 - ``_wire_format.py``: media types, and the check that a response is of the requested kind
 - ``_responses.py``: responses to objects and errors
 - ``_undecodable.py``: :class:`Undecodable`, an object that cannot be decoded
@@ -21,6 +24,9 @@ table.  What decides itself when to send again, such as an informer of :mod:`tri
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from ._api import Api as Api
 from ._api_writes import PropagationPolicy as PropagationPolicy
@@ -42,9 +48,16 @@ from ._undecodable import UndecodableHandler as UndecodableHandler
 from ._watch import WatchEvent as WatchEvent
 from ._watch import WatchStream as WatchStream
 
+if TYPE_CHECKING:
+    from ._api_resources import ApiResources as ApiResources
+
+# Imported when they are used first: most programs do not.
+_LATER: Final = {"ApiResources": "_api_resources"}
+
 __all__ = [
     "PAGE_SIZE",
     "Api",
+    "ApiResources",
     "Client",
     "FieldSelectorLike",
     "FieldValidation",
@@ -63,3 +76,14 @@ __all__ = [
     "open_client",
     "retry_on_conflict",
 ]
+
+if not TYPE_CHECKING:  # type checkers would accept every name
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast, final, overload
 
 import attrs
 import httpx
@@ -16,7 +16,7 @@ from .._suggestions import attribute_hints, describe, suggest_arguments
 from .._util import NoPublicConstructor
 from ..errors import DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
-from ..models import KubernetesObject, Unstructured, unstructured_kind
+from ..models import KubernetesObject, Unstructured
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
 from ..transport import (
     BURST,
@@ -33,6 +33,10 @@ from ._client_writes import ClientWrites
 from ._discovery import discover_resource
 from ._options import check_field_manager
 from ._responses import MAX_STATUS, check, raise_failure, unexpected_response
+
+if TYPE_CHECKING:
+    from ._api_resources import ApiResources
+    from ._known_kinds import KnownKinds
 
 T = TypeVar("T", bound=KubernetesObject)
 P = ParamSpec("P")
@@ -104,6 +108,7 @@ class Client(ClientWrites, metaclass=NoPublicConstructor):
     """The server and the credentials."""
     _transport: Transport
     _opened: _Opened
+    _known: KnownKinds | None = attrs.field(default=None, init=False)
 
     if not TYPE_CHECKING:  # type checkers would accept every name
         __getattr__ = attribute_hints(**_HINTS)
@@ -111,19 +116,34 @@ class Client(ClientWrites, metaclass=NoPublicConstructor):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.config.server}>"
 
-    def api(self, kind: type[T], namespace: str | None = None, *, drop_managed_fields: bool = False) -> Api[T]:
+    @overload
+    def api(self, kind: type[T], namespace: str | None = None, *, drop_managed_fields: bool = False) -> Api[T]: ...
+    @overload
+    def api(
+        self, kind: str, namespace: str | None = None, *, drop_managed_fields: bool = False
+    ) -> Api[KubernetesObject]: ...
+
+    def api(
+        self, kind: type[T] | str, namespace: str | None = None, *, drop_managed_fields: bool = False
+    ) -> Api[T] | Api[KubernetesObject]:
         """Return the API of one kind; sends no request.
 
         Args:
             kind: A model, such as ``Pod``, your own class with a ``__resource__``, or a class that :meth:`discover`,
                 :func:`~trioformer.models.unstructured_kind` or :func:`~trioformer.models.metadata_kind` returns.
+                Or a name as for kubectl, such as ``deploy``, ``deployments.apps`` or ``Lease.coordination``, of a
+                built-in kind, or of one that this client has discovered; the objects are those of the class that
+                :meth:`discover` returns for it.
             namespace: The namespace; None for all namespaces.
             drop_managed_fields: Remove ``metadata.managedFields``, often half of an object, from lists and watches.
 
         Raises:
             TypeError: ``kind`` is not a kind.
-            ValueError: The namespace is not valid, or the kind is not namespaced.
+            ValueError: The namespace is not valid, or the kind is not namespaced; or the name can be none of a kind.
+            LookupError: The client does not know the name; :meth:`discover` asks the server.
         """
+        if isinstance(kind, str):
+            return self.api(self._kinds().find(kind), namespace, drop_managed_fields=drop_managed_fields)
         scan = scan_without_managed_fields if drop_managed_fields else scan_whole
         return Api[T]._create(self._transport, kind, namespace, scan, self._opened.field_manager)
 
@@ -165,28 +185,77 @@ class Client(ClientWrites, metaclass=NoPublicConstructor):
         transport = self._transport.impersonating(impersonation)
         return Client._create(attrs.evolve(self.config, impersonate=impersonation), transport, self._opened)
 
-    async def discover(self, api_version: str, kind: str) -> type[Unstructured]:
+    @overload
+    async def discover(self, kind: str, /) -> type[KubernetesObject]: ...
+    @overload
+    async def discover(self, kind: type[T], /) -> type[T]: ...
+    @overload
+    async def discover(self, api_version: str, kind: str) -> type[Unstructured]: ...
+
+    async def discover(
+        self, api_version: str | type[KubernetesObject], kind: str | None = None
+    ) -> type[KubernetesObject]:
         """Look up a kind on the server, and return a class for its objects.
 
         For example::
 
-            Widget = await client.discover("example.com/v1", "Widget")
-            widgets = await client.api(Widget, namespace="default").list()
+            Widget = await client.discover("widgets.example.com")       # any name that kubectl accepts
+            Widget = await client.discover("example.com/v1", "Widget")  # by apiVersion and kind
+            await client.discover(Website)                              # only checks that it is served
 
-        Each call sends a request, so keep the class.
+        By a name it is searched among all resources of the server, which are requested once, and again for each name
+        that is not among them: at most ten times at once, then once a second, and further calls wait.
+        The class of a built-in kind is the typed one, such as ``Deployment``; of another kind it is
+        :class:`~trioformer.models.Unstructured`.
+        If several resources have the name, kubectl's order decides; :class:`ApiResources` describes it.
+
+        By apiVersion and kind it is searched in that version alone, with one request each time, and the class is always
+        ``Unstructured``.
+
+        What was discovered is known to :meth:`api` from then on, by its name.
 
         Args:
-            api_version: Such as ``apps/v1``.
+            api_version: Such as ``apps/v1``; alone it is a name, such as ``deploy``, ``deployments.apps`` or
+                ``Deployment.v1.apps``, or a class.
             kind: Such as ``Deployment``.
 
         Raises:
             NotFoundError: The server does not serve the version, or not the kind; names similar kinds.
             StatusError: The server rejected the request.
             UnexpectedResponseError: The response is not a resource list.
+            LimitExceededError: A response is too long, or arrives too slowly.
             ConnectionFailedError: No complete response arrived.
-            ValueError: ``api_version`` is not valid, or ``kind`` is empty.
+            ValueError: ``api_version`` is not valid, ``kind`` is empty, or the name can be none of a kind.
+            TypeError: The class is not a kind.
         """
-        return unstructured_kind(await discover_resource(self._transport, api_version, kind))
+        kinds = self._kinds()
+        if not isinstance(api_version, str):
+            await kinds.check_served(api_version)
+            return api_version
+        if kind is None:
+            return await kinds.look_up(api_version)
+        return kinds.remember(await discover_resource(self._transport, api_version, kind))
+
+    async def api_resources(self) -> ApiResources:
+        """Return all resources that the server serves, as ``kubectl api-resources`` lists them.
+
+        Sends two requests each time, and to a server older than 1.26 one more for each version of each API group.
+        A group that is down does not fail it: :attr:`ApiResources.failures` has the reason.
+
+        Raises:
+            StatusError: The server rejected the requests.
+            UnexpectedResponseError: A response is not one of discovery.
+            LimitExceededError: A response is too long, or arrives too slowly.
+            ConnectionFailedError: No complete response arrived.
+        """
+        return await self._kinds().refresh()
+
+    def _kinds(self) -> KnownKinds:
+        if self._known is None:
+            from ._known_kinds import KnownKinds  # noqa: PLC0415  # most programs name kinds by classes
+
+            self._known = KnownKinds(self._transport)
+        return self._known
 
     async def version(self) -> VersionInfo:
         """Get the version of the server (``GET /version``).

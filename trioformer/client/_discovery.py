@@ -1,4 +1,4 @@
-"""Discovery: the resource of a kind.
+"""Discovery of one kind: its resource, in the resource list of its version.
 
 A name in a resource list becomes a part of URL paths, so what is not a name of Kubernetes is ignored, as if the server
 did not serve it; client-go refuses to make a request with it.
@@ -6,7 +6,7 @@ did not serve it; client-go refuses to make a request with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from .._text import quoted
@@ -23,7 +23,7 @@ from ..models._internal import (
     level_decoder,
     list_items,
 )
-from ..transport._internal import Transport
+from ..transport._internal import Response, Transport
 from ._responses import check, raise_failure, unexpected_response
 
 _MAX_RESOURCES: Final = 10_000
@@ -59,37 +59,61 @@ async def discover_resource(transport: Transport, api_version: str, kind: str) -
         raise _not_found(f"the server does not serve {api_version}", where)
     check(response, method="GET", where=where)
     raise_failure(response, response.body, where=where)
-    entries = await _entries(response.body)
-    if entries is None:
-        raise unexpected_response(response, where, "not a resource list")
-    if len(entries) > _MAX_RESOURCES:
-        raise unexpected_response(response, where, f"a resource list of more than {_MAX_RESOURCES} resources")
+    entries = await resource_entries(response, where)
     # A subresource, such as deployments/scale, may have the kind too, but does not store objects.
-    served = {name: entry for entry in entries if "/" not in (name := _text(entry, "name")) and name}
+    served = {name: entry for entry in entries if "/" not in (name := text_in(entry, "name")) and name}
     found = [(name, entry) for name, entry in served.items() if entry.get("kind") == kind and is_label(name)]
     if not found:
         wrong = [name for name, entry in served.items() if entry.get("kind") == kind]
         if wrong:
             raise unexpected_response(response, where, f"the name of its resource, {quoted(wrong[0])}, is not valid")
-        kinds = sorted({name for entry in served.values() if not kind_problem(name := _text(entry, "kind"))})
+        kinds = sorted({name for entry in served.values() if not kind_problem(name := text_in(entry, "kind"))})
         raise _not_found(f"{api_version} has no kind {kind}: {_suggestion(kind, kinds)}", where)
     # Prefer a resource whose objects can be listed; others are only created, such as reviews.
-    plural, entry = next(((name, entry) for name, entry in found if "list" in _labels(entry, "verbs")), found[0])
-    prefix = f"{plural}/"
-    names = (_text(entry, "name") for entry in entries)
-    subresources = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+    plural, entry = next(((name, entry) for name, entry in found if "list" in labels_in(entry, "verbs")), found[0])
+    return resource_info(group, version, plural, kind, entry, subresources_in(entries).get(plural, ()))
+
+
+def resource_info(
+    group: str, version: str, plural: str, kind: str, entry: Mapping[str, object], subresources: Iterable[str]
+) -> ResourceInfo:
+    """Make a resource of its entry in a resource list; other names in it that are not valid are ignored."""
     return ResourceInfo(
         group=group,
         version=version,
         kind=kind,
         plural=plural,
         namespaced=entry.get("namespaced") is True,
-        singular=singular if is_label(singular := _text(entry, "singularName")) else kind.lower(),
-        short_names=_labels(entry, "shortNames"),
-        categories=_labels(entry, "categories"),
-        verbs=_labels(entry, "verbs"),
+        singular=singular if is_label(singular := text_in(entry, "singularName")) else kind.lower(),
+        short_names=labels_in(entry, "shortNames"),
+        categories=labels_in(entry, "categories"),
+        verbs=labels_in(entry, "verbs"),
         subresources=tuple(name for name in subresources if is_path_segment(name)),
     )
+
+
+def subresources_in(entries: Iterable[Mapping[str, object]]) -> Mapping[str, list[str]]:
+    """Return the names of the subresources in a resource list, by the plural of their resource."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        plural, _, subresource = text_in(entry, "name").partition("/")
+        if subresource:
+            found.setdefault(plural, []).append(subresource)
+    return found
+
+
+async def resource_entries(response: Response, where: str) -> list[Mapping[str, object]]:
+    """Return the entries of a resource list.
+
+    Raises:
+        UnexpectedResponseError: It is not a resource list, or one with too many entries.
+    """
+    entries = await _entries(response.body)
+    if entries is None:
+        raise unexpected_response(response, where, "not a resource list")
+    if len(entries) > _MAX_RESOURCES:
+        raise unexpected_response(response, where, f"a resource list of more than {_MAX_RESOURCES} resources")
+    return entries
 
 
 async def _entries(body: bytes) -> list[Mapping[str, object]] | None:
@@ -113,12 +137,14 @@ async def _entries(body: bytes) -> list[Mapping[str, object]] | None:
     return entries
 
 
-def _text(entry: Mapping[str, object], key: str) -> str:
+def text_in(entry: Mapping[str, object], key: str) -> str:
+    """Return a text of an entry; empty without one."""
     value = entry.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _labels(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
+def labels_in(entry: Mapping[str, object], key: str) -> tuple[str, ...]:
+    """Return a list of an entry, without what is not a DNS label."""
     value = entry.get(key)
     texts = cast("list[object]", value) if isinstance(value, list) else []
     return tuple(one for one in texts if isinstance(one, str) and is_label(one))

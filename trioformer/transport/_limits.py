@@ -53,13 +53,13 @@ class Limits:
     """
 
     response_bytes: int = _count(8 * MIB)
-    """Bytes of a complete response, such as one object.
+    """Bytes of a complete response, such as one object, or the list of all resources of a server.
 
     etcd refuses requests of more than 1.5 MB unless it is configured otherwise.
     Of the body of an error, the first 256 KiB are read, and the rest is ignored.
     """
     discovery_bytes: int = _count(2 * MIB)
-    """Bytes of a resource list, which is the response of discovery: about 300 for each resource."""
+    """Bytes of the resource list of one version of an API group: about 300 for each resource."""
     list_bytes: int = _count(4096 * MIB)
     """Bytes of one page of a list; a list without pages is one page.
 

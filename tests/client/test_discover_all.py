@@ -1,0 +1,247 @@
+"""Discovery of all resources: the aggregated form, the older ones, and groups that are down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.scripted_http import InMemory, response
+from trioformer.client import ApiResources, Client, open_client
+from trioformer.errors import ForbiddenError, LimitExceededError, NotFoundError, StatusError, UnexpectedResponseError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import builtin_resources
+from trioformer.testing import APIServer
+from trioformer.transport import Limits
+
+AGGREGATED = "APIGroupDiscoveryList"
+
+
+@asynccontextmanager
+async def client_of(*replies: object, limits: Limits | None = None) -> AsyncIterator[tuple[Client, InMemory]]:
+    made = [each if isinstance(each, httpx.Response) else response(200, json.dumps(each)) for each in replies]
+    transport = InMemory(list(made))
+    config = ClusterConfig(server="https://api.test")
+    async with open_client(config, http_transport=transport, limits=limits, retries=0) as client:
+        yield client, transport
+
+
+def entry(plural: str, kind: str, **more: Any) -> dict[str, Any]:
+    of_kind = {"group": "", "version": "", "kind": kind}
+    return {"resource": plural, "responseKind": of_kind, "scope": "Namespaced", "verbs": ["list"], **more}
+
+
+def aggregated(**groups: list[dict[str, Any]]) -> dict[str, Any]:
+    items = [{"metadata": {"name": name.replace("_", ".")}, "versions": found} for name, found in groups.items()]
+    return {"kind": AGGREGATED, "apiVersion": "apidiscovery.k8s.io/v2", "items": items}
+
+
+def version(name: str, *resources: dict[str, Any], freshness: str = "Current") -> dict[str, Any]:
+    return {"version": name, "resources": list(resources), "freshness": freshness}
+
+
+CORE = {"kind": AGGREGATED, "items": [{"versions": [version("v1", entry("pods", "Pod"))]}]}
+
+
+def shown(found: ApiResources) -> list[str]:
+    return [f"{info.api_version} {info.plural}" for info in found.resources]
+
+
+async def test_all_resources_are_two_requests(api_server: APIServer, client: Client) -> None:
+    api_server.requests.clear()
+    found = await client.api_resources()
+    assert [record.path for record in api_server.requests] == ["/api", "/apis"]
+    served = {(info.api_version, info.plural): info for info in found.resources}
+    for info in builtin_resources():
+        if "watch" in info.verbs:
+            mine = served[info.api_version, info.plural]
+            assert (mine.kind, mine.namespaced, mine.singular) == (info.kind, info.namespaced, info.singular)
+            assert (mine.short_names, mine.categories, mine.verbs) == (info.short_names, info.categories, info.verbs)
+    assert not found.failures
+    assert found.resources[0].group == ""
+
+
+async def test_an_entry_becomes_a_resource_with_all_its_names() -> None:
+    subresources = [{"subresource": "status"}, {"subresource": "a/b"}, {"subresource": 3}, None]
+    more = {
+        "singularResource": "widgety",
+        "shortNames": ["w", "a/b"],
+        "categories": ["all"],
+        "subresources": subresources,
+    }
+    apis = aggregated(example_com=[version("v1", entry("widgets", "Widget", scope="Cluster", **more))])
+    async with client_of(CORE, apis) as (client, transport):
+        info = (await client.api_resources()).resources[-1]
+    assert (info.api_version, info.kind, info.plural, info.singular) == (
+        "example.com/v1",
+        "Widget",
+        "widgets",
+        "widgety",
+    )
+    assert (info.namespaced, info.short_names, info.categories) == (False, ("w",), ("all",))
+    assert (info.verbs, info.subresources) == (("list",), ("status",))
+    accept = transport.requests[0].headers["accept"]
+    aggregated_form = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+    assert accept == f"{aggregated_form.format('v2')},{aggregated_form.format('v2beta1')},application/json"
+
+
+async def test_preferred_versions_come_before_all_others() -> None:
+    apis = aggregated(
+        a_io=[version("v2", entry("as", "A")), version("v1", entry("as", "A"), entry("olds", "Old"))],
+        b_io=[version("v1", entry("bs", "B"), entry("olds", "Old"))],
+    )
+    async with client_of(CORE, apis) as (client, _):
+        found = await client.api_resources()
+    assert shown(found) == ["v1 pods", "a.io/v2 as", "b.io/v1 bs", "b.io/v1 olds", "a.io/v1 as", "a.io/v1 olds"]
+
+
+async def test_a_group_that_is_down_is_reported_and_all_others_are_found() -> None:
+    up = aggregated(metrics_k8s_io=[version("v1beta1", entry("nodes", "NodeMetrics"))], a_io=[version("v1")])
+    down = aggregated(metrics_k8s_io=[version("v1beta1", freshness="Stale")], a_io=[version("v1", entry("as", "A"))])
+    async with client_of(CORE, up, CORE, down) as (client, _):
+        assert not (await client.api_resources()).failures
+        found = await client.api_resources()
+    # What was known of it is kept.
+    assert shown(found) == ["v1 pods", "metrics.k8s.io/v1beta1 nodes", "a.io/v1 as"]
+    assert found.failures == {"metrics.k8s.io/v1beta1": "the server of the group does not respond"}
+
+
+# --- older forms ------------------------------------------------------------------------------------------------------
+
+OLD_API = {"kind": "APIVersions", "versions": ["v1"]}
+OLD_APIS = {
+    "kind": "APIGroupList",
+    "groups": [
+        {
+            "name": "a.io",
+            "versions": [{"groupVersion": "a.io/v2", "version": "v2"}, {"groupVersion": "a.io/v1", "version": "v1"}],
+            "preferredVersion": {"groupVersion": "a.io/v1", "version": "v1"},
+        },
+        {"name": "b.io", "versions": [{"groupVersion": "b.io/v1", "version": "v1"}]},
+        {"name": "../x", "versions": [{"version": "v1"}]},
+        {"name": "c.io", "versions": [{"version": "../v1"}, 3]},
+        3,
+    ],
+}
+
+
+def listed(*plurals: str) -> dict[str, Any]:
+    entries = [{"name": one, "kind": one.partition("/")[0].title(), "namespaced": True} for one in plurals]
+    return {"kind": "APIResourceList", "resources": entries}
+
+
+async def test_an_older_server_is_asked_for_each_version() -> None:
+    replies = (
+        OLD_API,
+        listed("pods", "pods/log", "a/b/c", "X"),
+        OLD_APIS,
+        listed("as"),
+        listed("as", "os"),
+        listed("bs"),
+    )
+    async with client_of(*replies) as (client, transport):
+        found = await client.api_resources()
+    paths = [target.removeprefix("GET ") for target in transport.targets]
+    assert paths == ["/api", "/api/v1", "/apis", "/apis/a.io/v2", "/apis/a.io/v1", "/apis/b.io/v1"]
+    assert shown(found) == ["v1 pods", "a.io/v1 as", "a.io/v1 os", "a.io/v2 as", "b.io/v1 bs"]
+    assert found.resources[0].subresources == ("log",)
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (response(503, "down"), "discover the resources of a.io/v1: "),
+        (response(404, "404 page not found"), "discover the resources of a.io/v1: "),
+        (response(200, "[]"), "not a resource list"),
+        (response(200, json.dumps({"resources": "x"})), "not a resource list"),
+        (response(200, " " * 3_000), "Limits.discovery_bytes"),
+    ],
+)
+async def test_a_version_that_fails_alone_is_reported(failure: httpx.Response, text: str) -> None:
+    replies = OLD_API, listed("pods"), OLD_APIS, listed("as"), failure, listed("bs")
+    async with client_of(*replies, limits=Limits(discovery_bytes=2_000)) as (client, _):
+        found = await client.api_resources()
+    assert shown(found) == ["v1 pods", "a.io/v2 as", "b.io/v1 bs"]
+    assert found.failures.keys() == {"a.io/v1"}
+    assert text in found.failures["a.io/v1"]
+
+
+@pytest.mark.parametrize("code", [403, 404])
+async def test_a_server_without_core_group_has_its_other_groups(code: int) -> None:
+    async with client_of(response(code, "no"), aggregated(a_io=[version("v1", entry("as", "A"))])) as (client, _):
+        assert shown(await client.api_resources()) == ["a.io/v1 as"]
+
+
+@pytest.mark.parametrize(("code", "error"), [(403, ForbiddenError), (404, NotFoundError)])
+async def test_a_server_that_rejects_both_requests_raises(code: int, error: type[StatusError]) -> None:
+    async with client_of(response(code, "no"), response(code, "no")) as (client, _):
+        with pytest.raises(error, match=r"^discover the resources of /apis: "):
+            await client.api_resources()
+
+
+async def test_a_server_that_fails_raises() -> None:
+    async with client_of(response(500, "no")) as (client, _):
+        with pytest.raises(StatusError, match=r"^discover the resources of /api: "):
+            await client.api_resources()
+
+
+# --- hostile ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[]",
+        "3",
+        "{}",
+        '{"kind":"APIGroupDiscoveryList","items":3}',
+        '{"kind":"APIGroupDiscoveryList","items":[3]}',
+        '{"kind":"APIGroupDiscoveryList","items":[{"versions":3}]}',
+        '{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":{}}]}]}',
+        '{"kind":"APIGroupList","groups":3}',
+        '{"kind":"APIGroupDiscoveryList","items":' + "[" * 100_000,
+        "[" * 100_000,
+    ],
+)
+async def test_a_response_that_is_not_discovery_is_unexpected(body: str) -> None:
+    async with client_of(response(200, body)) as (client, _):
+        with pytest.raises(
+            UnexpectedResponseError, match="to discover the resources of /api: not a list of API groups"
+        ):
+            await client.api_resources()
+
+
+async def test_entries_and_versions_with_invalid_names_are_ignored() -> None:
+    bad = [
+        entry("../x", "A"),
+        entry("xs", "../X"),
+        entry("xs", ""),
+        {"resource": "ys"},
+        {"resource": "zs", "responseKind": 3},
+        entry("x" * 70_000, "X"),
+        entry("good", "Good"),
+    ]
+    apis = aggregated(a_io=[version("v1", *bad), version("../v1", entry("as", "A")), {}])
+    apis["items"] += [{"metadata": {"name": "../b"}, "versions": [version("v1", entry("bs", "B"))]}, {}]
+    apis["items"] += [{"metadata": 3, "versions": [version("v1", entry("cs", "C"))]}]
+    async with client_of(CORE, apis) as (client, _):
+        assert shown(await client.api_resources()) == ["v1 pods", "a.io/v1 good", "v1 cs"]
+
+
+async def test_more_resources_than_any_server_has_are_refused() -> None:
+    entries = ",".join([json.dumps(entry("as", "A"))] * 50_001)
+    body = f'{{"kind":"{AGGREGATED}","items":[{{"versions":[{{"version":"v1","resources":[{entries}]}}]}}]}}'
+    async with client_of(response(200, body)) as (client, _):
+        with pytest.raises(UnexpectedResponseError, match="a list of more than 50000 resources"):
+            await client.api_resources()
+
+
+async def test_a_list_of_groups_without_end_is_refused() -> None:
+    async with client_of(response(200, " " * 3_000), limits=Limits(response_bytes=2_000)) as (client, _):
+        with pytest.raises(LimitExceededError, match=r"Limits\.response_bytes"):
+            await client.api_resources()

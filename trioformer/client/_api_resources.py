@@ -1,0 +1,174 @@
+"""The resources that a server serves, and how one of them is found by a name that kubectl accepts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, final
+
+import attrs
+
+from .._suggestions import describe
+from .._text import quoted
+from ..models import EMPTY_MAP, ResourceInfo, builtin_resources
+from ..models._internal import is_label, is_subdomain
+
+__all__ = ["ApiResources", "ResourceName", "find_builtin", "suggest_names"]
+
+_MAX_COMPARED: Final = 2_000
+"""How many names are searched for similar ones, in 20 ms at worst."""
+
+
+@final
+@attrs.frozen
+class _Meaning:
+    """One way to read a name: ``deployments.v1.apps`` may have the version v1, or be of the group ``v1.apps``."""
+
+    version: str | None
+    group: str | None
+
+    def matches(self, info: ResourceInfo, *, is_exact: bool) -> bool:
+        if self.version not in (None, info.version):
+            return False
+        if self.group is None or info.group == self.group:
+            return True
+        return not is_exact and self.group != "" and info.group.startswith(self.group)
+
+
+@final
+@attrs.frozen
+class ResourceName:
+    """A name for a resource: ``deploy``, ``Deployment``, ``deployments.apps`` or ``deployments.v1.apps``."""
+
+    text: str
+    """The name, as it was given."""
+    name: str
+    """Its first part, in lower case: a plural, a singular, a kind or a short name."""
+    _meanings: tuple[_Meaning, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> ResourceName:
+        """Read a name.
+
+        Raises:
+            ValueError: It can be no name.
+            TypeError: It is not a string.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"the name of a kind must be a string, not {describe(text)}")
+        name, dot, rest = text.partition(".")
+        version, _, group = rest.partition(".")
+        meanings = []
+        if is_label(version) and "." in rest and (not group or is_subdomain(group)):
+            meanings.append(_Meaning(version, group))  # "pods.v1." is of the core group
+        if not dot or is_subdomain(rest):
+            meanings.append(_Meaning(None, rest if dot else None))
+        if not meanings or not is_label(name.lower()):
+            hint = "for an apiVersion and a kind write await client.discover('apps/v1', 'Deployment')"
+            raise ValueError(
+                f"a kind is named as for kubectl, such as deploy or deployments.v1.apps, not {quoted(text)}; {hint}"
+            )
+        return cls(text, name.lower(), tuple(meanings))
+
+    def find(self, resources: Iterable[ResourceInfo]) -> ResourceInfo | None:
+        """Return the first of the resources, in their order, that the name means; None without one.
+
+        A version in the name is tried before a group that looks like one, a whole group before the beginning of one
+        (``leases.coordination``), a plural before a singular or kind, and these before a short name.
+        """
+        named = [info for info in resources if _rank(info, self.name) is not None]
+        for meaning in self._meanings:
+            for is_exact in (True, False):
+                found = [info for info in named if meaning.matches(info, is_exact=is_exact)]
+                if found:
+                    return min(found, key=lambda info: _rank(info, self.name) or 0)  # the first of the best
+        return None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _rank(info: ResourceInfo, name: str) -> int | None:
+    if name == info.plural:
+        return 0
+    if name in (info.singular, info.kind.lower()):
+        return 1
+    return 2 if name in info.short_names else None
+
+
+def suggest_names(name: str, resources: Iterable[ResourceInfo]) -> str:
+    """Return up to three plurals with a similar name, for an error; empty without one."""
+    plurals = list(dict.fromkeys(info.plural for info in resources))[:_MAX_COMPARED]
+    import difflib  # noqa: PLC0415  # only after a mistake: it would add to the time of each start
+
+    return " or ".join(difflib.get_close_matches(name, plurals, n=3, cutoff=0.75))
+
+
+@final
+@attrs.frozen(kw_only=True, repr=False)
+class ApiResources:
+    """The resources that a server serves, as :meth:`Client.api_resources` returns them.
+
+    It iterates over :attr:`preferred`::
+
+        for resource in await client.api_resources():
+            print(resource.plural, resource.api_version, resource.kind)
+
+    The order is that of kubectl's RESTMapper: resources of the preferred version of each group first, and groups in the
+    server's order, of which the core group is the first.
+    """
+
+    resources: tuple[ResourceInfo, ...]
+    """Each resource in each version that is served."""
+    failures: Mapping[str, str] = EMPTY_MAP
+    """By ``group/version``, such as ``metrics.k8s.io/v1beta1``: why its resources may be missing or old.
+
+    They are those of the last time, as far as the client or the server knows them.
+    """
+
+    @property
+    def preferred(self) -> tuple[ResourceInfo, ...]:
+        """Each resource once, in the preferred version, or in the next one that has it."""
+        first: dict[tuple[str, str], ResourceInfo] = {}
+        for info in self.resources:
+            first.setdefault((info.group, info.plural), info)
+        return tuple(first.values())
+
+    def find(self, name: str) -> ResourceInfo | None:
+        """Return the resource with a name that kubectl accepts; None without one.
+
+        Several resources may have the name, such as ``events``: the first one counts.
+
+        Args:
+            name: A plural, singular, kind or short name in any case, if need be with a version and a group, or the
+                beginning of one: ``deploy``, ``deployments.apps``, ``deployments.v1.apps``, ``Lease.coordination``.
+
+        Raises:
+            ValueError: It can be no name.
+            TypeError: It is not a string.
+        """
+        return ResourceName.parse(name).find(self.resources)
+
+    def __iter__(self) -> Iterator[ResourceInfo]:
+        return iter(self.preferred)
+
+    def __len__(self) -> int:
+        return len(self.preferred)
+
+    def __repr__(self) -> str:
+        failed = f", without {', '.join(self.failures)}" if self.failures else ""
+        return f"<{type(self).__name__}: {len(self)}{failed}>"
+
+
+def find_builtin(name: ResourceName) -> ResourceInfo | None:
+    """Return the built-in resource with a name, as a server chooses it: the newest stable version before a beta."""
+    return name.find(_builtin_in_order())
+
+
+@functools.cache
+def _builtin_in_order() -> tuple[ResourceInfo, ...]:
+    stable = builtin_resources()
+    beta = builtin_resources(beta=True)[len(stable) :]
+    # The core group is the first in the table; of the others, no two have a name in common.
+    in_order = sorted(stable, key=lambda info: (info.group, -int(info.version.removeprefix("v"))))
+    return (*in_order, *beta)

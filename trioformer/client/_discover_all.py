@@ -1,0 +1,245 @@
+"""Discovery of all resources of a server.
+
+kube-apiserver 1.26 and newer responds to ``/api`` and ``/apis`` with all groups, versions and resources
+(``APIGroupDiscoveryList``; version ``v2beta1`` until 1.29, then ``v2``).
+Older ones, and some aggregated servers, respond with the names of groups and versions only, and the resources of each
+version are another request.
+
+The server of a group may be down, such as that of ``metrics.k8s.io``.
+kube-apiserver then marks the version as stale, or fails the request for it; all other groups are found.
+
+Source: client-go ``discovery/discovery_client.go`` and ``aggregated_discovery.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, cast, final
+
+import attrs
+
+from .._util import Slices
+from ..errors import (
+    ForbiddenError,
+    LimitExceededError,
+    NotFoundError,
+    StatusError,
+    UnexpectedResponseError,
+)
+from ..models import ResourceInfo
+from ..models._internal import (
+    Raw,
+    decode,
+    is_label,
+    is_subdomain,
+    is_version,
+    kind_problem,
+    level_decoder,
+    list_items,
+)
+from ..transport._internal import Response, Transport
+from ._api_resources import ApiResources
+from ._discovery import labels_in, resource_entries, resource_info, subresources_in, text_in
+from ._responses import check, raise_failure, unexpected_response
+
+__all__ = ["discover_all"]
+
+_WHERE: Final = "discover the resources"
+_ACCEPT: Final = ",".join(
+    [
+        *(
+            f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+            for version in ("v2", "v2beta1")
+        ),
+        "application/json",
+    ]
+)
+_MAX_RESOURCES: Final = 50_000
+"""Resources of a server, in all versions; a cluster with a thousand CustomResourceDefinitions has a few thousand."""
+_MAX_ENTRY: Final = 64 * 1024
+"""Bytes of one of them; it has a few hundred."""
+_STALE: Final = "the server of the group does not respond"
+
+_list_of: Final = level_decoder(("kind", "items"))
+_group_of: Final = level_decoder(("metadata", "versions"))
+_version_of: Final = level_decoder(("version", "resources", "freshness"))
+
+
+@final
+@attrs.define(eq=False)
+class _Version:
+    """One version of a group."""
+
+    group: str
+    version: str
+    is_preferred: bool
+    resources: list[ResourceInfo] = attrs.field(factory=list)
+    failure: str = ""
+    """Why its resources may be missing or old."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+async def discover_all(transport: Transport, known: ApiResources | None = None) -> ApiResources:
+    """Find all resources of a server, with two requests, or on an old one with one more for each version.
+
+    Args:
+        transport: Sends the requests.
+        known: The resources that were found before; those of a version that fails now are kept.
+
+    Raises:
+        StatusError: The server rejected the requests.
+        UnexpectedResponseError: A response is not one of discovery.
+        LimitExceededError: A response is too long, or arrives too slowly.
+        ConnectionFailedError: No complete response arrived.
+    """
+    versions: list[_Version] = []
+    rejected: list[StatusError] = []
+    for path in ("/api", "/apis"):
+        try:
+            versions += await _versions_at(transport, path)
+        except (NotFoundError, ForbiddenError) as error:  # an aggregated server has no core group
+            rejected.append(error)
+    if len(rejected) == 2:
+        raise rejected[-1]
+    before: dict[tuple[str, str], list[ResourceInfo]] = {}
+    for info in known.resources if known is not None else ():
+        before.setdefault((info.group, info.version), []).append(info)
+    for one in versions:
+        if one.failure and not one.resources:
+            one.resources = before.get((one.group, one.version), [])
+    in_order = sorted(versions, key=lambda one: not one.is_preferred)
+    return ApiResources(
+        resources=tuple(info for one in in_order for info in one.resources),
+        failures={one.name: one.failure for one in versions if one.failure},
+    )
+
+
+async def _versions_at(transport: Transport, path: str) -> list[_Version]:
+    where = f"{_WHERE} of {path}"
+    # Not discovery_bytes: this is one list of all groups.
+    response = await transport.request("GET", path, accept=_ACCEPT, where=where)
+    check(response, method="GET", where=where)
+    raise_failure(response, response.body, where=where)
+    try:
+        kind, items = _list_of(response.body)
+        is_aggregated = bytes(kind) == b'"APIGroupDiscoveryList"'
+        found = await _aggregated(items) if is_aggregated else list(_named_versions(decode(response.body)))
+    except (ValueError, RecursionError):
+        raise unexpected_response(response, where, "not a list of API groups") from None
+    if found is None:
+        raise unexpected_response(response, where, f"a list of more than {_MAX_RESOURCES} resources")
+    if not is_aggregated:
+        for one in found:
+            await _read_resources(transport, one)
+    return found
+
+
+# --- aggregated ------------------------------------------------------------------------------------------------------
+
+
+async def _aggregated(items: Raw) -> list[_Version] | None:
+    """Decode the resources one by one, with checkpoints; None if there are too many."""
+    versions: list[_Version] = []
+    slices = Slices()
+    count = 0
+    for item in list_items(items):
+        metadata, raws = _group_of(item)
+        group = text_in(_mapping(metadata), "name")
+        for number, raw in enumerate(list_items(raws) if memoryview(raws) else ()):
+            version, resources, freshness = _version_of(raw)
+            name = _text(version)
+            if not _is_valid(group, name):
+                continue
+            one = _Version(group, name, is_preferred=number == 0)
+            one.failure = _STALE if _text(freshness) == "Stale" else ""
+            versions.append(one)
+            for entry in list_items(resources) if memoryview(resources) else ():
+                if count == _MAX_RESOURCES:
+                    return None
+                count += 1
+                if len(memoryview(entry)) <= _MAX_ENTRY:
+                    one.resources += _aggregated_resource(one, _mapping(entry))
+                if slices.is_over():
+                    await slices.checkpoint()
+    return versions
+
+
+def _aggregated_resource(version: _Version, entry: Mapping[str, object]) -> Iterator[ResourceInfo]:
+    plural, of_kind = text_in(entry, "resource"), entry.get("responseKind")
+    kind = text_in(cast("dict[str, object]", of_kind), "kind") if isinstance(of_kind, dict) else ""
+    if not is_label(plural) or kind_problem(kind):
+        return
+    listed = entry.get("subresources")
+    below = cast("list[object]", listed) if isinstance(listed, list) else []
+    subresources = [text_in(cast("dict[str, object]", one), "subresource") for one in below if isinstance(one, dict)]
+    # The names of the older form.
+    members = {**entry, "namespaced": entry.get("scope") == "Namespaced", "singularName": entry.get("singularResource")}
+    yield resource_info(version.group, version.version, plural, kind, members, subresources)
+
+
+def _mapping(raw: Raw) -> dict[str, object]:
+    found: object = decode(raw) if memoryview(raw) else {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+
+
+def _text(raw: Raw) -> str:
+    found: object = decode(raw) if memoryview(raw) else ""
+    return found if isinstance(found, str) else ""
+
+
+# --- older forms -----------------------------------------------------------------------------------------------------
+
+
+def _named_versions(document: object) -> Iterator[_Version]:
+    """Yield the versions in an ``APIVersions`` or an ``APIGroupList``.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    members = cast("dict[str, object]", document) if isinstance(document, dict) else {}
+    if members.get("kind") == "APIVersions":
+        for number, version in enumerate(labels_in(members, "versions")):
+            if _is_valid("", version):
+                yield _Version("", version, is_preferred=number == 0)
+        return
+    groups = members.get("groups")
+    if members.get("kind") != "APIGroupList" or not isinstance(groups, list):
+        raise ValueError("neither APIVersions nor an APIGroupList")
+    for group in cast("list[object]", groups):
+        yield from _versions_of_group(cast("dict[str, object]", group) if isinstance(group, dict) else {})
+
+
+def _versions_of_group(group: Mapping[str, object]) -> Iterator[_Version]:
+    name, listed, preferred = text_in(group, "name"), group.get("versions"), group.get("preferredVersion")
+    first = text_in(cast("dict[str, object]", preferred), "version") if isinstance(preferred, dict) else ""
+    for one in cast("list[object]", listed) if isinstance(listed, list) else []:
+        version = text_in(cast("dict[str, object]", one), "version") if isinstance(one, dict) else ""
+        if name and _is_valid(name, version):
+            yield _Version(name, version, is_preferred=version == first)
+
+
+def _is_valid(group: str, version: str) -> bool:
+    return is_version(version) and (not group or is_subdomain(group))
+
+
+async def _read_resources(transport: Transport, version: _Version) -> None:
+    """Request the resources of one version; a failure of it is kept there."""
+    path = f"/apis/{version.name}" if version.group else f"/api/{version.version}"
+    where = f"{_WHERE} of {version.name}"
+    try:
+        response: Response = await transport.request("GET", path, limit="discovery_bytes", where=where)
+        check(response, method="GET", where=where)
+        raise_failure(response, response.body, where=where)
+        entries = await resource_entries(response, where)
+    except (StatusError, UnexpectedResponseError, LimitExceededError) as error:
+        version.failure = str(error)
+        return
+    below = subresources_in(entries)
+    for entry in entries:
+        plural, kind = text_in(entry, "name"), text_in(entry, "kind")
+        if is_label(plural) and not kind_problem(kind):
+            info = resource_info(version.group, version.version, plural, kind, entry, below.get(plural, ()))
+            version.resources.append(info)
