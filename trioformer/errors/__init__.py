@@ -5,6 +5,7 @@
     TrioformerError
     ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
+    ├── SchemaError                     a class makes no CustomResourceDefinition: names class, field, file and line
     ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
     │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
@@ -61,6 +62,7 @@ from ._base import ExecPluginError as ExecPluginError
 from ._base import LimitExceededError as LimitExceededError
 from ._base import ListenError as ListenError
 from ._base import ProxyError as ProxyError
+from ._base import SchemaError as SchemaError
 from ._base import SelectorError as SelectorError
 from ._base import TrioformerError as TrioformerError
 from ._base import UnexpectedResponseError as UnexpectedResponseError
@@ -126,6 +128,7 @@ __all__ = [
     "ProxyError",
     "QuarantinedError",
     "RequestTooLargeError",
+    "SchemaError",
     "SelectorError",
     "ServerError",
     "ServerTimeoutError",

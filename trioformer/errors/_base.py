@@ -17,6 +17,7 @@ __all__ = [
     "LimitExceededError",
     "ListenError",
     "ProxyError",
+    "SchemaError",
     "SelectorError",
     "TrioformerError",
     "UnexpectedResponseError",
@@ -93,6 +94,29 @@ class ConfigError(TrioformerError):
 
 class SelectorError(TrioformerError, ValueError):
     """A label or field selector does not follow the grammar."""
+
+
+class SchemaError(TrioformerError, TypeError):
+    """A class states no CustomResourceDefinition that a server would accept.
+
+    Attributes:
+        cls: The name of the class.
+        field: The name of its field; None if the class itself is wrong.
+        file: The file that defines the class; None if it is not known.
+        line: The line of the field or the class, counted from 1, or None.
+    """
+
+    def __init__(
+        self, message: str, *, cls: type[object], field: str | None, file: str | None = None, line: int | None = None
+    ) -> None:
+        where = [cls.__name__ if field is None else f"{cls.__name__}.{field}"]
+        if file is not None:
+            where.insert(0, file if line is None else f"{file}:{line}")
+        super().__init__(": ".join((*where, message)))
+        self.cls = cls.__name__
+        self.field = field
+        self.file = file
+        self.line = line
 
 
 class DecodeError(TrioformerError, ValueError):

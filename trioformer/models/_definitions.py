@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 import attrs
 
 from ._mistakes import not_a_kind
 
-__all__ = ["check_class", "keep_methods"]
+__all__ = ["check_class", "fields_for_subclasses", "keep_methods"]
+
+C = TypeVar("C", bound="type[object]")
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(attrs.field,))
+def fields_for_subclasses(cls: C) -> C:
+    """Let type checkers see the fields of a base class in subclasses that decorators of the library make.
+
+    mypy knows ``attrs.frozen`` by its name, and keeps its fields apart from those of ``dataclass_transform``.
+    """
+    return cls
 
 
 def check_class(cls: type[Any], model: type[Any]) -> None:

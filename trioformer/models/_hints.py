@@ -11,6 +11,7 @@ import collections.abc
 import dataclasses
 import enum
 import inspect
+import operator
 import sys
 import types
 import typing
@@ -22,7 +23,16 @@ import attrs
 from ._quantity import Quantity
 from ._values import FrozenMap
 
-__all__ = ["UNIONS", "check_annotations", "check_hint", "check_names", "has_float", "is_scalar", "without_none"]
+__all__ = [
+    "UNIONS",
+    "check_annotations",
+    "check_hint",
+    "check_names",
+    "has_float",
+    "is_scalar",
+    "without_none",
+    "without_notes",
+]
 
 _LISTS = (
     list,
@@ -231,6 +241,24 @@ def without_none(hint: Any) -> Any:
     """Return the type without None in it."""
     members = [each for each in get_args(hint) if each is not type(None)] if get_origin(hint) in UNIONS else [hint]
     return members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007  # built at run time
+
+
+_TAGS = ("JSON", "Time", "MicroTime")
+
+
+def without_notes(hint: Any) -> Any:
+    """Return the type without what ``Annotated`` says about it, but with the tags that are a part of the type."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        tags = [note for note in args[1:] if type(note) is str and note in _TAGS]
+        found = without_notes(args[0])
+        return Annotated[(found, *tags)] if tags else found
+    if origin is Literal or not args:
+        return hint
+    inner = tuple(map(without_notes, args))
+    if all(map(operator.is_, inner, args)):
+        return hint
+    return typing.Union[inner] if origin in UNIONS else origin[inner]  # noqa: UP007  # built at run time
 
 
 def is_scalar(hint: Any) -> bool:

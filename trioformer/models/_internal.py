@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from ._decodable import find_undecodable as find_undecodable
+from ._hints import UNIONS as UNIONS
+from ._hints import without_none as without_none
+from ._lazy import encode_as as encode_as
 from ._merge_patch import find_model as find_model
 from ._meta import encode_for_server as encode_for_server
 from ._meta import encode_request as encode_request
@@ -26,3 +29,4 @@ from ._serde import scan_whole as scan_whole
 from ._serde import scan_without_managed_fields as scan_without_managed_fields
 from ._values import MAX_LEVELS as MAX_LEVELS
 from ._values import TOO_DEEP as TOO_DEEP
+from ._values import camel_case as camel_case

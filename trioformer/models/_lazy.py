@@ -30,10 +30,10 @@ import attrs
 
 from ..errors import DecodeError
 from . import _serde
-from ._definitions import check_class, keep_methods
+from ._definitions import check_class, fields_for_subclasses, keep_methods
 from ._fields import MADE, Codec
 from ._fields import Field as _Field
-from ._hints import check_annotations, check_hint, check_names, has_float, is_scalar, without_none
+from ._hints import check_annotations, check_hint, check_names, has_float, is_scalar, without_none, without_notes
 from ._mistakes import arguments_of, missing_attribute, refuse_change, refuse_item, wrong_argument
 from ._parts import model_in, part_of
 from ._repr import show
@@ -96,6 +96,7 @@ _UNDECODABLE = _Undecodable()
 _EVOLVE = attrs.evolve.__code__
 
 
+@fields_for_subclasses
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class Model(_Slots):
     """The base of API objects and their parts: immutable, lazily decoded, encoded without loss.
@@ -335,6 +336,7 @@ class _Plan:
         if not _is_builtin(cls):
             for attribute in declared:
                 check_hint(cls, attribute.name, hints[attribute.name], Model)
+                hints[attribute.name] = without_notes(hints[attribute.name])
         builtin = _is_builtin(cls)
         self.fields = {a.name: _Field(cls, a, _codec(hints[a.name]), is_builtin=builtin) for a in declared}
         parts = ((a.alias, part_of(cls, a.name, without_none(hints[a.name]), Model)) for a in declared)
@@ -405,6 +407,11 @@ def _raw_of(model: Model) -> bytes | Raw:
 
 
 _plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
+
+
+def encode_as(hint: Any, value: object) -> bytes:
+    """Encode a value as the fields of a type are encoded."""
+    return _codec(without_notes(hint))[1](value)
 
 
 def field_names(cls: type[Model]) -> tuple[str, ...]:

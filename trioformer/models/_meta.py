@@ -14,6 +14,7 @@ import attrs
 from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy, _serde
+from ._definitions import fields_for_subclasses
 from ._lazy import Model
 from ._mistakes import not_a_kind
 from ._names import check_resource
@@ -181,6 +182,7 @@ def _own_kind(it: object) -> str:
     return resource_of(it if isinstance(it, type) else type(it)).kind
 
 
+@fields_for_subclasses
 @attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
 class KubernetesObject(_Headed):
     """The base of every kind.

@@ -1,0 +1,42 @@
+"""CustomResourceDefinitions from classes: schemas with defaults, bounds and rules, versions, and their installation.
+
+A class of a custom resource states everything that its definition says::
+
+    from trioformer.crds import Schema, crd_of, custom_resource, install_crds, resource_part
+
+- ``_decorators.py``: :func:`custom_resource` and :func:`resource_part`, which make the classes
+- ``_facts.py``: what a class says besides its fields: :class:`Schema`, :class:`Rule`, :class:`PrinterColumn`, …
+- ``_schemas.py``: the structural schema of a class and of each type of field
+- ``_constraints.py``: adds bounds and rules to a schema, and checks defaults against them
+- ``_sources.py``: the lines and descriptions of fields, from the source of their class
+- ``_definition.py``: :func:`crd_of`, the versions of a kind, its columns and subresources
+- ``__main__.py``: ``python -m trioformer.crds module:Class``, which prints manifests
+"""
+
+from __future__ import annotations
+
+from ._decorators import custom_resource as custom_resource
+from ._decorators import resource_part as resource_part
+from ._definition import crd_of as crd_of
+from ._definition import crds_of as crds_of
+from ._facts import ListType as ListType
+from ._facts import MapType as MapType
+from ._facts import PrinterColumn as PrinterColumn
+from ._facts import Rule as Rule
+from ._facts import RuleReason as RuleReason
+from ._facts import ScaleSubresource as ScaleSubresource
+from ._facts import Schema as Schema
+
+__all__ = [
+    "ListType",
+    "MapType",
+    "PrinterColumn",
+    "Rule",
+    "RuleReason",
+    "ScaleSubresource",
+    "Schema",
+    "crd_of",
+    "crds_of",
+    "custom_resource",
+    "resource_part",
+]

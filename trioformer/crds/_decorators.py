@@ -1,0 +1,177 @@
+"""The decorators that make the class of a custom resource, and those of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, dataclass_transform
+
+import attrs
+
+from ..models import EMPTY_MAP, JSON, KubernetesObject, Model, ResourceInfo
+from ._facts import CustomResource, MapType, PrinterColumn, Rule, ScaleSubresource, Schema, as_texts
+
+__all__ = ["custom_resource", "resource_part"]
+
+K = TypeVar("K", bound=KubernetesObject)
+M = TypeVar("M", bound=Model)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(attrs.field,))
+def custom_resource(
+    api_version: str,
+    *,
+    kind: str | None = None,
+    plural: str | None = None,
+    singular: str | None = None,
+    namespaced: bool = True,
+    short_names: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    status: bool | None = None,
+    scale: ScaleSubresource | None = None,
+    printer_columns: Sequence[PrinterColumn] = (),
+    selectable_fields: Sequence[str] = (),
+    rules: Sequence[Rule] = (),
+    stored: bool | None = None,
+    served: bool = True,
+    deprecated: bool | str = False,
+    preserve_unknown_fields: bool | None = None,
+) -> Callable[[type[K]], type[K]]:
+    """Make a class the class of a custom resource, which states its CustomResourceDefinition.
+
+    For example::
+
+        @custom_resource("example.com/v1", short_names=("ws",), printer_columns=(PrinterColumn("Host", ".spec.host"),))
+        class Website(KubernetesObject):
+            '''A page that is served under a host name.'''
+
+            spec: WebsiteSpec
+            status: WebsiteStatus | None = None
+
+    The decorator sets ``__resource__`` and applies ``attrs.frozen(kw_only=True)``, unless attrs has made the class.
+    :func:`crd_of` makes the definition, and refuses a class that has no schema.
+
+    Args:
+        api_version: Group and version, such as ``example.com/v1``.
+        kind: The kind; None for the name of the class.
+        plural: The name in URLs; None for the kind in lower case with ``s``, ``es`` after an s, ``ies`` for a y.
+        singular: The name of one object; None for the kind in lower case.
+        namespaced: Whether each object belongs to a namespace.
+        short_names: Names that kubectl accepts instead of the plural.
+        categories: Groups of kinds that ``kubectl get`` lists together, such as ``all``.
+        status: Whether the status is a subresource; None if the class has a field ``status``.
+        scale: The fields of the scale subresource; None if there is none.
+        printer_columns: The columns of ``kubectl get``.
+        selectable_fields: JSON paths of up to eight fields that field selectors may use, such as ``.spec.host``.
+        rules: Validation rules for the object as a whole.
+        stored: Whether the server stores objects in this version; None if the kind has no other.
+        served: Whether the server serves this version.
+        deprecated: Whether the server warns whoever uses this version; a string is the text of the warning.
+        preserve_unknown_fields: Whether the server stores members that the class does not have, at the top level.
+
+    Raises:
+        ValueError: A name is not valid; or there is no group.
+        TypeError: The class is not a KubernetesObject, or a field has a type that models do not have.
+    """
+    group, slash, version = api_version.rpartition("/")
+    if not slash or not group:
+        raise ValueError(f"a custom resource has a group and a version, such as example.com/v1, not {api_version!r}")
+
+    def decorate(cls: type[K]) -> type[K]:
+        made = _made(cls, KubernetesObject)
+        names = {attribute.name for attribute in attrs.fields(made)}
+        has_status = "status" in names if status is None else status
+        own_kind = made.__name__ if kind is None else kind
+        subresources = (*(("status",) if has_status else ()), *(("scale",) if scale is not None else ()))
+        made.__resource__ = ResourceInfo(
+            group=group,
+            version=version,
+            kind=own_kind,
+            plural=_plural_of(own_kind) if plural is None else plural,
+            namespaced=namespaced,
+            short_names=as_texts(short_names, "short_names"),
+            subresources=subresources,
+            categories=as_texts(categories, "categories"),
+            singular=own_kind.lower() if singular is None else singular,
+        )
+        facts = CustomResource(
+            printer_columns=tuple(printer_columns),
+            selectable_fields=as_texts(selectable_fields, "selectable_fields"),
+            scale=scale,
+            served=served,
+            stored=stored,
+            deprecated=bool(deprecated),
+            deprecation_warning=deprecated if isinstance(deprecated, str) and deprecated else None,
+            schema=Schema(rules=rules, preserve_unknown_fields=preserve_unknown_fields),
+        )
+        made.__custom_resource__ = facts
+        return made
+
+    return decorate
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(attrs.field,))
+def resource_part(
+    *,
+    rules: Sequence[Rule] = (),
+    map_type: MapType | None = None,
+    preserve_unknown_fields: bool | None = None,
+    min_properties: int | None = None,
+    max_properties: int | None = None,
+    more: Mapping[str, JSON] = EMPTY_MAP,
+) -> Callable[[type[M]], type[M]]:
+    """Make a class a part of custom resources, such as a spec.
+
+    It applies ``attrs.frozen(kw_only=True)``, unless attrs has made the class, and adds what is said here to the schema
+    of each field that has such a part::
+
+        @resource_part(rules=(Rule("self.minReplicas <= self.maxReplicas"),))
+        class Range(Model):
+            min_replicas: int = 1
+            max_replicas: int
+
+    Args:
+        rules: Validation rules.
+        map_type: Whether an object has one owner as a whole.
+        preserve_unknown_fields: Whether the server stores members that the class does not have.
+        min_properties: The least number of members.
+        max_properties: The greatest number of members.
+        more: Other members of the schema, with the API's names, such as ``oneOf``.
+
+    Raises:
+        TypeError: The class is not a Model, or a field has a type that models do not have.
+    """
+
+    def decorate(cls: type[M]) -> type[M]:
+        made = _made(cls, Model)
+        facts = Schema(
+            rules=rules,
+            map_type=map_type,
+            preserve_unknown_fields=preserve_unknown_fields,
+            min_properties=min_properties,
+            max_properties=max_properties,
+            more=more,
+        )
+        made.__schema__ = facts
+        return made
+
+    return decorate
+
+
+def _made(cls: Any, base: type[Any]) -> type[Any]:
+    """Apply attrs, unless it was applied."""
+    if not isinstance(cls, type) or not issubclass(cls, base):
+        name = getattr(cls, "__name__", repr(cls))
+        raise TypeError(f"{name} is not a {base.__name__}; write class {name}({base.__name__})")
+    if "__attrs_attrs__" in vars(cls):
+        return cls
+    decorate = attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+    made: type[Any] = decorate(cls)
+    return made
+
+
+def _plural_of(kind: str) -> str:
+    """Guess a plural (apimachinery ``meta.UnsafeGuessKindToResource``)."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

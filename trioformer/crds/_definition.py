@@ -1,0 +1,241 @@
+"""The CustomResourceDefinition of classes, each of which is a version of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from ..models import KubernetesObject, ResourceInfo, from_dict, resource_of, to_dict
+from ..models.apiextensions_v1 import CustomResourceConversion, CustomResourceDefinition
+from ._constraints import JSONSchema
+from ._facts import CustomResource, PrinterColumn
+from ._schemas import schema_of
+from ._sources import problem
+
+__all__ = ["crd_of", "crds_of", "is_custom_resource"]
+
+Kind: TypeAlias = type[KubernetesObject]
+
+_MAX_SELECTABLE: Final = 8
+_COLUMN_TYPES: Final = ("integer", "number", "string", "boolean")
+
+
+def crds_of(*classes: Kind) -> tuple[CustomResourceDefinition, ...]:
+    """Return the CustomResourceDefinitions of classes: one for each kind, with all of its versions.
+
+    Args:
+        classes: Classes of :func:`custom_resource`, in any order.
+
+    Raises:
+        SchemaError: A class has no schema, or the versions of a kind do not agree; names class, field, file and line.
+    """
+    kinds: dict[tuple[str, str], list[Kind]] = {}
+    for cls in classes:
+        _facts_of(cls)
+        kinds.setdefault((cls.__resource__.group, cls.__resource__.plural), []).append(cls)
+    return tuple(crd_of(*versions) for versions in kinds.values())
+
+
+def crd_of(*classes: Kind, conversion: CustomResourceConversion | None = None) -> CustomResourceDefinition:
+    """Return the CustomResourceDefinition of one kind.
+
+    Args:
+        classes: A class of :func:`custom_resource` for each version, in the order of the definition; one of several is
+            ``stored=True``.
+        conversion: How the server converts objects between versions; None if only their apiVersion differs.  A field
+            that the stored version does not have is then lost.
+
+    Raises:
+        SchemaError: A class has no schema, or the versions do not agree; names class, field, file and line.
+        ValueError: No class is given.
+    """
+    if not classes:
+        raise ValueError("crd_of needs the class of at least one version")
+    first, *others = classes
+    versions = [_version_of(cls, is_only=not others) for cls in classes]
+    _check_versions(classes)
+    info = first.__resource__
+    names = {
+        "kind": info.kind,
+        "listKind": f"{info.kind}List",
+        "plural": info.plural,
+        "singular": info.singular,
+        **({"shortNames": [*info.short_names]} if info.short_names else {}),
+        **({"categories": [*info.categories]} if info.categories else {}),
+    }
+    spec = {
+        "group": info.group,
+        "names": names,
+        "scope": "Namespaced" if info.namespaced else "Cluster",
+        "versions": versions,
+        **({} if conversion is None else {"conversion": to_dict(conversion)}),
+    }
+    return from_dict(
+        CustomResourceDefinition,
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{info.plural}.{info.group}"},
+            "spec": spec,
+        },
+    )
+
+
+def is_custom_resource(value: object) -> bool:
+    """Return whether a value is a class that :func:`custom_resource` has made, and not only a subclass of one."""
+    return isinstance(value, type) and isinstance(vars(value).get("__custom_resource__"), CustomResource)
+
+
+def _facts_of(cls: Any) -> CustomResource:
+    if not is_custom_resource(cls):
+        name = getattr(cls, "__name__", repr(cls))
+        text = "it states no CustomResourceDefinition; decorate it with @custom_resource"
+        raise problem(cls, None, text) if isinstance(cls, type) else TypeError(f"{name}: {text}")
+    facts: CustomResource = cls.__custom_resource__
+    return facts
+
+
+def _version_of(cls: Kind, *, is_only: bool) -> dict[str, object]:
+    facts, info = _facts_of(cls), resource_of(cls)
+    schema = schema_of(cls, facts.schema, has_status="status" in info.subresources)
+    version: dict[str, object] = {
+        "name": info.version,
+        "served": facts.served,
+        "storage": is_only if facts.stored is None else facts.stored,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    if facts.deprecated:
+        version["deprecated"] = True
+    if facts.deprecation_warning is not None:
+        version["deprecationWarning"] = facts.deprecation_warning
+    subresources = _subresources(cls, facts, info, schema)
+    if subresources:
+        version["subresources"] = subresources
+    if facts.selectable_fields:
+        version["selectableFields"] = _selectable_fields(cls, facts, schema)
+    if facts.printer_columns:
+        version["additionalPrinterColumns"] = [_column(cls, column, schema) for column in facts.printer_columns]
+    return version
+
+
+def _check_versions(classes: tuple[Kind, ...]) -> None:
+    first = classes[0]
+    seen: dict[str, Kind] = {}
+    for cls in classes:
+        info = cls.__resource__
+        if info.version in seen:
+            raise problem(cls, None, f"{seen[info.version].__name__} has the version {info.version}, too")
+        seen[info.version] = cls
+        for name in ("group", "kind", "plural", "singular", "namespaced", "short_names", "categories"):
+            mine, theirs = getattr(info, name), getattr(first.__resource__, name)
+            if mine != theirs:
+                text = (
+                    f"{name} is {mine!r}, and that of {first.__name__} is {theirs!r}; versions of a kind have the same"
+                )
+                raise problem(cls, None, text)
+    stored = [cls for cls in classes if _facts_of(cls).stored or (len(classes) == 1 and _facts_of(cls).stored is None)]
+    if len(stored) != 1:
+        found = " and ".join(cls.__name__ for cls in stored) or "none"
+        text = f"one version of {first.__resource__} is stored, not {found}; write stored=True in one of them"
+        raise problem(stored[-1] if stored else first, None, text)
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+def _field_at(schema: JSONSchema, path: str) -> JSONSchema | None:
+    """Return the schema at a path of names such as ``.spec.replicas``; None if the class has no such field.
+
+    What is below a part that keeps unknown fields, or a map, is not known, and its schema is empty.
+    """
+    found: JSONSchema = schema
+    for name in path.removeprefix(".").split("."):
+        properties: Mapping[str, JSONSchema] = found.get("properties", {})
+        if name in properties:
+            found = properties[name]
+        elif found.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in found or not found:
+            return {}
+        else:
+            return None
+    return found
+
+
+def _check_path(cls: Kind, schema: JSONSchema, path: str, what: str) -> JSONSchema:
+    """Return the schema at a path.
+
+    Raises:
+        SchemaError: It is not a path of names, or the class has no such field.
+    """
+    if not _is_simple(path):
+        raise problem(cls, None, f"{what}: {path!r} is not a JSON path of names, such as .spec.replicas")
+    found = {"type": "string"} if path.startswith(".metadata.") else _field_at(schema, path)
+    if found is None:
+        raise problem(cls, None, f"{what}: {path!r} is not a field of the class; paths have the API's names")
+    return found
+
+
+def _is_simple(path: str) -> bool:
+    names = path.split(".")
+    return names[0] == "" and len(names) > 1 and all(name.isidentifier() for name in names[1:])
+
+
+def _subresources(cls: Kind, facts: CustomResource, info: ResourceInfo, schema: JSONSchema) -> dict[str, object]:
+    found: dict[str, object] = {"status": {}} if "status" in info.subresources else {}
+    scale = facts.scale
+    if scale is None:
+        return found
+    wanted: list[tuple[str, str | None, str, tuple[str, ...]]] = [
+        ("specReplicasPath", scale.spec_replicas, "integer", (".spec.",)),
+        ("statusReplicasPath", scale.status_replicas, "integer", (".status.",)),
+        ("labelSelectorPath", scale.label_selector, "string", (".spec.", ".status.")),
+    ]
+    members: dict[str, str] = {}
+    for name, path, kind, starts in wanted:
+        if path is None:
+            continue
+        where = f"the {name} of its scale"
+        if _check_path(cls, schema, path, where).get("type", kind) != kind:
+            raise problem(cls, None, f"{where}: {path!r} is not of type {kind}")
+        if not path.startswith(starts):
+            raise problem(cls, None, f"{where}: {path!r} does not begin with {' or '.join(starts)}")
+        members[name] = path
+    return {**found, "scale": members}
+
+
+def _selectable_fields(cls: Kind, facts: CustomResource, schema: JSONSchema) -> list[dict[str, str]]:
+    if len(facts.selectable_fields) > _MAX_SELECTABLE:
+        text = f"it has {len(facts.selectable_fields)} selectable fields, and the server allows {_MAX_SELECTABLE}"
+        raise problem(cls, None, text)
+    for path in facts.selectable_fields:
+        found = _check_path(cls, schema, path, "a selectable field")
+        if found.get("type") not in ("string", "integer", "boolean"):
+            raise problem(cls, None, f"a selectable field: {path!r} is not a string, an integer or a boolean")
+    return [{"jsonPath": path} for path in facts.selectable_fields]
+
+
+def _column(cls: Kind, column: PrinterColumn, schema: JSONSchema) -> dict[str, object]:
+    if not isinstance(column, PrinterColumn):
+        raise problem(cls, None, f"a column must be a PrinterColumn, not a {type(column).__name__}")
+    kind: str | None = column.type
+    if kind is None:
+        kind = _type_at(cls, column, schema)
+    optional = {"format": column.format, "description": column.description, "priority": column.priority or None}
+    return {
+        "name": column.name,
+        "type": kind,
+        "jsonPath": column.path,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def _type_at(cls: Kind, column: PrinterColumn, schema: JSONSchema) -> str:
+    if not column.path.startswith("."):
+        raise problem(cls, None, f"the column {column.name}: {column.path!r} is not a JSON path such as .spec.replicas")
+    if column.path in (".metadata.creationTimestamp", ".metadata.deletionTimestamp"):
+        return "date"
+    if not _is_simple(column.path):
+        return "string"
+    found = _check_path(cls, schema, column.path, f"the column {column.name}")
+    if found.get("format") == "date-time":
+        return "date"
+    return found["type"] if found.get("type") in _COLUMN_TYPES else "string"

@@ -1,0 +1,84 @@
+"""What the source of a class says: the lines of its fields, and the strings below them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any, cast, final
+
+import attrs
+
+from ..errors import SchemaError
+from ..models import Model
+
+__all__ = ["Source", "description_of", "problem", "source_of"]
+
+
+@final
+@attrs.frozen
+class Source:
+    """Where a class is defined, and what it says about its fields."""
+
+    file: str | None = None
+    """The file; None if it is not known."""
+    line: int | None = None
+    """The line of the class, counted from 1."""
+    lines: Mapping[str, int] = attrs.field(factory=dict)
+    """The line of each field."""
+    descriptions: Mapping[str, str] = attrs.field(factory=dict)
+    """The string below each field that has one."""
+
+
+def _find(cls: type[Any]) -> Source:
+    """Read the source of one class; empty if it is not at hand, as in an interactive session."""
+    try:
+        file = inspect.getsourcefile(cls)
+        text, first = inspect.getsourcelines(cls)
+        tree = ast.parse(textwrap.dedent("".join(text)))
+    except (OSError, TypeError, SyntaxError):
+        return Source()
+    found = tree.body[0] if tree.body else None
+    if not isinstance(found, ast.ClassDef):
+        return Source(file, first)
+    lines: dict[str, int] = {}
+    descriptions: dict[str, str] = {}
+    for node, following in zip(found.body, [*found.body[1:], None], strict=True):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        lines[node.target.id] = first + node.lineno - 1
+        value = following.value if isinstance(following, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            descriptions[node.target.id] = inspect.cleandoc(value.value)
+    return Source(file, first + found.lineno - 1, lines, descriptions)
+
+
+_read = cast("Callable[[type[Any]], Source]", functools.cache(_find))
+
+
+def source_of(cls: type[Any], field: str) -> Source:
+    """Return the source of the class that defines a field: ``cls``, or one of its bases."""
+    for base in cls.__mro__:
+        if field in inspect.get_annotations(base):
+            return _read(base)
+    return _read(cls)
+
+
+def description_of(cls: type[Any]) -> str | None:
+    """Return the docstring of a class, unless it is a base's or was made by ``dataclass``."""
+    text = vars(cls).get("__doc__")
+    if not isinstance(text, str) or not text.strip() or cls.__module__.startswith(_MODELS):
+        return None
+    return None if text.startswith(f"{cls.__name__}(") else inspect.cleandoc(text)
+
+
+_MODELS = Model.__module__.rpartition(".")[0] + "."
+
+
+def problem(cls: type[Any], field: str | None, text: str) -> SchemaError:
+    """Make the error of a class, or of one of its fields."""
+    found = _read(cls) if field is None else source_of(cls, field)
+    line = found.line if field is None else found.lines.get(field, found.line)
+    return SchemaError(text, cls=cast("type[object]", cls), field=field, file=found.file, line=line)
