@@ -7,6 +7,7 @@ The packages, in the order in which data flows through them::
     trioformer.transport        bytes: connections, credentials, frames
     trioformer.client           requests: open_client(), Client, Api[T], watches
     trioformer.watchtools       a watch that resumes after failures, and wait_for()
+    trioformer.crds             CustomResourceDefinitions from classes, and install_crds()
     trioformer.cache            reflector, delta FIFO, indexer, lister, shared informers and their factory
     trioformer.workqueue        keys for workers, each key for one worker at a time; does not depend on Kubernetes
     trioformer.controller       requests, predicates, Controller, expectations, adoption
@@ -94,6 +95,7 @@ _PACKAGES: Final = frozenset(
         "cache",
         "client",
         "controller",
+        "crds",
         "errors",
         "events",
         "kubeconfig",

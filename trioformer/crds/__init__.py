@@ -10,6 +10,7 @@ A class of a custom resource states everything that its definition says::
 - ``_constraints.py``: adds bounds and rules to a schema, and checks defaults against them
 - ``_sources.py``: the lines and descriptions of fields, from the source of their class
 - ``_definition.py``: :func:`crd_of`, the versions of a kind, its columns and subresources
+- ``_install.py``: :func:`install_crds`, which waits until the server serves the kinds
 - ``__main__.py``: ``python -m trioformer.crds module:Class``, which prints manifests
 """
 
@@ -26,6 +27,8 @@ from ._facts import Rule as Rule
 from ._facts import RuleReason as RuleReason
 from ._facts import ScaleSubresource as ScaleSubresource
 from ._facts import Schema as Schema
+from ._install import install_crds as install_crds
+from ._install import wait_until_served as wait_until_served
 
 __all__ = [
     "ListType",
@@ -38,5 +41,7 @@ __all__ = [
     "crd_of",
     "crds_of",
     "custom_resource",
+    "install_crds",
     "resource_part",
+    "wait_until_served",
 ]

@@ -59,7 +59,7 @@ def custom_resource(
         short_names: Names that kubectl accepts instead of the plural.
         categories: Groups of kinds that ``kubectl get`` lists together, such as ``all``.
         status: Whether the status is a subresource; None if the class has a field ``status``.
-        scale: The fields of the scale subresource; None if there is none.
+        scale: The fields of the scale subresource; None for no such subresource.
         printer_columns: The columns of ``kubectl get``.
         selectable_fields: JSON paths of up to eight fields that field selectors may use, such as ``.spec.host``.
         rules: Validation rules for the object as a whole.

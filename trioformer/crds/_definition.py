@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from ..models import KubernetesObject, ResourceInfo, from_dict, resource_of, to_dict
 from ..models.apiextensions_v1 import CustomResourceConversion, CustomResourceDefinition
@@ -81,7 +81,7 @@ def crd_of(*classes: Kind, conversion: CustomResourceConversion | None = None) -
     )
 
 
-def is_custom_resource(value: object) -> bool:
+def is_custom_resource(value: object) -> TypeGuard[Kind]:
     """Return whether a value is a class that :func:`custom_resource` has made, and not only a subclass of one."""
     return isinstance(value, type) and isinstance(vars(value).get("__custom_resource__"), CustomResource)
 
@@ -91,7 +91,7 @@ def _facts_of(cls: Any) -> CustomResource:
         name = getattr(cls, "__name__", repr(cls))
         text = "it states no CustomResourceDefinition; decorate it with @custom_resource"
         raise problem(cls, None, text) if isinstance(cls, type) else TypeError(f"{name}: {text}")
-    facts: CustomResource = cls.__custom_resource__
+    facts: CustomResource = vars(cls)["__custom_resource__"]
     return facts
 
 
@@ -123,9 +123,6 @@ def _check_versions(classes: tuple[Kind, ...]) -> None:
     seen: dict[str, Kind] = {}
     for cls in classes:
         info = cls.__resource__
-        if info.version in seen:
-            raise problem(cls, None, f"{seen[info.version].__name__} has the version {info.version}, too")
-        seen[info.version] = cls
         for name in ("group", "kind", "plural", "singular", "namespaced", "short_names", "categories"):
             mine, theirs = getattr(info, name), getattr(first.__resource__, name)
             if mine != theirs:
@@ -133,6 +130,9 @@ def _check_versions(classes: tuple[Kind, ...]) -> None:
                     f"{name} is {mine!r}, and that of {first.__name__} is {theirs!r}; versions of a kind have the same"
                 )
                 raise problem(cls, None, text)
+        if info.version in seen:
+            raise problem(cls, None, f"{seen[info.version].__name__} has the version {info.version}, too")
+        seen[info.version] = cls
     stored = [cls for cls in classes if _facts_of(cls).stored or (len(classes) == 1 and _facts_of(cls).stored is None)]
     if len(stored) != 1:
         found = " and ".join(cls.__name__ for cls in stored) or "none"

@@ -34,6 +34,8 @@ class Source:
 
 def _find(cls: type[Any]) -> Source:
     """Read the source of one class; empty if it is not at hand, as in an interactive session."""
+    if cls.__module__.startswith(_MODELS):
+        return Source()  # generated: its fields have no strings, and it takes long to parse
     try:
         file = inspect.getsourcefile(cls)
         text, first = inspect.getsourcelines(cls)

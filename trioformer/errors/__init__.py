@@ -6,6 +6,7 @@
     ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── SchemaError                     a class makes no CustomResourceDefinition: names class, field, file and line
+    ├── CRDInstallError                 a definition would drop a stored version, or its names are taken
     ├── DecodeError                     bytes are not JSON, or not that of the type (also a ValueError)
     ├── ConnectionFailedError           no complete response: refused, reset, TLS, timeout, early end
     │   ├── ExecPluginError             a credential plugin has failed, or may not run: nothing was sent
@@ -57,6 +58,7 @@ from __future__ import annotations
 from ._base import ConfigError as ConfigError
 from ._base import ConfigProblem as ConfigProblem
 from ._base import ConnectionFailedError as ConnectionFailedError
+from ._base import CRDInstallError as CRDInstallError
 from ._base import DecodeError as DecodeError
 from ._base import ExecPluginError as ExecPluginError
 from ._base import LimitExceededError as LimitExceededError
@@ -102,6 +104,7 @@ __all__ = [
     "AlreadyExistsError",
     "ApplyConflictError",
     "BadRequestError",
+    "CRDInstallError",
     "CacheNotSyncedError",
     "CacheSyncError",
     "ConfigError",

@@ -9,6 +9,7 @@ import attrs
 from .._text import one_line
 
 __all__ = [
+    "CRDInstallError",
     "ConfigError",
     "ConfigProblem",
     "ConnectionFailedError",
@@ -117,6 +118,18 @@ class SchemaError(TrioformerError, TypeError):
         self.field = field
         self.file = file
         self.line = line
+
+
+class CRDInstallError(TrioformerError):
+    """A CustomResourceDefinition cannot be installed beside what the server has.
+
+    Attributes:
+        name: The name of the definition, such as ``websites.example.com``.
+    """
+
+    def __init__(self, message: str, *, name: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class DecodeError(TrioformerError, ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ._decodable import find_undecodable as find_undecodable
 from ._hints import UNIONS as UNIONS
-from ._hints import without_none as without_none
 from ._lazy import encode_as as encode_as
 from ._merge_patch import find_model as find_model
 from ._meta import encode_for_server as encode_for_server

@@ -1,0 +1,165 @@
+"""Installs CustomResourceDefinitions, and waits until their kinds can be used.
+
+A definition is established a moment before the server serves its kind: discovery has it later, and requests for objects
+are answered with 404, and then with 429 while their storage is made.
+Nothing can be watched for that, so the server is asked again, with growing delays.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import trio
+
+from .._retry import Backoff, BackoffPolicy
+from ..client import Api, Client, ListOptions
+from ..errors import (
+    CRDInstallError,
+    ForbiddenError,
+    NotFoundError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+from ..models import KubernetesObject
+from ..models.apiextensions_v1 import CustomResourceDefinition, CustomResourceDefinitionCondition
+from ..watchtools import deleted, wait_for
+from ._definition import crds_of
+
+__all__ = ["install_crds", "wait_until_served"]
+
+Definition: TypeAlias = CustomResourceDefinition
+
+FIELD_MANAGER: Final = "install-crds"
+"""The same for all programs, so that a new version of a program may change what an old one has applied."""
+BACKOFF: Final = BackoffPolicy(initial=0.05, factor=1.5, maximum=2.0, jitter=0.2)
+
+
+async def install_crds(
+    client: Client,
+    *kinds: type[KubernetesObject] | CustomResourceDefinition,
+    field_manager: str = FIELD_MANAGER,
+    force: bool = False,
+) -> tuple[CustomResourceDefinition, ...]:
+    """Install the CustomResourceDefinitions of classes, and wait until the server serves their kinds.
+
+    For example, when an operator starts::
+
+        with trio.fail_after(60):
+            await install_crds(client, Website, Backup)
+
+    Definitions that exist are updated, by server-side apply.
+    Several processes may do this at the same time, and again; what has not changed is not written.
+
+    Args:
+        client: The client; it needs the permissions get, list, watch, create and patch for definitions.
+        kinds: Classes of :func:`custom_resource`, with all versions of a kind; or definitions.
+        field_manager: Who applies, in the ``managedFields`` of the definitions.
+        force: Whether to take fields that another manager has set to another value, such as kubectl or Helm.
+
+    Returns:
+        The definitions as the server has stored them, one for each kind.
+
+    Raises:
+        SchemaError: A class has no schema.
+        CRDInstallError: A definition would drop a version in which objects are stored, or its names are taken.
+        ConflictError: Another manager has set a field to another value.
+        InvalidError: The server refuses the definition, such as one that changes the scope.
+        StatusError: The server rejects a request.
+        ConnectionFailedError: The server's certificate does not verify, or a definition could not be written.
+
+    Cancellation:
+        Definitions may have been applied; do it again.
+
+    Ownership:
+        Starts no task.
+    """
+    classes = [each for each in kinds if not isinstance(each, CustomResourceDefinition)]
+    definitions = [*crds_of(*classes), *(each for each in kinds if isinstance(each, CustomResourceDefinition))]
+    api = client.api(CustomResourceDefinition)
+    applied = [await _apply(api, each, field_manager, force=force) for each in definitions]
+    return tuple([await wait_until_served(client, each) for each in applied])
+
+
+async def wait_until_served(client: Client, definition: CustomResourceDefinition) -> CustomResourceDefinition:
+    """Wait until a definition is established, and the server serves its kind in all versions that it should.
+
+    Several API servers learn of a kind one after the other; this waits for the one that responds.
+
+    Args:
+        client: The client; if it may not list the objects of the kind, discovery decides.
+        definition: The definition, which the server has stored.
+
+    Returns:
+        The definition as the server has stored it.
+
+    Raises:
+        CRDInstallError: Its names are taken by another kind.
+        NotFoundError: It does not exist, or was deleted.
+        StatusError: The server rejects a request.
+        ConnectionFailedError: The server's certificate does not verify, or a request failed too often.
+    """
+    established = await wait_for(client.api(CustomResourceDefinition), definition.name, _is_established)
+    spec = established.spec
+    for version in spec.versions:
+        if version.served:
+            await _wait_for_version(client, f"{spec.group}/{version.name}", spec.names.kind)
+    return established
+
+
+async def _apply(api: Api[Definition], definition: Definition, field_manager: str, *, force: bool) -> Definition:
+    """Apply a definition, unless that would drop a stored version; after the end of one that is being deleted."""
+    while True:
+        try:
+            stored = await api.get(definition.name)
+        except NotFoundError:
+            break
+        if stored.metadata.deletion_timestamp is None:
+            _check_stored_versions(stored, definition)
+            break
+        await wait_for(api, definition.name, deleted(uid=stored.uid))
+    return await api.apply(definition, field_manager=field_manager, force=force)
+
+
+def _check_stored_versions(stored: Definition, definition: Definition) -> None:
+    wanted = {version.name for version in definition.spec.versions}
+    dropped = [name for name in stored.status.stored_versions if name not in wanted]
+    if dropped:
+        raise CRDInstallError(
+            f"{definition.name}: objects may be stored as {', '.join(dropped)}, and the new definition has only"
+            f" {', '.join(sorted(wanted))}; keep the version with served=False, write every object once, and remove"
+            " it from status.storedVersions before you drop it",
+            name=definition.name,
+        )
+
+
+def _is_established(definition: Definition) -> bool:
+    conditions = {each.type: each for each in definition.status.conditions}
+    accepted, established = conditions.get("NamesAccepted"), conditions.get("Established")
+    if accepted is not None and accepted.status == "False" and _is_current(accepted, definition):
+        raise CRDInstallError(
+            f"{definition.name}: the server does not accept its names: {accepted.message or accepted.reason};"
+            " delete the other definition, or choose other names",
+            name=definition.name,
+        )
+    return established is not None and established.status == "True" and _is_current(established, definition)
+
+
+def _is_current(condition: CustomResourceDefinitionCondition, definition: Definition) -> bool:
+    """Return whether a condition is for the current generation; older servers do not say."""
+    observed = condition.observed_generation or definition.status.observed_generation
+    generation = definition.metadata.generation
+    return observed is None or generation is None or observed >= generation
+
+
+async def _wait_for_version(client: Client, api_version: str, kind: str) -> None:
+    delays = Backoff(BACKOFF)
+    while True:
+        try:
+            found = await client.discover(api_version, kind)
+            await client.api(found).list_page(ListOptions(limit=1))
+        except (NotFoundError, TooManyRequestsError, ServiceUnavailableError):
+            await trio.sleep(delays.next_delay())
+        except ForbiddenError:
+            return
+        else:
+            return
