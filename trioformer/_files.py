@@ -32,17 +32,17 @@ class FileRefusedError(Exception):
     """The file is not read; the text is a predicate that follows its path."""
 
 
-def read_file(path: str | os.PathLike[str]) -> Secret[bytes]:
-    """Return the content of a regular file of at most :data:`MAX_SIZE` bytes, without waiting for a writer.
+def read_file(path: str | os.PathLike[str], max_size: int = MAX_SIZE) -> Secret[bytes]:
+    """Return the content of a regular file of at most ``max_size`` bytes, without waiting for a writer.
 
     Raises:
         FileRefusedError: It is no regular file, or is too large, or the path is not valid.
         OSError: It does not exist or cannot be read.
     """
-    return read_file_and_mode(path)[0]
+    return read_file_and_mode(path, max_size)[0]
 
 
-def read_file_and_mode(path: str | os.PathLike[str]) -> tuple[Secret[bytes], int]:
+def read_file_and_mode(path: str | os.PathLike[str], max_size: int = MAX_SIZE) -> tuple[Secret[bytes], int]:
     """Return the content like :func:`read_file`, and the permissions (``st_mode``) of the file it was read from.
 
     Raises:
@@ -51,7 +51,7 @@ def read_file_and_mode(path: str | os.PathLike[str]) -> tuple[Secret[bytes], int
     """
     try:
         # Before it is opened, because opening some devices does something.
-        _check(os.stat(path))
+        _check(os.stat(path), max_size)
         descriptor = os.open(path, _FLAGS)
     except ValueError:  # a NUL or a character that a path cannot have
         descriptor = -1
@@ -59,32 +59,32 @@ def read_file_and_mode(path: str | os.PathLike[str]) -> tuple[Secret[bytes], int
         raise FileRefusedError("is not a valid path")
     try:
         status = os.fstat(descriptor)
-        _check(status)  # the file may be another one by now
-        return _read(descriptor), status.st_mode
+        _check(status, max_size)  # the file may be another one by now
+        return _read(descriptor, max_size), status.st_mode
     finally:
         os.close(descriptor)
 
 
-def _check(status: os.stat_result) -> None:
+def _check(status: os.stat_result, max_size: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         found = _TYPES.get(stat.S_IFMT(status.st_mode), "something else")
         advice = ": write a file instead" if stat.S_ISFIFO(status.st_mode) else ""
         raise FileRefusedError(f"is {found}, not a regular file{advice}")
-    if status.st_size > MAX_SIZE:
-        raise _too_large()
+    if status.st_size > max_size:
+        raise _too_large(max_size)
 
 
-def _read(descriptor: int) -> Secret[bytes]:
+def _read(descriptor: int, max_size: int) -> Secret[bytes]:
     pieces: list[Secret[bytes]] = []
-    left = MAX_SIZE + 1
+    left = max_size + 1
     while left > 0 and (piece := Secret(os.read(descriptor, min(left, _PIECE)))):
         pieces.append(piece)
         left -= len(piece.reveal())
     if left == 0:
-        raise _too_large()
+        raise _too_large(max_size)
     return Secret(b"".join(piece.reveal() for piece in pieces))
 
 
-def _too_large() -> FileRefusedError:
-    text = f"has more than {MAX_SIZE:,} bytes, the most that is read of such a file"
+def _too_large(max_size: int) -> FileRefusedError:
+    text = f"has more than {max_size:,} bytes, the most that is read of such a file"
     return FileRefusedError(f"{text}: check the path, or remove what is not needed")

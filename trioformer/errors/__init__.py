@@ -4,6 +4,8 @@
 
     TrioformerError
     ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
+    ├── ManifestError                   manifests are not valid: ``problems`` name file and line (also a ValueError)
+    ├── ManifestsFailedError            some were not applied or deleted, or not ready: ``failures`` name them
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── SchemaError                     a class makes no CustomResourceDefinition: names class, field, file and line
     ├── CRDInstallError                 a definition would drop a stored version, or its names are taken
@@ -49,6 +51,7 @@ It never contains a secret.
 
 - ``_base.py``: :class:`TrioformerError`, and what goes wrong before a server rejects a request
 - ``_status.py``: :class:`StatusError`, a class for each reason, and the details of a Status
+- ``_manifests.py``: the errors of manifests
 - ``_cache.py``: the errors of caches, and of what works with them
 - ``_internal.py``: what other packages of trioformer need
 """
@@ -76,6 +79,10 @@ from ._cache import LeadershipLostError as LeadershipLostError
 from ._cache import NotSynced as NotSynced
 from ._cache import QuarantinedError as QuarantinedError
 from ._cache import TransformError as TransformError
+from ._manifests import ManifestError as ManifestError
+from ._manifests import ManifestFailure as ManifestFailure
+from ._manifests import ManifestProblem as ManifestProblem
+from ._manifests import ManifestsFailedError as ManifestsFailedError
 from ._status import AlreadyExistsError as AlreadyExistsError
 from ._status import ApplyConflictError as ApplyConflictError
 from ._status import BadRequestError as BadRequestError
@@ -123,6 +130,10 @@ __all__ = [
     "LeadershipLostError",
     "LimitExceededError",
     "ListenError",
+    "ManifestError",
+    "ManifestFailure",
+    "ManifestProblem",
+    "ManifestsFailedError",
     "MethodNotAllowedError",
     "NotAcceptableError",
     "NotFoundError",

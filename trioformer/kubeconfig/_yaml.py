@@ -16,13 +16,15 @@ import codecs
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import yaml
 
 from .._secret import Secret
 from ..errors import ConfigError
 from ._values import Fields, Items, Number, NumberKind, RawValue, Value
+
+R = TypeVar("R")
 
 MAX_LEVELS: Final = 50
 """Collections inside each other; a kubeconfig has six, and extensions in it a few more."""
@@ -61,10 +63,13 @@ _DECIMAL = re.compile(
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class _YamlError(Exception):
+class YamlError(Exception):
     """What is wrong, and where; its traceback has events as variables, and is dropped."""
 
     def __init__(self, what: str, mark: Any = None, hint: str = "") -> None:
+        self.what = what
+        self.hint = hint
+        self.mark = mark
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
         super().__init__(f"{what}{where}{hint}")
 
@@ -77,14 +82,14 @@ def parse_yaml(content: Secret[bytes], file: str) -> Value:
             quotes nothing.
     """
     try:
-        return next(iter(_parse(_decode(content))), None)
-    except _YamlError as exc:
+        return next(iter(parse_events(decode_text(content), _compose)), None)
+    except YamlError as exc:
         problem = str(exc)
     # Not in the handler: a traceback would show the variables of the other error, which is its context there.
     raise ConfigError(problem, file=file)
 
 
-def _decode(content: Secret[bytes]) -> Secret[str]:
+def decode_text(content: Secret[bytes]) -> Secret[str]:
     """Decode UTF-8, or UTF-16 with a byte order mark, which PowerShell writes."""
     is_utf_16 = content.reveal().startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     encoding = "utf-16" if is_utf_16 else "utf-8-sig"
@@ -92,28 +97,33 @@ def _decode(content: Secret[bytes]) -> Secret[str]:
         return Secret(content.reveal().decode(encoding))
     except UnicodeDecodeError as exc:
         line = content.reveal().count(b"\n", 0, exc.start) + 1
-    raise _YamlError(f"is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it in UTF-8")
+    raise YamlError(f"is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it in UTF-8")
 
 
-def _parse(text: Secret[str]) -> Items:
+def parse_events(text: Secret[str], compose: Callable[[Callable[[], Any]], R]) -> R:
+    """Parse a stream, and return what ``compose`` makes of its events; it gets the function for the next one.
+
+    Raises:
+        YamlError: It is not YAML.
+    """
     if sum(text.reveal().count(f"{end}%") for end in "\n\r\x85\u2028\u2029") > MAX_DIRECTIVES:
-        raise _YamlError(f"has more than {MAX_DIRECTIVES} lines that begin with %: remove them, they are not needed")
+        raise YamlError(f"has more than {MAX_DIRECTIVES} lines that begin with %: remove them, they are not needed")
     try:
         loader = _LOADER(text.reveal())
         try:
-            return _compose(loader.get_event)
+            return compose(loader.get_event)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as exc:
         what = ", ".join(_without_quotation(part) for part in (exc.context, exc.problem) if part)
-        raise _YamlError(f"is not YAML: {what}", exc.problem_mark, f"; {_QUOTE}") from None
+        raise YamlError(f"is not YAML: {what}", exc.problem_mark, f"; {_QUOTE}") from None
     except (yaml.YAMLError, ValueError, OverflowError, LookupError) as exc:
         # What PyYAML raises for unprintable characters, and for code points that do not exist.
         found = _UNPRINTABLE.search(text.reveal())
         if isinstance(exc, yaml.YAMLError) and found:
             line = text.reveal().count("\n", 0, found.start()) + 1
-            raise _YamlError(f"contains a control character (line {line}): remove it") from None
-        raise _YamlError(f"is not valid YAML; {_QUOTE}") from None
+            raise YamlError(f"contains a control character (line {line}): remove it") from None
+        raise YamlError(f"is not valid YAML; {_QUOTE}") from None
 
 
 def _without_quotation(problem: str) -> str:
@@ -165,7 +175,7 @@ def _compose(next_event: Callable[[], Any]) -> Items:
         next_event()
         if isinstance(next_event(), yaml.StreamEndEvent):
             return document
-    raise _YamlError("contains a second document: remove it", event.start_mark)
+    raise YamlError("contains a second document: remove it", event.start_mark)
 
 
 def _compose_document(next_event: Callable[[], Any]) -> Items:
@@ -195,21 +205,21 @@ def _compose_document(next_event: Callable[[], Any]) -> Items:
                         anchors[event.anchor] = value, 1
                     current.add(value)
             elif is_key:
-                raise _YamlError("a key must be a string, not a list, a mapping or an alias", event.start_mark)
+                raise YamlError("a key must be a string, not a list, a mapping or an alias", event.start_mark)
             elif kind is yaml.AliasEvent:
                 value, repeated = _alias(event, anchors)
                 nodes += repeated - 1  # as if it were written again
                 current.add(value)
             else:
                 if len(outer) == MAX_LEVELS:
-                    raise _YamlError(f"has more than {MAX_LEVELS} levels of lists and mappings", event.start_mark)
+                    raise YamlError(f"has more than {MAX_LEVELS} levels of lists and mappings", event.start_mark)
                 is_mapping = kind is yaml.MappingStartEvent
                 _check_tag(event, "map" if is_mapping else "seq")
                 outer.append(current)
                 current = _Open(event.anchor, nodes - 1, is_mapping=is_mapping)
             if nodes > MAX_NODES:
                 what = f"has more than {MAX_NODES:,} keys and values: split it, $KUBECONFIG may list several files"
-                raise _YamlError(what, event.start_mark)
+                raise YamlError(what, event.start_mark)
         if current is document:
             return Items(document.items)
 
@@ -217,7 +227,7 @@ def _compose_document(next_event: Callable[[], Any]) -> Items:
 def _alias(event: Any, anchors: Mapping[str, tuple[RawValue, int]]) -> tuple[RawValue, int]:
     if event.anchor not in anchors:
         what = "begins with * but is not an alias of a value before it: put a string that begins with * in quotes"
-        raise _YamlError(what, event.start_mark)
+        raise YamlError(what, event.start_mark)
     return anchors[event.anchor]
 
 
@@ -225,9 +235,9 @@ def _key(event: Any, mapping: _Open) -> str:
     """Check a key: as what it is read does not matter, since only strings are looked up."""
     text: str = event.value
     if text == "<<" and event.implicit[0]:
-        raise _YamlError("merge keys (<<) are not supported: write the fields out", event.start_mark)
+        raise YamlError("merge keys (<<) are not supported: write the fields out", event.start_mark)
     if mapping.keys is not None and text in mapping.keys:
-        raise _YamlError("has a key twice in one mapping: remove one of them", event.start_mark)
+        raise YamlError("has a key twice in one mapping: remove one of them", event.start_mark)
     return text
 
 
@@ -236,18 +246,18 @@ def _scalar(event: Any) -> RawValue:
     is_plain = event.implicit[0]
     if is_plain and not text and event.anchor is not None:
         what = "begins with & and has no value: put a string that begins with & in quotes"
-        raise _YamlError(what, event.start_mark)
+        raise YamlError(what, event.start_mark)
     if is_plain and event.tag is None:
-        return _resolve(text)
+        return resolve_scalar(text)
     if event.tag is None or event.tag in _STRING_TAGS:
         return text
-    value = _resolve(text)
+    value = resolve_scalar(text)
     if not isinstance(value, _KINDS_OF_TAGS.get(event.tag, ())):
         raise _tag_problem(event)
     return value
 
 
-def _resolve(text: str) -> RawValue:
+def resolve_scalar(text: str) -> RawValue:
     """Return what a plain scalar without a tag is."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
@@ -274,6 +284,6 @@ def _check_tag(event: Any, expected: str) -> None:
         raise _tag_problem(event)
 
 
-def _tag_problem(event: Any) -> _YamlError:
+def _tag_problem(event: Any) -> YamlError:
     what = "has a tag (!) that a kubeconfig cannot have: put a string that begins with ! in quotes"
-    return _YamlError(what, event.start_mark)
+    return YamlError(what, event.start_mark)

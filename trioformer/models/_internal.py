@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._decodable import find_undecodable as find_undecodable
+from ._decodable import locate_undecodable as locate_undecodable
 from ._hints import UNIONS as UNIONS
 from ._lazy import encode_as as encode_as
 from ._merge_patch import find_model as find_model

@@ -419,6 +419,11 @@ def field_names(cls: type[Model]) -> tuple[str, ...]:
     return tuple(_plan_of(cls).fields)
 
 
+def json_names(cls: type[Model]) -> dict[str, str]:
+    """Return the JSON names of the fields of a class, by their names."""
+    return {name: field.json for name, field in _plan_of(cls).fields.items()}
+
+
 # --- encoding ---------------------------------------------------------------------------------------------------------
 
 

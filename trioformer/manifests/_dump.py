@@ -1,0 +1,88 @@
+"""Writes objects as YAML that kubectl and :func:`load_manifests` read as the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import yaml
+
+from ..kubeconfig._internal import resolve_scalar
+from ..models import KubernetesObject, to_dict
+from ._manifest import Manifest
+
+_OF_THE_SERVER: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+_BASE: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def dump_manifests(
+    objects: Iterable[KubernetesObject | Manifest], *, drop_server_fields: bool = False, drop_status: bool = False
+) -> str:
+    """Write objects as a YAML text with one document for each; empty without objects.
+
+    For example, an export of what runs, to be applied elsewhere::
+
+        deployments = await client.api(Deployment, namespace="web").list()
+        text = dump_manifests(deployments, drop_server_fields=True, drop_status=True)
+
+    A text that a program might read as a number, a boolean or null is in quotes, whatever its version of YAML.
+
+    Args:
+        objects: Objects or manifests, in the order to write.
+        drop_server_fields: Omit the metadata that the server sets, such as ``uid`` and ``managedFields``; with it,
+            objects cannot be applied.
+        drop_status: Omit the ``status``.
+
+    Raises:
+        DecodeError: An object is not JSON, or has too many levels.
+    """
+    documents = [_plain(each, drop_server_fields=drop_server_fields, drop_status=drop_status) for each in objects]
+    if not documents:
+        return ""
+    # The first document has no marker, as a file of one object.
+    text: str = yaml.dump_all(
+        documents, Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=False, width=1 << 20
+    )
+    return text
+
+
+def _plain(each: KubernetesObject | Manifest, *, drop_server_fields: bool, drop_status: bool) -> dict[str, Any]:
+    obj = each.object if isinstance(each, Manifest) else each
+    value = to_dict(obj)
+    # In kubectl's order, which is also that of people.
+    ordered = {key: value[key] for key in ("apiVersion", "kind", "metadata") if key in value} | value
+    if drop_status:
+        ordered.pop("status", None)
+    metadata = ordered.get("metadata")
+    if drop_server_fields and isinstance(metadata, dict):
+        ordered["metadata"] = {key: metadata[key] for key in metadata if key not in _OF_THE_SERVER}
+    return ordered
+
+
+class _Dumper(_BASE):  # type: ignore[misc]  # libyaml's or Python's, found at run time
+    """Puts texts into quotes that would be read as something else, and writes no aliases."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        """Never write an alias: equal parts of an object are not the same part."""
+        return True
+
+
+def _text(dumper: Any, value: str) -> Any:
+    if "\n" in value and _is_block(value):
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|")
+    is_plain = isinstance(resolve_scalar(value), str) if value else False
+    style = None if is_plain and value != "<<" else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+def _is_block(value: str) -> bool:
+    """Whether a text of several lines can be written line by line: nothing in it depends on the indentation."""
+    lines = value.split("\n")
+    return (
+        all(line.isprintable() and line == line.rstrip() for line in lines)
+        and bool(lines[0])
+        and not lines[0].startswith(" ")
+    )
+
+
+_Dumper.add_representer(str, _text)
