@@ -33,7 +33,23 @@ from trioformer.models import (
 from trioformer.models._internal import encode_for_server, make_object
 from trioformer.models.apiextensions_v1 import JSONSchemaProps
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.core_v1 import ConfigMap, Container, Pod, PodSpec, PodStatus, Secret, ServicePort
+from trioformer.models.conditions import (
+    Condition,
+    find_condition,
+    is_condition_true,
+    remove_condition,
+    set_condition,
+)
+from trioformer.models.core_v1 import (
+    ConfigMap,
+    Container,
+    Pod,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    Secret,
+    ServicePort,
+)
 from trioformer.models.meta_v1 import LabelSelector
 from trioformer.models.policy_v1 import PodDisruptionBudget
 from trioformer.models.resource_v1 import DeviceAttribute
@@ -149,3 +165,15 @@ class Widget(KubernetesObject):
 
 assert_type(from_json(Widget, "{}").spec.size, int)
 assert_type(Widget(metadata=ObjectMeta(name="w"), spec=WidgetSpec(size=3)).metadata.name, str)
+
+conditions = set_condition((), type="Ready", status=True, reason="Complete")
+assert_type(conditions, tuple[Condition, ...])
+assert_type(set_condition(conditions, type="Ready", status="Unknown", reason="A"), tuple[Condition, ...])
+assert_type(
+    set_condition(pod.status.conditions, type="Ready", status="False", reason="A", model=PodCondition),
+    tuple[PodCondition, ...],
+)
+assert_type(find_condition(pod.status.conditions, "Ready"), PodCondition | None)
+assert_type(find_condition(conditions, "Ready"), Condition | None)
+assert_type(remove_condition(pod.status.conditions, "Ready"), tuple[PodCondition, ...])
+assert_type(is_condition_true(Deployment().status.conditions, "Available"), bool)

@@ -1,0 +1,169 @@
+"""Conditions of every kind are found, read, set and removed by the same functions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import attrs
+import pytest
+
+from trioformer.models import Model, Unstructured, encode, from_dict, from_json, to_dict, unstructured_kind
+from trioformer.models.apps_v1 import DeploymentCondition
+from trioformer.models.conditions import (
+    Condition,
+    find_condition,
+    is_condition_true,
+    remove_condition,
+    set_condition,
+)
+from trioformer.models.core_v1 import NodeCondition, Pod, PodCondition, PodStatus
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(hours=1)
+OTHER = Condition(type="Other", status="True", reason="Other", last_transition_time=NOON)
+
+
+def ready(status: bool = True, reason: str = "A", **rest: Any) -> Condition:
+    (made,) = set_condition((), type="Ready", status=status, reason=reason, now=NOON, **rest)
+    return made
+
+
+def test_a_new_condition_is_appended_with_the_time_and_all_that_a_schema_requires() -> None:
+    conditions = set_condition([OTHER], type="Ready", status=True, reason="Complete", now=NOON)
+    assert conditions[0] is OTHER
+    assert to_dict(conditions[1]) == {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Complete",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T12:00:00Z",
+    }
+
+
+def test_the_transition_time_changes_only_with_the_status() -> None:
+    same = set_condition([ready()], type="Ready", status="True", reason="B", message="b", now=LATER)
+    flipped = set_condition(same, type="Ready", status="False", reason="B", message="b", now=LATER)
+    assert [(each.status, each.reason, each.message, each.last_transition_time) for each in (*same, *flipped)] == [
+        ("True", "B", "b", NOON),
+        ("False", "B", "b", LATER),
+    ]
+
+
+def test_a_condition_without_a_time_gets_one() -> None:
+    (made,) = set_condition([Condition(type="Ready", status="True")], type="Ready", status=True, reason="A", now=NOON)
+    assert made.last_transition_time == NOON
+
+
+def test_the_observed_generation_is_that_of_the_call_also_if_it_is_omitted() -> None:
+    first = set_condition((), type="Ready", status=True, reason="A", observed_generation=1, now=NOON)
+    second = set_condition(first, type="Ready", status=True, reason="A", observed_generation=2, now=LATER)
+    third = set_condition(second, type="Ready", status=True, reason="A", now=LATER)
+    generations = [to_dict(each).get("observedGeneration") for each in (*first, *second, *third)]
+    assert generations == [1, 2, None]
+    assert {each.last_transition_time for each in (*first, *second, *third)} == {NOON}
+
+
+def test_conditions_that_do_not_change_are_the_same_objects_in_the_same_order() -> None:
+    before = (ready(), OTHER)
+    after = set_condition(before, type="Ready", status=True, reason="A", now=LATER)
+    assert list(map(id, after)) == list(map(id, before))
+    moved = set_condition(before, type="Ready", status=False, reason="A", now=LATER)
+    assert [each.type for each in moved] == ["Ready", "Other"]
+
+
+def test_members_that_the_class_does_not_have_are_kept() -> None:
+    old = from_json(Condition, b'{"type":"Ready","status":"True","reason":"A","message":"","severity":"low"}')
+    (new,) = set_condition([old], type="Ready", status="False", reason="B", now=NOON)
+    assert to_dict(new)["severity"] == "low"
+
+
+def test_conditions_of_built_in_kinds_are_of_their_own_class_and_keep_their_fields() -> None:
+    probed = PodCondition(type="Ready", status="False", last_probe_time=NOON, last_transition_time=NOON)
+    pod = Pod(status=PodStatus(conditions=(probed,)))
+    conditions = set_condition(
+        pod.status.conditions, type="Ready", status=True, reason="Up", now=LATER, model=PodCondition
+    )
+    assert conditions == (
+        PodCondition(type="Ready", status="True", reason="Up", last_probe_time=NOON, last_transition_time=LATER),
+    )
+    status = attrs.evolve(pod.status, conditions=conditions)
+    assert is_condition_true(status.conditions, "Ready")
+    (made,) = set_condition((), type="example.com/Up", status=True, reason="", now=NOON, model=DeploymentCondition)
+    assert isinstance(made, DeploymentCondition)
+    assert b"message" not in encode(made)
+
+
+def test_conditions_of_kinds_without_a_class_are_read_and_set_too() -> None:
+    kind = unstructured_kind("example.com/v1", "Widget", plural="widgets")
+    conditions = [{"type": "Ready", "status": "True", "reason": "A", "message": "", "lastTransitionTime": None}]
+    widget: Unstructured = from_dict(kind, {"metadata": {"name": "w"}, "status": {"conditions": conditions}})
+    found: Any = widget.get("status")
+    after = set_condition(found["conditions"], type="Ready", status="Unknown", reason="B", now=NOON)
+    assert [(each.type, each.status, each.last_transition_time) for each in after] == [("Ready", "Unknown", NOON)]
+
+
+def test_a_class_of_the_program_is_used_like_the_others() -> None:
+    @attrs.frozen(kw_only=True, eq=False, repr=False)
+    class Graded(Condition):
+        severity: str | None = None
+
+    (made,) = set_condition((), type="Ready", status=True, reason="A", now=NOON, model=Graded)
+    (new,) = set_condition([attrs.evolve(made, severity="low")], type="Ready", status=False, reason="B", model=Graded)
+    assert (new.status, new.severity) == ("False", "low")
+
+
+def test_conditions_are_found_read_and_removed_by_type() -> None:
+    conditions = (OTHER, ready(status=False))
+    assert find_condition(conditions, "Ready") is conditions[1]
+    assert find_condition(conditions, "ready") is None
+    assert [is_condition_true(conditions, name) for name in ("Other", "Ready", "Missing")] == [True, False, False]
+    assert remove_condition(conditions, "Other") == conditions[1:]
+    assert remove_condition(conditions, "Missing") == conditions
+
+
+def test_times_are_written_in_whole_seconds_and_any_time_zone_will_do() -> None:
+    berlin = timezone(timedelta(hours=1))
+    (made,) = set_condition(
+        (), type="Ready", status=True, reason="A", now=datetime(2026, 1, 1, 13, 0, 0, 999_999, tzinfo=berlin)
+    )
+    assert to_dict(made)["lastTransitionTime"] == "2026-01-01T12:00:00Z"
+    (now,) = set_condition((), type="Ready", status=True, reason="A")
+    assert now.last_transition_time is not None
+    assert now.last_transition_time.microsecond == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"status": "true"}, "must be 'True', 'False' or 'Unknown', not 'true'"),
+        ({"status": None}, "must be 'True', 'False' or 'Unknown', not None"),
+        ({"status": 1}, "must be 'True', 'False' or 'Unknown', not 1"),
+        ({"type": "not ready"}, "'not ready' is not a valid type of a condition; write a name such as 'Ready'"),
+        ({"type": ""}, "'' is not a valid type"),
+        ({"reason": ""}, "'' is not a valid reason of condition Ready; write one word, such as 'Complete'"),
+        ({"reason": "no pods yet"}, "'no pods yet' is not a valid reason"),
+        ({"reason": "A\n"}, "is not a valid reason"),
+        ({"reason": "a" * 1025}, "is not a valid reason"),
+        ({"now": datetime(2026, 1, 1)}, "now has no time zone; write datetime.now"),
+    ],
+)
+def test_what_a_server_would_refuse_is_refused_at_once(given: Any, error: str) -> None:
+    arguments: Any = {"type": "Ready", "status": True, "reason": "A"} | given
+    with pytest.raises(ValueError, match=error):
+        set_condition((), **arguments)
+
+
+def test_conditions_of_another_class_are_refused_with_the_argument_to_pass() -> None:
+    conditions: Any = [PodCondition(type="Ready", status="True")]
+    with pytest.raises(TypeError, match=r"must be a Condition, not .*; pass model=PodCondition"):
+        set_condition(conditions, type="Ready", status=True, reason="A")
+    with pytest.raises(TypeError, match="NodeCondition has no observed_generation; omit it"):
+        set_condition((), type="Ready", status=True, reason="A", observed_generation=1, model=NodeCondition)
+
+
+def test_models_have_one_condition_class_of_meta_v1() -> None:
+    from trioformer.models import meta_v1
+
+    assert Condition is meta_v1.Condition
+    assert issubclass(Condition, Model)
