@@ -516,10 +516,10 @@ def test_a_namespace_for_a_cluster_scoped_kind_is_an_error(read: Callable[[Any],
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda pods: pods.get(PODS[0]), "a name must be a string, not an object (Pod); pass obj.name and namespace="),
-        (lambda pods: pods.get(PODS[0], namespace="default"), "a name must be a string, not an object (Pod); pass"),
+        (lambda pods: pods.get(made(Node, "n1")), "this is the lister of Pod, and <Node n1"),
+        (lambda pods: pods.get(7), "a name must be a string, not an int; pass a string, an object, or a request"),
+        (lambda pods: pods.get(None), "a name must be a string, not None; pass a string, an object, or a request"),
         (lambda pods: pods.get("a", namespace=1), "a namespace must be a string, not int"),
-        (lambda pods: pods.get(Request("default", "a")), "a name must be a string, not Request; pass its name and"),
         (lambda pods: pods["default", "a"], "a key must be a string, 'namespace/name' or 'name', not tuple"),
         (lambda pods: pods[0], "a key must be a string, 'namespace/name' or 'name', not int"),
         (lambda pods: PODS[0] in pods, "a key must be a string, 'namespace/name' or 'name', not an object (Pod); pass"),
@@ -530,6 +530,29 @@ def test_a_lister_says_what_to_pass_instead_of_an_object_or_a_number(
 ) -> None:
     with pytest.raises(TypeError, match=rf"^{re.escape(message)}"):
         read(lister_of(Pod, *PODS))
+
+
+def test_a_request_or_an_object_names_the_object_as_for_an_api() -> None:
+    pods, nodes = lister_of(Pod, *PODS), lister_of(Node, made(Node, "n1"))
+    found = pods.get(PODS[0].name, namespace=PODS[0].namespace)
+    assert found is not None
+    newer = attrs.evolve(found, metadata=attrs.evolve(found.metadata, uid="another", resource_version="99"))
+    for name in (Request.of(found), found, newer):
+        assert pods.get(name) is found
+        assert pods.get(name, namespace=found.namespace) is found
+    assert pods.get(Request("default", "no-such-pod")) is None
+    assert nodes.get(Request(None, "n1")) is nodes["n1"]
+    assert nodes.get(nodes["n1"]) is nodes["n1"]
+
+
+def test_a_request_without_a_namespace_takes_that_of_the_argument_or_is_refused() -> None:
+    pods = lister_of(Pod, *PODS)
+    first = PODS[0]
+    assert pods.get(Request(None, first.name), namespace=first.namespace) == first
+    with pytest.raises(ValueError, match="are namespaced, and 'no-such-pod' has no namespace"):
+        pods.get(Request(None, "no-such-pod"))
+    with pytest.raises(ValueError, match="is not in namespace 'other'"):
+        pods.get(Request("default", "a"), namespace="other")
 
 
 def test_a_field_is_decoded_once_and_a_decoding_error_is_raised_every_time() -> None:

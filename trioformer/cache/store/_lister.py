@@ -8,10 +8,10 @@ from typing import Generic, TypeVar, final
 
 import attrs
 
-from ..._suggestions import suggest_arguments
+from ..._suggestions import describe, suggest_arguments
 from ..._text import quoted
 from ..._util import NoPublicConstructor
-from ...client import FieldSelectorLike, LabelSelectorLike
+from ...client import FieldSelectorLike, LabelSelectorLike, ObjectName
 from ...errors import CacheNotSyncedError, DecodeError, NotInCacheError
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
 from .._bad_objects import Quarantined
@@ -57,20 +57,26 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             )
         return self._indexer
 
-    def get(self, name: str, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
+    def get(self, name: str | ObjectName, *, namespace: str | None = None, allow_stale: bool = False) -> T | None:
         """Return the object of that name, or None; cluster-scoped kinds take no namespace.
 
+        ``lister.get(request)`` in a reconcile returns the request's object, and ``lister.get(obj)`` the cached state of
+        an object, whatever its uid; :meth:`Api.get <trioformer.client.Api.get>` is written in the same way.
+
         Args:
-            name: The object's name; without ``namespace`` also its key, ``namespace/name``.
+            name: The object's name; without ``namespace`` also its key, ``namespace/name``; or what has a name and a
+                namespace: a request of a controller, or an object.
             namespace: The object's namespace.
             allow_stale: Return the stored state of an object that is in quarantine.
 
         Raises:
             QuarantinedError: The object is in quarantine; with ``allow_stale``, only if no state is stored.
             ValueError: The kind is namespaced and there is no namespace, or the other way round: the result would be
-                None, as for an object that was deleted.
-            TypeError: The name is not a string.
+                None, as for an object that was deleted; or ``namespace`` is not that of ``name``.
+            TypeError: The name is neither a string nor has a name and a namespace.
         """
+        if not isinstance(name, str):
+            name, namespace = _located(name, namespace, self._kind)
         obj = self._read(f"{namespace}/{name}" if namespace else name, allow_stale=allow_stale)
         if obj is None:
             _check_name(name, namespace, self._kind)
@@ -228,6 +234,20 @@ def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ..
 def _kind_in(indexer: Indexer[T]) -> type[T] | None:
     """Return the class of the stored objects, for a lister that was made without a class."""
     return next((type(obj) for obj in indexer.snapshot()), None)
+
+
+def _located(target: ObjectName, namespace: str | None, kind: type[KubernetesObject] | None) -> tuple[str, str | None]:
+    """Return the name and namespace of a request or an object."""
+    if isinstance(target, KubernetesObject) and kind is not None and target.kind != resource_of(kind).kind:
+        raise TypeError(f"this is the lister of {resource_of(kind).kind}, and {target!r} is not one")
+    try:
+        name, own = target.name, target.namespace
+    except AttributeError:
+        hint = "pass a string, an object, or a request of a controller"
+        raise TypeError(f"a name must be a string, not {describe(target)}; {hint}") from None
+    if own and namespace and own != namespace:
+        raise ValueError(f"{target!r} is not in namespace {quoted(namespace)}")
+    return name, own or namespace
 
 
 # --- names and keys that no object of a kind can have: a lister would find nothing, as for a deleted object ---
