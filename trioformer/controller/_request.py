@@ -11,10 +11,6 @@ from .._text import one_line
 from ..models import KubernetesObject
 
 
-def _or_none(namespace: str | None) -> str | None:
-    return namespace or None
-
-
 @final
 @attrs.frozen(cache_hash=True, repr=False)
 class Request:
@@ -27,10 +23,15 @@ class Request:
     Source: controller-runtime ``pkg/reconcile``, ``Request``; client-go ``tools/cache``, ``ObjectName``.
     """
 
-    namespace: str | None = attrs.field(converter=_or_none)
+    namespace: str | None
     """The object's namespace; None for a cluster-scoped kind."""
     name: str
     """The object's name."""
+
+    def __attrs_post_init__(self) -> None:
+        # Not a converter: for pyright the attribute would be a descriptor, and a request not an ObjectName.
+        if self.namespace == "":
+            object.__setattr__(self, "namespace", None)
 
     @classmethod
     def of(cls, obj: KubernetesObject) -> Request:

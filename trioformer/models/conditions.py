@@ -79,7 +79,7 @@ _MAX_TYPE: Final = 316
 
 
 def find_condition(conditions: Iterable[T], type: str) -> T | None:  # noqa: A002  # what the API calls it
-    """Return the condition of a type; None if there is none.
+    """Return the condition of a type; None if there is no such condition.
 
     Args:
         conditions: Conditions of any kind, such as ``pod.status.conditions``.
