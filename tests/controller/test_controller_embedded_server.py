@@ -20,6 +20,7 @@ from trioformer.controller import (
     RequeueAfter,
     TerminalError,
     generation_changed,
+    labels_match,
     request_for_owner,
 )
 from trioformer.models.apps_v1 import ReplicaSet
@@ -47,6 +48,25 @@ def pod_of(name: str, owner: str | None) -> dict[str, object]:
         "metadata": metadata,
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     }
+
+
+async def test_owned_objects_reconcile_their_owners_of_one_kind(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(client)
+    controller = Controller("replicas", reconcile := Reconcile())
+    pods = controller.owns(factory, Pod, owner=ReplicaSet, predicates=[labels_match("app=web")])
+    assert pods is factory.informer(Pod)
+    nursery.start_soon(controller.run)
+    await nursery.start(factory.run)
+    api_server.create(replica_set("web"))
+    for name, owner, labels in (("a", "web", "web"), ("b", None, "web"), ("c", "api", "other")):
+        pod = pod_of(name, owner)
+        pod["metadata"]["labels"] = {"app": labels}  # type: ignore[index]  # a dict
+        api_server.create(pod)
+    await trio.sleep(1)
+    assert set(reconcile.calls) == {"web"}
+    nursery.cancel_scope.cancel()
 
 
 async def test_a_pods_owners_are_reconciled_when_it_is_added_moved_and_deleted(

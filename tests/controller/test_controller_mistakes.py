@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from tests.support.controllers import pods
+from trioformer import SharedInformerFactory
 from trioformer.controller import Controller, Request, RequeueAfter
 from trioformer.models.core_v1 import Pod
 
@@ -145,3 +147,15 @@ def test_functions_of_a_watch_are_checked_before_it_runs(arguments: dict[str, An
     with pytest.raises(TypeError) as caught:
         controller.watch(pods("a"), **arguments)
     assert str(caught.value).startswith(text)
+
+
+def test_owns_needs_a_factory_and_an_owner_that_is_a_kind() -> None:
+    controller = Controller("pods", reconcile)
+    informer: Any = pods()
+    with pytest.raises(TypeError, match=re.escape("owns() needs the factory of the informer, not ")):
+        controller.owns(informer, Pod, owner=Pod)
+    factory: Any = SharedInformerFactory.__new__(SharedInformerFactory)
+    owner: Any = dict
+    with pytest.raises(TypeError, match="dict is not a kind"):
+        controller.owns(factory, Pod, owner=owner)
+    assert controller.statistics().handlers == ()

@@ -17,7 +17,7 @@ import trio
 import trio.testing
 
 from tests.support.controllers import Reconcile, Step, leaves, pods, start
-from trioformer.controller import Controller, Request, RequeueAfter, TerminalError
+from trioformer.controller import Controller, Request, RequeueAfter, RetryAfter, TerminalError
 from trioformer.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue, WorkQueue
 
 FAILED = "ERROR controller pods: reconcile of default/a failed"
@@ -46,6 +46,27 @@ async def fail_in_a_nursery(request: Request) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.sleep_forever)
         raise OSError("disk full")
+
+
+async def ask_in_a_nursery(request: Request) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.sleep_forever)
+        nursery.start_soon(ask, 60)
+        nursery.start_soon(ask, 30)
+
+
+async def ask_and_fail_in_a_nursery(request: Request) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, 60)
+        nursery.start_soon(fail)
+
+
+async def ask(delay: float) -> None:
+    raise RetryAfter(delay, "the certificate is not issued")
+
+
+async def fail() -> None:
+    raise OSError("disk full")
 
 
 async def cancel_itself(request: Request) -> None:
@@ -79,6 +100,13 @@ class Outcome:
 RECONCILES = {
     "it returns": Outcome([None], [], []),
     "it returns RequeueAfter": Outcome([RequeueAfter(60)], [], [60]),
+    "it raises RetryAfter": Outcome([RetryAfter(60)], [], [60]),
+    "it raises RetryAfter in a nursery": Outcome([ask_in_a_nursery], [], [30]),
+    "it raises RetryAfter and an error in a nursery": Outcome(
+        [ask_and_fail_in_a_nursery],
+        [f"{FAILED}, {RETRY}: ExceptionGroup: Exceptions from Trio nursery (2 sub-exceptions)"],
+        [0.005],
+    ),
     "it cancels a scope of its own": Outcome([cancel_itself], [], []),
     "it raises": Outcome([OSError("disk full")], [f"{FAILED}, {RETRY}: OSError: disk full"], [0.005]),
     "it raises in a nursery": Outcome(

@@ -14,7 +14,14 @@ import trio.testing
 
 from tests.support.controllers import Observer, Reconcile, errors_of, pods, start
 from tests.support.scripted_list_watch import modified, pod
-from trioformer.controller import Controller, ControllerOptions, Request, RequeueAfter, TerminalError
+from trioformer.controller import (
+    Controller,
+    ControllerOptions,
+    Request,
+    RequeueAfter,
+    RetryAfter,
+    TerminalError,
+)
 from trioformer.errors import ConnectionFailedError
 from trioformer.workqueue import ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter
 
@@ -314,3 +321,36 @@ async def test_a_controller_that_does_not_run_has_statistics(autojump_clock: tri
     statistics = controller.statistics()
     assert (statistics.phase, statistics.workers, statistics.active, statistics.queue) == ("not running", 2, 0, None)
     assert repr(controller) == "<Controller 'pods': not running>"
+
+
+# --- RetryAfter ---
+
+
+async def test_retry_after_is_a_success_that_forgets_failures_and_is_logged_for_debugging(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "trioformer.controller")
+    informer, observer = pods("a"), Observer()
+    reconcile = Reconcile([OSError(), OSError(), RetryAfter(60, "no certificate yet"), OSError(), None])
+    limiter: ItemExponentialFailureRateLimiter[Request] = ItemExponentialFailureRateLimiter()
+    controller = Controller("pods", reconcile, max_retries=2, limiter=limiter, observer=observer)
+    controller.watch(informer)
+    await start(nursery, controller, informer)
+    await trio.sleep(100)
+    assert reconcile.gaps() == [0.005, 0.01, 60, 0.005]  # the first delay again
+    statistics = controller.statistics()
+    assert (statistics.failed, statistics.succeeded, statistics.requeued, statistics.dropped) == (3, 2, 1, 0)
+    (line,) = [each for each in caplog.records if "no certificate yet" in each.getMessage()]
+    assert (line.levelname, line.getMessage()) == (
+        "DEBUG",
+        "controller pods: reconcile of default/a: RetryAfter: no certificate yet",
+    )
+
+
+@pytest.mark.parametrize("delay", [-1, math.inf, math.nan])
+def test_a_delay_of_retry_after_is_a_finite_number_of_seconds(delay: float) -> None:
+    with pytest.raises(
+        ValueError, match=re.escape(f"the delay must be a finite number of seconds, at least 0, not {delay}")
+    ):
+        RetryAfter(delay)
+    assert str(RetryAfter(1.5)) == "again after 1.5 s"

@@ -7,15 +7,20 @@ from typing import assert_type
 
 import trio
 
-from trioformer import Notification, SharedInformer, Updated
+from trioformer import Api, Lister, Notification, SharedInformer, SharedInformerFactory, Updated
 from trioformer.controller import (
     Controller,
     ControllerOptions,
     ControllerStatistics,
     Request,
     RequeueAfter,
+    RetryAfter,
+    Written,
     all_of,
     any_of,
+    create_or_update,
+    drop_finalizer,
+    ensure_finalizer,
     generation_changed,
     labels_changed,
     labels_match,
@@ -23,6 +28,7 @@ from trioformer.controller import (
     request_for_any_owner,
     request_for_owner,
     requests_by_index,
+    set_controller_reference,
     states_match,
 )
 from trioformer.models.apps_v1 import Deployment, ReplicaSet
@@ -90,3 +96,19 @@ async def controllers(
     assert_type(controller.add(Request.parse("a/b"), priority=1), bool)
     assert_type(controller.statistics(), ControllerStatistics)
     await controller.stop()
+
+
+async def owned(factory: SharedInformerFactory, api: Api[ConfigMap], pod: Pod, wanted: ConfigMap) -> None:
+    controller = Controller("pods", reconcile)
+    config_maps = controller.owns(factory, ConfigMap, owner=Pod)
+    assert_type(config_maps, SharedInformer[ConfigMap])
+    lister: Lister[ConfigMap] = config_maps.lister
+    assert_type(lister.get(Request("default", "a")), ConfigMap | None)
+    assert_type(lister.get(wanted), ConfigMap | None)
+    assert_type(set_controller_reference(wanted, pod), ConfigMap)
+    written = await create_or_update(api, wanted, owner=pod, lister=lister)
+    assert_type(written, Written[ConfigMap])
+    assert_type(written.object, ConfigMap)
+    assert_type(await ensure_finalizer(api, wanted, "example.com/a"), ConfigMap)
+    assert_type(await drop_finalizer(api, wanted, "example.com/a"), ConfigMap | None)
+    raise RetryAfter(30, "the certificate is not issued")

@@ -23,19 +23,26 @@ the desired one.  A :class:`Controller` starts when its caches have synced, and 
 - ``_enqueue.py``: from an object to its requests, for example :func:`request_for_owner`
 - ``_predicates.py``: which events are processed, for example :func:`generation_changed`
 - ``_adoption.py``: controller references, and :func:`claim_objects`
+- ``_create_or_update.py``: :func:`create_or_update`
+- ``_finalizers.py``: :func:`ensure_finalizer` and :func:`drop_finalizer`
 - ``_expectations.py``: :class:`Expectations`, changes that the caches do not show yet
 - ``_statistics.py``: :class:`ControllerStatistics` and :class:`ControllerObserver`
 """
 
 from __future__ import annotations
 
+from ._adoption import AlreadyOwnedError as AlreadyOwnedError
 from ._adoption import OwnerGoneError as OwnerGoneError
 from ._adoption import claim_objects as claim_objects
 from ._adoption import controller_of as controller_of
 from ._adoption import controller_reference as controller_reference
 from ._adoption import is_controlled_by as is_controlled_by
+from ._adoption import set_controller_reference as set_controller_reference
 from ._controller import Controller as Controller
 from ._controller import ControllerRegistry as ControllerRegistry
+from ._create_or_update import Operation as Operation
+from ._create_or_update import Written as Written
+from ._create_or_update import create_or_update as create_or_update
 from ._current_request import CurrentRequest as CurrentRequest
 from ._current_request import RequestFilter as RequestFilter
 from ._current_request import current_request as current_request
@@ -46,6 +53,8 @@ from ._enqueue import request_for_owner as request_for_owner
 from ._enqueue import requests_by_index as requests_by_index
 from ._expectations import Expectations as Expectations
 from ._expectations import Expected as Expected
+from ._finalizers import drop_finalizer as drop_finalizer
+from ._finalizers import ensure_finalizer as ensure_finalizer
 from ._options import ControllerOptions as ControllerOptions
 from ._options import DroppedHandler as DroppedHandler
 from ._predicates import Predicate as Predicate
@@ -63,6 +72,7 @@ from ._results import Reconcile as Reconcile
 from ._results import ReconcileDeadlineError as ReconcileDeadlineError
 from ._results import ReconcileResult as ReconcileResult
 from ._results import RequeueAfter as RequeueAfter
+from ._results import RetryAfter as RetryAfter
 from ._results import TerminalError as TerminalError
 from ._sources import LOW_PRIORITY as LOW_PRIORITY
 from ._statistics import ControllerObserver as ControllerObserver
@@ -71,6 +81,7 @@ from ._statistics import ControllerStatistics as ControllerStatistics
 
 __all__ = [
     "LOW_PRIORITY",
+    "AlreadyOwnedError",
     "Controller",
     "ControllerObserver",
     "ControllerOptions",
@@ -82,6 +93,7 @@ __all__ = [
     "Enqueue",
     "Expectations",
     "Expected",
+    "Operation",
     "OwnerGoneError",
     "Predicate",
     "Reconcile",
@@ -90,14 +102,19 @@ __all__ = [
     "Request",
     "RequestFilter",
     "RequeueAfter",
+    "RetryAfter",
     "TerminalError",
+    "Written",
     "all_of",
     "annotations_changed",
     "any_of",
     "claim_objects",
     "controller_of",
     "controller_reference",
+    "create_or_update",
     "current_request",
+    "drop_finalizer",
+    "ensure_finalizer",
     "generation_changed",
     "is_controlled_by",
     "labels_changed",
@@ -108,5 +125,6 @@ __all__ = [
     "request_for_owner",
     "requests_by_index",
     "resource_version_changed",
+    "set_controller_reference",
     "states_match",
 ]

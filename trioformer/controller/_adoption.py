@@ -16,6 +16,7 @@ from typing import TypeVar, final
 import attrs
 import trio
 
+from .._text import one_line
 from ..client import Client, LabelSelectorLike
 from ..errors import InvalidError, NotFoundError, StatusError, TrioformerError
 from ..models import KubernetesObject, LabelSelector, OwnerReference, key_of, resource_of
@@ -29,6 +30,11 @@ class OwnerGoneError(TrioformerError):
 
     The cache will receive the owner's event, and the next reconcile reads it there.
     """
+
+
+@final
+class AlreadyOwnedError(TrioformerError):
+    """An object has another controller already, and may have only one (controller-runtime ``AlreadyOwnedError``)."""
 
 
 def controller_of(obj: KubernetesObject) -> OwnerReference | None:
@@ -61,6 +67,50 @@ def controller_reference(owner: KubernetesObject) -> OwnerReference:
         controller=True,
         block_owner_deletion=True,
     )
+
+
+def set_controller_reference(obj: T, owner: KubernetesObject) -> T:
+    """Return an object with a reference to its controller; its other owners stay.
+
+    The reference to an earlier owner of the same kind and name is replaced.
+
+    Args:
+        obj: The object, in the owner's namespace; one without a namespace, which is to be created, is put there.
+        owner: The controller, as read from a server or a cache.
+
+    Returns:
+        A new object; ``obj`` itself if it has this reference.
+
+    Raises:
+        AlreadyOwnedError: Another object controls it.
+        ValueError: The owner has no uid; or it is in a namespace, and the object is in another one or in none.
+
+    Source: controller-runtime ``controllerutil.SetControllerReference``.
+    """
+    reference, namespaced = controller_reference(owner), resource_of(type(obj)).namespaced
+    if owner.namespace is not None and (obj.namespace or owner.namespace if namespaced else None) != owner.namespace:
+        raise ValueError(
+            f"{obj!r} is not in the namespace of {owner!r}, so it cannot be its owner; "
+            "use a label, and a finalizer to clean up"
+        )
+    metadata = obj.metadata
+    if (controller := controller_of(obj)) is not None and not _is_same_object(controller, reference):
+        raise AlreadyOwnedError(
+            f"{obj!r} is controlled by {controller.kind} {one_line(controller.name)}, so {owner!r} cannot control it"
+        )
+    if reference in metadata.owner_references and (obj.namespace or not namespaced):
+        return obj
+    others = tuple([each for each in metadata.owner_references if not _is_same_object(each, reference)])
+    namespace = (obj.namespace or owner.namespace) if namespaced else None
+    return attrs.evolve(
+        obj, metadata=attrs.evolve(metadata, namespace=namespace, owner_references=(*others, reference))
+    )
+
+
+def _is_same_object(one: OwnerReference, other: OwnerReference) -> bool:
+    """Whether two references have the same group, kind and name, whatever the version and the uid."""
+    groups = one.api_version.rpartition("/")[0], other.api_version.rpartition("/")[0]
+    return groups[0] == groups[1] and (one.kind, one.name) == (other.kind, other.name)
 
 
 async def claim_objects(

@@ -25,11 +25,11 @@ import attrs
 import trio
 
 from .._suggestions import check_async, check_sync, describe
-from ..cache import SharedInformer
+from ..cache import SharedInformer, SharedInformerFactory
 from ..models import KubernetesObject
 from ..workqueue import QueueObserver, RateLimiter
 from ._controller_run import ControllerRun
-from ._enqueue import request_for_object
+from ._enqueue import request_for_object, request_for_owner
 from ._observers import Observers
 from ._options import ControllerOptions, DroppedHandler
 from ._predicates import Predicate
@@ -169,6 +169,39 @@ class Controller(Generic[K]):
         if self._run is not None:
             self._run.register(watch)
         self._watches.append(watch)
+
+    def owns(
+        self: Controller[Request],
+        factory: SharedInformerFactory,
+        kind: type[T],
+        *,
+        owner: type[KubernetesObject],
+        predicates: Sequence[Predicate[T]] = (),
+    ) -> SharedInformer[T]:
+        """Watch the objects of a kind that objects of another kind control, and reconcile these owners.
+
+        It is ``watch(factory.informer(kind), enqueue=request_for_owner(owner))``, and what controller-runtime's builder
+        calls ``Owns``.
+
+        Args:
+            factory: Has the informer, with its own namespace and selectors.
+            kind: The kind of the owned objects, such as Deployment.
+            owner: The kind that this controller reconciles.
+            predicates: An event is processed if all of them return True.
+
+        Returns:
+            The informer, whose lister has the owned objects.
+
+        Raises:
+            TypeError: An argument is not of its type.
+            RuntimeError: The controller is running, and the informer has stopped.
+        """
+        if not isinstance(factory, SharedInformerFactory):
+            raise TypeError(f"owns() needs the factory of the informer, not {describe(factory)}")
+        enqueue = request_for_owner(owner)
+        informer = factory.informer(kind)
+        self.watch(informer, enqueue=enqueue, predicates=predicates)
+        return informer
 
     def add(self, request: K, *, priority: int = 0) -> bool:
         """Add a request for a reason that no informer reports.

@@ -24,6 +24,7 @@ from ._results import (
     ReconcileResult,
     RequeueAfter,
     is_terminal,
+    requeue_in,
     without_cancelled,
 )
 from ._statistics import ControllerObserver, Counters
@@ -102,7 +103,13 @@ class Reconciler(Generic[K]):
                 failure = self._failure_in(error, request)
                 if failure is None:
                     raise
-                result = "error"
+                requeue = requeue_in(failure)
+                if requeue is None:
+                    result = "error"
+                else:
+                    result = "requeue_after"
+                    logger.debug("controller %s: reconcile of %s: %s", self.name, request, describe_error(failure))
+                    failure = None
             finally:
                 if observer is not None:
                     observer.ended(

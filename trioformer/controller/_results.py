@@ -49,6 +49,31 @@ class TerminalError(Exception):
     """
 
 
+@final
+class RetryAfter(Exception):  # noqa: N818  # it is a request and not an error
+    """Raised by a reconcile that has to wait: the request is added again after a delay, and nothing has failed.
+
+    It has the effect of returning :class:`RequeueAfter` from wherever the reconcile is: nothing is logged above the
+    level DEBUG, the failures of the request are forgotten, and it does not count for ``max_retries``.
+    An ``ExceptionGroup`` of nothing else, such as that of a nursery, has the shortest of its delays.
+
+    Source: controller-runtime ``pkg/reconcile``, ``Result.RequeueAfter``, which a reconcile can only return; kopf
+    raises a ``TemporaryError``.
+
+    Args:
+        after: The delay, seconds; 0 for as soon as a worker is free.  An event adds the request earlier.
+        reason: What the reconcile waits for, for the log.
+
+    Raises:
+        ValueError: The delay is negative, infinite, or not a number.
+    """
+
+    def __init__(self, after: float, reason: str = "") -> None:
+        _check_delay(None, None, after)
+        super().__init__(reason or f"again after {after:g} s")
+        self.after: float = after
+
+
 class ReconcileDeadlineError(trio.TooSlowError):
     """The failure of a reconcile that was cancelled at its controller's ``reconcile_deadline``."""
 
@@ -58,6 +83,15 @@ def without_cancelled(error: BaseException) -> BaseException | None:
     if isinstance(error, BaseExceptionGroup):
         return error.split(trio.Cancelled)[1]
     return None if isinstance(error, trio.Cancelled) else error
+
+
+def requeue_in(error: Exception) -> RequeueAfter | None:
+    """Return the delay that a reconcile asked for by raising; None if it has failed."""
+    if isinstance(error, ExceptionGroup):
+        delays = [requeue_in(each) for each in error.exceptions]
+        known = [each for each in delays if each is not None]
+        return min(known, key=lambda each: each.after) if len(known) == len(delays) else None
+    return RequeueAfter(error.after) if isinstance(error, RetryAfter) else None
 
 
 def is_terminal(error: Exception) -> bool:

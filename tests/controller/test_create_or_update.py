@@ -1,0 +1,330 @@
+"""create_or_update(): what it compares, what it leaves alone, and what it does about stale caches and other writers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import trio
+
+from tests.support.scripted_http import InMemory, response
+from trioformer import Api, Client, ObjectMeta, SharedInformerFactory, open_client
+from trioformer.controller import AlreadyOwnedError, Written, create_or_update, set_controller_reference
+from trioformer.controller._create_or_update import _changes_of
+from trioformer.errors import ConflictError, NotFoundError
+from trioformer.kubeconfig import ClusterConfig
+from trioformer.models import OwnerReference, from_dict, to_dict, unstructured_kind
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Service
+from trioformer.testing import APIServer
+
+CONFIG = ClusterConfig(server="http://server.invalid", source="test")
+
+
+@pytest.fixture
+def api(client: Client) -> Api[ConfigMap]:
+    return client.api(ConfigMap)
+
+
+def config_map(*, name: str = "a", **rest: Any) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), **rest)
+
+
+def owner_in(server: APIServer, name: str = "owner") -> ConfigMap:
+    server.create(config_map(name=name))
+    return server.get(ConfigMap, name)
+
+
+def writes(server: APIServer) -> list[str]:
+    return [each.verb for each in server.requests if each.verb in ("create", "patch", "update")]
+
+
+# --- what is done -----------------------------------------------------------------------------------------------------
+
+
+async def test_an_object_is_created_changed_and_then_left_alone(api: Api[ConfigMap], api_server: APIServer) -> None:
+    done: list[str] = []
+    for text in ("1", "2", "2"):
+        written = await create_or_update(api, config_map(data={"k": text}))
+        done.append(written.operation)
+        assert written.object == api_server.get(ConfigMap, "a")
+        assert written.object.data == {"k": text}
+    assert done == ["created", "updated", "unchanged"]
+    assert writes(api_server) == ["create", "patch"]
+
+
+async def test_fields_that_are_not_wanted_are_left_alone(api: Api[ConfigMap], api_server: APIServer) -> None:
+    theirs = {"labels": {"theirs": "1", "both": "1"}, "annotations": {"theirs": "1"}, "finalizers": ["example.com/x"]}
+    foreign = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+    metadata = {"name": "a", "namespace": "default", "ownerReferences": [foreign], **theirs}
+    api_server.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"theirs": "1"}})
+    wanted = ConfigMap(
+        metadata=ObjectMeta(name="a", labels={"both": "2", "ours": "2"}, finalizers=("example.com/ours",)),
+        data={"ours": "2"},
+    )
+    owner = owner_in(api_server)
+    written = await create_or_update(api, wanted, owner=owner)
+    assert written.operation == "updated"
+    now = to_dict(written.object)
+    assert now["data"] == {"theirs": "1", "ours": "2"}
+    assert now["metadata"]["labels"] == {"theirs": "1", "both": "2", "ours": "2"}
+    assert now["metadata"]["annotations"] == {"theirs": "1"}
+    assert now["metadata"]["finalizers"] == ["example.com/x", "example.com/ours"]
+    assert [each["name"] for each in now["metadata"]["ownerReferences"]] == ["n", "owner"]
+    assert (await create_or_update(api, wanted, owner=owner)).operation == "unchanged"
+    assert writes(api_server) == ["patch"]
+
+
+async def test_what_the_server_fills_in_is_no_difference(client: Client, api_server: APIServer) -> None:
+    """The embedded server fills in little, so the stored objects are those of a real one."""
+    container = {"name": "web", "image": "nginx", "ports": [{"containerPort": 80}]}
+    filled_in = {"imagePullPolicy": "Always", "terminationMessagePath": "/dev/termination-log", "resources": {}}
+    stored_container = container | filled_in | {"ports": [{"containerPort": 80, "protocol": "TCP"}]}
+    metadata = {"name": "a", "namespace": "default"}
+    labels = {"app": "a"}
+    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}
+    stored_spec = {
+        **spec,
+        "replicas": 1,
+        "strategy": {"type": "RollingUpdate"},
+        "template": spec["template"] | {"spec": {"containers": [stored_container], "restartPolicy": "Always"}},
+    }
+    api_server.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": stored_spec})
+    template = spec["template"] | {"spec": {"containers": [container]}}
+    wanted = from_dict(Deployment, {"metadata": metadata, "spec": {**spec, "template": template}})
+    deployments = client.api(Deployment)
+    assert (await create_or_update(deployments, wanted)).operation == "unchanged"
+    image = from_dict(
+        Deployment,
+        {"metadata": metadata, "spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:2"}]}}}},
+    )
+    written = await create_or_update(deployments, image)
+    assert written.operation == "updated"
+    (changed,) = to_dict(written.object)["spec"]["template"]["spec"]["containers"]
+    assert changed == stored_container | {"image": "nginx:2"}
+    assert to_dict(written.object)["spec"]["replicas"] == 1
+
+
+async def test_the_status_is_not_sent_for_a_kind_with_a_status_subresource(
+    client: Client, api_server: APIServer
+) -> None:
+    metadata = {"name": "a", "namespace": "default"}
+    wanted = from_dict(Pod, {"metadata": metadata, "spec": {"containers": []}, "status": {"phase": "Failed"}})
+    api_server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
+    assert (await create_or_update(client.api(Pod), wanted)).operation == "unchanged"
+
+
+async def test_what_changes_nothing_on_the_server_is_unchanged(api_server: APIServer) -> None:
+    """Such as a quantity in another form, which a real server stores in its own."""
+    stored = to_dict(config_map(data={"cpu": "500m"}))
+    stored["metadata"] |= {"resourceVersion": "7", "uid": "u"}
+    http = InMemory([response(200, json.dumps(stored)), response(200, json.dumps(stored))])
+    async with open_client(CONFIG, http_transport=http) as client:
+        written = await create_or_update(client.api(ConfigMap), config_map(data={"cpu": "0.5"}))
+    assert written.operation == "unchanged"
+    assert [each.method for each in http.requests] == ["GET", "PATCH"]
+
+
+# --- what is compared -------------------------------------------------------------------------------------------------
+
+WEB = {"name": "web", "image": "1", "pull": "Always"}
+SIDE = {"name": "side", "image": "1"}
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "changes"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, {}),
+        ({"a": 1}, {"a": 2}, {"a": 2}),
+        ({"a": 1}, {"a": True}, {"a": True}),
+        ({"a": {"b": 1, "c": 1}}, {"a": {"b": 2}}, {"a": {"b": 2}}),
+        ({"a": 1}, {"a": None}, {"a": None}),
+        ({}, {"a": None}, {}),
+        ({}, {"a": {"b": None, "c": 1}}, {"a": {"c": 1}}),
+        ({}, {"a": [], "b": {}}, {}),
+        ({"a": None}, {"a": []}, {}),
+        ({"a": [1], "b": {"c": 1}}, {"a": [], "b": {}}, {"a": []}),
+        ({"a": ""}, {"a": []}, {"a": []}),
+        ({"a": [1, 2]}, {"a": [1, 2]}, {}),
+        ({"a": [1, 2]}, {"a": [2, 1]}, {"a": [2, 1]}),
+        ({"a": [1, 2]}, {"a": [1]}, {"a": [1]}),
+        ({"a": [[{"b": 1, "c": 1}]]}, {"a": [[{"b": 1}]]}, {}),
+        # Items with names keep what is not wanted of them, wherever they are.
+        ({"a": [WEB]}, {"a": [{"name": "web", "image": "1"}]}, {}),
+        ({"a": [WEB]}, {"a": [{"name": "web", "image": "2"}]}, {"a": [WEB | {"image": "2"}]}),
+        ({"a": [WEB, SIDE]}, {"a": [SIDE, {"name": "web"}]}, {"a": [SIDE, WEB]}),
+        ({"a": [WEB, SIDE]}, {"a": [{"name": "web"}]}, {"a": [WEB]}),
+        ({"a": [WEB]}, {"a": [{"name": "web"}, {"name": "new", "x": None}]}, {"a": [WEB, {"name": "new"}]}),
+        # Items without names keep it only if they are otherwise equal.
+        ({"a": [{"p": 80, "q": "TCP"}]}, {"a": [{"p": 80}]}, {}),
+        ({"a": [{"p": 80, "q": "TCP"}]}, {"a": [{"p": 81}]}, {"a": [{"p": 81}]}),
+        (
+            {"a": [{"h": "x", "tls": 1}, {"h": "y", "tls": 2}]},
+            {"a": [{"h": "new"}, {"h": "y"}]},
+            {"a": [{"h": "new"}, {"h": "y", "tls": 2}]},
+        ),
+        (
+            {"a": [{"name": "x", "p": 1}, {"name": "x", "p": 2}]},
+            {"a": [{"name": "x", "p": 2}, {"name": "x", "p": 1}]},
+            {"a": [{"name": "x", "p": 2}, {"name": "x", "p": 1}]},
+        ),
+    ],
+)
+def test_the_changes_are_those_of_the_wanted_fields_only(now: Any, wanted: Any, changes: Any) -> None:
+    assert _changes_of(now, wanted) == changes
+
+
+# --- owners -----------------------------------------------------------------------------------------------------------
+
+
+async def test_an_owned_object_is_in_the_namespace_of_its_owner(client: Client, api_server: APIServer) -> None:
+    api_server.create(Namespace(metadata=ObjectMeta(name="other")))
+    api_server.create(ConfigMap(metadata=ObjectMeta(name="owner", namespace="other")))
+    owner = api_server.get(ConfigMap, "owner", namespace="other")
+    wanted = ConfigMap(metadata=ObjectMeta(name="a"))
+    for operation in ("created", "unchanged"):
+        written = await create_or_update(client.api(ConfigMap), wanted, owner=owner)
+        assert (written.operation, written.object.namespace) == (operation, "other")
+    (reference,) = written.object.metadata.owner_references
+    assert (reference.uid, reference.controller, reference.block_owner_deletion) == (owner.uid, True, True)
+
+
+async def test_an_object_of_another_controller_is_not_touched(api: Api[ConfigMap], api_server: APIServer) -> None:
+    one, other = owner_in(api_server, "one"), owner_in(api_server, "other")
+    await create_or_update(api, config_map(data={"k": "1"}), owner=one)
+    with pytest.raises(AlreadyOwnedError, match=r"<ConfigMap default/a at \d+> is controlled by ConfigMap one, so "):
+        await create_or_update(api, config_map(data={"k": "2"}), owner=other)
+    assert api_server.get(ConfigMap, "a").data == {"k": "1"}
+
+
+async def test_the_reference_to_an_earlier_owner_of_the_name_is_replaced(
+    api: Api[ConfigMap], api_server: APIServer
+) -> None:
+    earlier = owner_in(api_server)
+    await create_or_update(api, config_map(), owner=earlier)
+    api_server.delete(ConfigMap, "owner")
+    later = owner_in(api_server)
+    written = await create_or_update(api, config_map(), owner=later)
+    assert written.operation == "updated"
+    assert [each.uid for each in written.object.metadata.owner_references] == [later.uid]
+
+
+def test_a_controller_reference_keeps_other_owners_and_is_set_once() -> None:
+    owner = ConfigMap(metadata=ObjectMeta(name="owner", namespace="default", uid="u"))
+    other = OwnerReference(api_version="v1", kind="Pod", name="p", uid="p")
+    obj = Pod(metadata=ObjectMeta(name="a", owner_references=(other,)))
+    owned = set_controller_reference(obj, owner)
+    assert (owned.namespace, [each.uid for each in owned.metadata.owner_references]) == ("default", ["p", "u"])
+    assert set_controller_reference(owned, owner) is owned
+
+
+@pytest.mark.parametrize(
+    ("obj", "owner", "text"),
+    [
+        (
+            Pod(metadata=ObjectMeta(name="a", namespace="other")),
+            Pod(metadata=ObjectMeta(name="o", namespace="default", uid="u")),
+            "<Pod other/a> is not in the namespace of <Pod default/o>",
+        ),
+        (
+            Node(metadata=ObjectMeta(name="a")),
+            Pod(metadata=ObjectMeta(name="o", namespace="default", uid="u")),
+            "<Node a> is not in the namespace of <Pod default/o>",
+        ),
+        (Pod(metadata=ObjectMeta(name="a")), Pod(metadata=ObjectMeta(name="o")), "<Pod o> has no uid"),
+    ],
+)
+def test_an_owner_in_another_namespace_or_without_a_uid_is_refused(obj: Any, owner: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        set_controller_reference(obj, owner)
+
+
+def test_a_cluster_scoped_owner_owns_in_every_namespace_and_in_none() -> None:
+    node = Node(metadata=ObjectMeta(name="n", uid="u"))
+    for obj in (Pod(metadata=ObjectMeta(name="a", namespace="x")), Namespace(metadata=ObjectMeta(name="a"))):
+        owned = set_controller_reference(obj, node)
+        assert (owned.namespace, owned.metadata.owner_references[0].name) == (obj.namespace, "n")
+
+
+# --- the cache, and other writers -------------------------------------------------------------------------------------
+
+
+async def test_with_a_lister_nothing_is_read_and_a_late_cache_is_made_up_for(
+    autojump_clock: object, client: Client, api_server: APIServer, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(client)
+    lister = factory.informer(ConfigMap).lister
+    await nursery.start(factory.run)
+    api, done = client.api(ConfigMap), []
+
+    async def write(text: str) -> list[str]:
+        api_server.requests.clear()
+        done.append((await create_or_update(api, config_map(data={"k": text}), lister=lister)).operation)
+        return [each.verb for each in api_server.requests if each.verb in ("get", "create", "patch")]
+
+    assert await write("1") == ["create"]
+    await trio.sleep(1)
+    assert await write("1") == []
+    assert await write("2") == ["patch"]
+    # From here on the cache is late.
+    api_server.fail_next(100, verb="watch", resource="configmaps")
+    api_server.disconnect_watches(kind=ConfigMap)
+    api_server.patch(ConfigMap, "a", {"data": {"theirs": "1"}})
+    assert await write("3") == ["patch", "get", "patch"]
+    api_server.delete(ConfigMap, "a")
+    assert await write("4") == ["patch", "get", "create"]
+    assert done == ["created", "unchanged", "updated", "updated", "created"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_without_a_cache_the_errors_of_other_writers_are_raised(
+    api: Api[ConfigMap], api_server: APIServer
+) -> None:
+    api_server.fail_next(1, verb="create", resource="configmaps", status=409)
+    with pytest.raises(ConflictError):
+        await create_or_update(api, config_map())
+    api_server.create(config_map())
+    api_server.fail_next(1, verb="patch", resource="configmaps", status=409)
+    with pytest.raises(ConflictError):
+        await create_or_update(api, config_map(data={"k": "1"}))
+
+
+async def test_a_change_is_guarded_by_the_version_that_was_compared() -> None:
+    stored = to_dict(config_map(data={"k": "1"}))
+    stored["metadata"] |= {"resourceVersion": "7", "uid": "u"}
+    http = InMemory([response(200, json.dumps(stored)), response(200, json.dumps(stored))])
+    async with open_client(CONFIG, http_transport=http) as client:
+        await create_or_update(client.api(ConfigMap), config_map(data={"k": "2"}))
+    assert json.loads(http.requests[1].content) == {"data": {"k": "2"}, "metadata": {"resourceVersion": "7"}}
+
+
+async def test_a_proxy_that_finds_nothing_does_not_count_as_a_missing_object() -> None:
+    http = InMemory([response(404, "<html>not here</html>")])
+    async with open_client(CONFIG, http_transport=http) as client:
+        with pytest.raises(NotFoundError):
+            await create_or_update(client.api(ConfigMap), config_map())
+    assert [each.method for each in http.requests] == ["GET"]
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+async def test_an_object_without_a_name_or_of_another_kind_is_refused(api: Api[ConfigMap]) -> None:
+    wanted: Any = ConfigMap(metadata=ObjectMeta(generate_name="a-"))
+    with pytest.raises(ValueError, match="the wanted ConfigMap has no name, by which it would be found"):
+        await create_or_update(api, wanted)
+    for wanted in (Pod(metadata=ObjectMeta(name="a")), {"metadata": {"name": "a"}}):
+        with pytest.raises(TypeError, match="this is the API of ConfigMap, and the wanted object is "):
+            await create_or_update(api, wanted)
+
+
+async def test_a_kind_without_a_class_is_created_and_changed_too(client: Client, api_server: APIServer) -> None:
+    services = client.api(unstructured_kind("v1", "Service", plural="services"))
+    done: list[Written[Any]] = []
+    for port in (80, 80, 81):
+        metadata = {"name": "a", "namespace": "default"}
+        wanted = from_dict(services.kind, {"metadata": metadata, "spec": {"ports": [{"port": port}]}})
+        done.append(await create_or_update(services, wanted))
+    assert [each.operation for each in done] == ["created", "unchanged", "updated"]
+    assert api_server.get(Service, "a").spec.ports[0].port == 81

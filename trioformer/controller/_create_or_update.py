@@ -1,0 +1,193 @@
+"""Objects that a controller keeps as it wants them: created if they are missing, changed if they differ.
+
+What is compared: the fields that the wanted object has.  A server fills in others, and other controllers set some, so
+all that the wanted object does not mention is left alone:
+
+- A mapping is compared member by member.  A null, which only an object made by ``from_dict`` can have, removes one.
+- A list is as wanted, item by item; but an item may have members that the wanted one does not mention.  Items with a
+  ``name``, such as containers, are found by it, all others by their place.  What is not wanted is removed.
+- An empty list or mapping equals an absent one.
+- Labels and annotations are members of mappings.  Finalizers and owner references of others stay.
+- All other metadata, and the status of a kind with a status subresource, are not compared and not sent.
+
+Source: controller-runtime ``pkg/controller/controllerutil`` (``CreateOrPatch``, ``SetControllerReference``), where a
+function changes the stored object; apimachinery ``third_party/forked/golang/reflect`` (``DeepDerivative``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, final
+
+import attrs
+
+from .._suggestions import describe
+from ..cache import Lister
+from ..client import Api
+from ..errors import ConflictError, NotFoundError
+from ..models import KubernetesObject, json_equal, to_dict
+from ._adoption import set_controller_reference
+
+T = TypeVar("T", bound=KubernetesObject)
+
+Operation: TypeAlias = Literal["created", "updated", "unchanged"]
+"""What was done to an object."""
+
+
+@final
+@attrs.frozen
+class Written(Generic[T]):
+    """The result of :func:`create_or_update`."""
+
+    object: T
+    """The object as the server has stored it; if nothing had to be sent, as it was read."""
+    operation: Operation
+    """What was done; ``unchanged`` also if the server says that what was sent changes nothing."""
+
+
+async def create_or_update(
+    api: Api[T], wanted: T, *, owner: KubernetesObject | None = None, lister: Lister[T] | None = None
+) -> Written[T]:
+    """Create an object if it does not exist, and change it if a field of it is not as wanted.
+
+    ::
+
+        wanted = ConfigMap(metadata=ObjectMeta(name=website.name), data={"index.html": website.spec.page})
+        written = await create_or_update(config_maps, wanted, owner=website)
+
+    Only the fields that ``wanted`` has are compared and sent; a field that an earlier version of it had is left alone,
+    so it stays.  Server-side apply also removes those: see :func:`apply_owned`.
+    Items of lists are compared likewise: what the server has filled in is no difference.
+
+    A change is a merge patch with the resourceVersion of the state that was compared.
+    A value that the server stores in another form, such as the quantity ``0.5``, which it stores as ``500m``, is sent
+    each time, and changes nothing.
+
+    Args:
+        api: The API of the object's kind, in its namespace or in all.
+        wanted: The object, with the fields that matter.  Without a namespace it is in that of the owner or of the API.
+        owner: The object becomes its controller, as with :func:`set_controller_reference`.
+        lister: Where the present state is read; after a conflict, it is read from the server once.  None reads it from
+            the server each time.
+
+    Returns:
+        The object, and what was done.
+
+    Raises:
+        AlreadyOwnedError: Another object controls it already.
+        ConflictError: It was changed between reading and writing, or was created by somebody else.
+        InvalidError: The server does not accept it, for example because a field cannot be changed.
+        TypeError: The object is not of the API's kind.
+        ValueError: It has no name, or is not in the owner's namespace.
+
+    Cancellation: the server may have stored the object; the next call finds it.
+    """
+    if not isinstance(wanted, api.kind):
+        raise TypeError(f"this is the API of {api.kind.__name__}, and the wanted object is {describe(wanted)}")
+    if not wanted.name:
+        raise ValueError(f"the wanted {wanted.kind} has no name, by which it would be found")
+    wanted = in_namespace(wanted, api, owner)
+    if lister is not None:
+        try:
+            return await _write(api, wanted, owner, lister.get(wanted))
+        except (ConflictError, NotFoundError):
+            pass  # the cache is late, or somebody has just written
+    return await _write(api, wanted, owner, await _read(api, wanted))
+
+
+def in_namespace(wanted: T, api: Api[T], owner: KubernetesObject | None) -> T:
+    """Put an object that has no namespace into that of its owner, or else that of the API."""
+    namespace = (owner.namespace if owner is not None else None) or api.namespace
+    if wanted.namespace is not None or namespace is None or not api.resource.namespaced:
+        return wanted
+    return attrs.evolve(wanted, metadata=attrs.evolve(wanted.metadata, namespace=namespace))
+
+
+async def _read(api: Api[T], wanted: T) -> T | None:
+    try:
+        return await api.get(wanted)
+    except NotFoundError as error:
+        if error.is_unexpected_server_error:  # a proxy's page
+            raise
+        return None
+
+
+async def _write(api: Api[T], wanted: T, owner: KubernetesObject | None, now: T | None) -> Written[T]:
+    if now is None:
+        made = wanted if owner is None else set_controller_reference(wanted, owner)
+        return Written(await api.create(made), "created")
+    owned = now if owner is None else set_controller_reference(now, owner)
+    changes = _changes_of(to_dict(now), _wanted_members(api, wanted, owned, now))
+    if not changes:
+        return Written(now, "unchanged")
+    changes.setdefault("metadata", {})["resourceVersion"] = now.resource_version
+    written = await api.patch(now, changes)
+    return Written(written, "unchanged" if written.resource_version == now.resource_version else "updated")
+
+
+def _wanted_members(api: Api[T], wanted: T, owned: T, now: T) -> dict[str, Any]:
+    """Return the members that are compared, with the lists in the metadata as they shall be."""
+    members = to_dict(wanted)
+    for name in ("apiVersion", "kind", *(["status"] if "status" in api.resource.subresources else [])):
+        members.pop(name, None)
+    given = members.pop("metadata", {})
+    metadata: dict[str, Any] = {name: given[name] for name in ("labels", "annotations") if name in given}
+    missing = [each for each in wanted.metadata.finalizers if each not in now.metadata.finalizers]
+    if missing:
+        metadata["finalizers"] = [*now.metadata.finalizers, *missing]
+    known = {each.uid for each in owned.metadata.owner_references}
+    others = [each for each in wanted.metadata.owner_references if each.uid not in known]
+    owners = [*owned.metadata.owner_references, *others]
+    if others or owned is not now:
+        metadata["ownerReferences"] = [to_dict(each) for each in owners]
+    return {**members, "metadata": metadata}
+
+
+def _changes_of(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch that makes the members as wanted, and leaves all others alone."""
+    changes: dict[str, Any] = {}
+    for name, value in wanted.items():
+        old = now.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            if inner := _changes_of(cast("dict[str, Any]", old), cast("dict[str, Any]", value)):
+                changes[name] = inner
+        elif old in (None, [], {}) and value in (None, [], {}):
+            continue  # both say nothing
+        else:
+            new = _merged(old, value)
+            if not json_equal(old, new):
+                changes[name] = new
+    return changes
+
+
+def _merged(now: Any, wanted: Any) -> Any:
+    """Return a value that is as wanted, with what is left alone."""
+    if isinstance(wanted, dict):
+        members: dict[str, Any] = dict(now) if isinstance(now, dict) else {}
+        for name, value in cast("dict[str, Any]", wanted).items():
+            if value is None:
+                members.pop(name, None)
+            elif name in members or value not in ([], {}):
+                members[name] = _merged(members.get(name), value)
+        return members
+    if isinstance(wanted, list) and isinstance(now, list):
+        return _merged_items(now, wanted)
+    return wanted
+
+
+def _merged_items(now: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+    old, new = _names_in(now), _names_in(wanted)
+    if new is not None:
+        by_name = dict(zip(old, now, strict=True)) if old is not None else {}
+        return [_merged(by_name.get(name), item) for name, item in zip(new, wanted, strict=True)]
+    # What an unnamed item has beyond the wanted one belongs to it only if they are otherwise equal.
+    merged = [_merged(a, b) for a, b in zip(now, wanted, strict=False)]
+    same = [a if json_equal(a, b) else item for a, b, item in zip(now, merged, wanted, strict=False)]
+    return [*same, *wanted[len(same) :]]
+
+
+def _names_in(items: Sequence[Any]) -> list[str] | None:
+    """Return the names of the items; None if one has no name, or two have the same."""
+    names = [cast("dict[str, Any]", each).get("name") if isinstance(each, dict) else None for each in items]
+    found = [name for name in names if isinstance(name, str)]
+    return found if len(set(found)) == len(items) else None

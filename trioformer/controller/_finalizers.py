@@ -1,0 +1,115 @@
+"""Finalizers: names in an object's metadata that keep a deleted object until its controller has cleaned up.
+
+A merge patch replaces the whole list, so each patch has the resourceVersion of the object whose list it was made of:
+no finalizer of another controller is lost.
+
+Source: controller-runtime ``pkg/controller/controllerutil`` (``AddFinalizer``, ``RemoveFinalizer``); kube-rs
+``kube-runtime/src/finalizer.rs``; the API conventions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import trio
+
+from ..client import Api
+from ..errors import ConflictError, NotFoundError
+from ..models import KubernetesObject
+
+T = TypeVar("T", bound=KubernetesObject)
+
+_TRIES: Final = 4
+"""Patches that are sent at most; after a conflict the object is read from the server."""
+
+
+async def ensure_finalizer(api: Api[T], obj: T, finalizer: str) -> T:
+    """Add a finalizer to an object that does not have it.
+
+    A controller does this before it creates anything that it must clean up.
+
+    Args:
+        api: The API of the object's kind, in its namespace or in all.
+        obj: The object, for example from a lister.
+        finalizer: A name with a domain, such as ``example.com/website``.
+
+    Returns:
+        The object as the server has stored it; ``obj`` itself, without a request, if it has the finalizer.
+
+    Raises:
+        ValueError: ``obj`` is being deleted: the server accepts no new finalizers.
+        NotFoundError: The object does not exist any more.
+        ConflictError: Others change the object again and again; or there is another object of its name.
+        InvalidError: The object is being deleted, or the name is not valid.
+
+    Cancellation: the server may have added the finalizer; the next call finds it.
+    """
+    if finalizer in obj.metadata.finalizers:
+        await trio.lowlevel.checkpoint()
+        return obj
+    if obj.metadata.deletion_timestamp is not None:
+        raise ValueError(
+            f"{obj!r} is being deleted, so it gets no finalizer; look at metadata.deletion_timestamp first"
+        )
+    return await _change(api, obj, lambda old: [*old, *([] if finalizer in old else [finalizer])])
+
+
+async def drop_finalizer(api: Api[T], obj: T, finalizer: str) -> T | None:
+    """Remove a finalizer from an object that has it; all others stay.
+
+    A controller does this when it has cleaned up; the object is gone when the last finalizer is removed.
+
+    Args:
+        api: The API of the object's kind, in its namespace or in all.
+        obj: The object, for example from a lister.
+        finalizer: The finalizer's name.
+
+    Returns:
+        The object as it was stored last; ``obj`` itself, without a request, if it does not have the finalizer; None if
+        the object does not exist any more.
+
+    Raises:
+        ConflictError: Others change the object again and again.
+
+    Cancellation: the server may have removed the finalizer, and the object.
+    """
+    if finalizer not in obj.metadata.finalizers:
+        await trio.lowlevel.checkpoint()
+        return obj
+    try:
+        return await _change(api, obj, lambda old: [each for each in old if each != finalizer])
+    except _ReplacedError:
+        return None
+    except NotFoundError as error:
+        if error.is_unexpected_server_error:  # a proxy's page
+            raise
+        return None
+
+
+class _ReplacedError(ConflictError):
+    """The object was deleted, and there is another one of its name."""
+
+
+async def _change(api: Api[T], obj: T, change: Callable[[tuple[str, ...]], list[str]]) -> T:
+    """Change the list of finalizers, and return the object as it is stored then."""
+    now, tries = obj, _TRIES
+    while True:
+        old = now.metadata.finalizers
+        new = change(old)
+        if new == list(old):
+            return now
+        tries -= 1
+        metadata = {"finalizers": new or None, "resourceVersion": now.resource_version}
+        try:
+            return await api.patch(now, {"metadata": metadata})
+        except ConflictError:
+            if not tries:
+                raise
+        now = await api.get(now)
+        if now.uid != obj.uid:
+            raise _ReplacedError(
+                f"{obj!r} with uid {obj.uid} does not exist any more; the current one has uid {now.uid}",
+                code=409,
+                reason="Conflict",
+            )
