@@ -14,6 +14,8 @@ The packages, in the order in which data flows through them::
     trioformer.leaderelection   one of several processes leads
     trioformer.events           the event recorder
     trioformer.metrics          Prometheus metrics of all of these
+    trioformer.crds             CustomResourceDefinitions from classes
+    trioformer.manifests        YAML and JSON files of objects: load, apply, delete, wait
     trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
     trioformer.testing          an API server in your process, and a real control plane for tests
     trioformer.errors           every exception
@@ -96,11 +98,13 @@ _PACKAGES: Final = frozenset(
         "client",
         "controller",
         "crds",
+        "crds",
         "errors",
         "events",
         "kubeconfig",
         "leaderelection",
         "manager",
+        "manifests",
         "metrics",
         "models",
         "testing",

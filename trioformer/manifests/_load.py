@@ -309,9 +309,10 @@ def _defined_by(value: dict[str, Any]) -> Iterator[tuple[tuple[str, str], Resour
     names = spec.get("names") if isinstance(spec, dict) else None
     if not isinstance(names, dict):
         return
-    group, kind, plural = (found if isinstance(found, str) else "" for found in (
-        cast("dict[str, object]", spec).get("group"), names.get("kind"), names.get("plural")
-    ))
+    group, kind, plural = (
+        found if isinstance(found, str) else ""
+        for found in (cast("dict[str, object]", spec).get("group"), names.get("kind"), names.get("plural"))
+    )
     if is_subdomain(group) and not kind_problem(kind) and is_label(plural):
         namespaced = cast("dict[str, object]", spec).get("scope") != "Cluster"
         info = ResourceInfo(group=group, version="v1", kind=kind, plural=plural, namespaced=namespaced)

@@ -379,8 +379,8 @@ def _skip_space(text: Secret[str], position: int) -> int:
 def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key) is not None)
+        names = [key for key, _ in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
         raise _DuplicateKeyError(f"has the key {one_line(twice, longest=80)!r} twice in one object: remove one of them")
     return made
 

@@ -411,7 +411,7 @@ _plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
 
 def encode_as(hint: Any, value: object) -> bytes:
     """Encode a value as the fields of a type are encoded."""
-    return _codec(without_notes(hint))[1](value)
+    return _codec(without_notes(hint)).unstructure(value)
 
 
 def field_names(cls: type[Model]) -> tuple[str, ...]:

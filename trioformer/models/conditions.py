@@ -26,7 +26,7 @@ import attrs
 
 from .._suggestions import describe
 from .._text import quoted
-from ._lazy import from_dict
+from ._plain import from_dict
 from .meta_v1 import Condition as Condition
 
 __all__ = [
