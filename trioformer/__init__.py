@@ -6,6 +6,7 @@ The packages, in the order in which data flows through them::
     trioformer.models           the API's objects: lazy, frozen, encoded without loss (core_v1, apps_v1, …)
     trioformer.transport        bytes: connections, credentials, frames
     trioformer.client           requests: open_client(), Client, Api[T], watches
+    trioformer.manifests        YAML files: load, apply, prune, wait, delete
     trioformer.watchtools       a watch that resumes after failures, and wait_for()
     trioformer.crds             CustomResourceDefinitions from classes, and install_crds()
     trioformer.cache            reflector, delta FIFO, indexer, lister, shared informers and their factory

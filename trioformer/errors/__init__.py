@@ -6,6 +6,7 @@
     ├── ConfigError                     a kubeconfig or in-cluster file is wrong: ``problems`` name files and keys
     ├── ManifestError                   manifests are not valid: ``problems`` name file and line (also a ValueError)
     ├── ManifestsFailedError            some were not applied or deleted, or not ready: ``failures`` name them
+    ├── RolloutFailedError              an object does not become ready by waiting, such as a failed Job
     ├── SelectorError                   a label or field selector does not parse (also a ValueError)
     ├── SchemaError                     a class makes no CustomResourceDefinition: names class, field, file and line
     ├── CRDInstallError                 a definition would drop a stored version, or its names are taken
@@ -83,6 +84,7 @@ from ._manifests import ManifestError as ManifestError
 from ._manifests import ManifestFailure as ManifestFailure
 from ._manifests import ManifestProblem as ManifestProblem
 from ._manifests import ManifestsFailedError as ManifestsFailedError
+from ._manifests import RolloutFailedError as RolloutFailedError
 from ._status import AlreadyExistsError as AlreadyExistsError
 from ._status import ApplyConflictError as ApplyConflictError
 from ._status import BadRequestError as BadRequestError
@@ -142,6 +144,7 @@ __all__ = [
     "ProxyError",
     "QuarantinedError",
     "RequestTooLargeError",
+    "RolloutFailedError",
     "SchemaError",
     "SelectorError",
     "ServerError",

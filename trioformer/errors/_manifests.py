@@ -9,7 +9,7 @@ import attrs
 
 from ._base import TrioformerError
 
-__all__ = ["ManifestError", "ManifestFailure", "ManifestProblem", "ManifestsFailedError"]
+__all__ = ["ManifestError", "ManifestFailure", "ManifestProblem", "ManifestsFailedError", "RolloutFailedError"]
 
 _SHOWN: Final = 20
 
@@ -88,6 +88,10 @@ class ManifestsFailedError(TrioformerError):
     def __init__(self, summary: str, failures: Sequence[ManifestFailure]) -> None:
         self.failures: tuple[ManifestFailure, ...] = tuple(failures)
         super().__init__(f"{summary}: {_joined(self.failures)}")
+
+
+class RolloutFailedError(TrioformerError):
+    """An object does not become ready by waiting, such as a failed Job; the text says why."""
 
 
 def _joined(entries: Sequence[object]) -> str:

@@ -2,12 +2,47 @@
 
 - ``_load.py``: :func:`load_manifests`, from files and texts
 - ``_yaml.py``: YAML and JSON with lines and columns
-- ``_manifest.py``: :class:`Manifest`, an object and its place
+- ``_manifest.py``: :class:`Manifest`, an object and its place; :class:`ManifestResult`, what was done with it
+- ``_targets.py``: the API of each manifest, and the order in which they are applied
+- ``_apply.py``: :func:`apply_manifests`
+- ``_apply_set.py``: :class:`ApplySet`, what is applied together
+- ``_prune.py``: deletes what is not among the manifests any more
+- ``_delete.py``: :func:`delete_manifests`
+- ``_wait.py``: :func:`wait_for_manifests`
+- ``_readiness.py``: :func:`readiness_of`, whether an object is ready
+- ``_dump.py``: :func:`dump_manifests`, objects as YAML
 """
 
 from __future__ import annotations
 
+from ._apply import apply_manifests as apply_manifests
+from ._apply_set import ApplySet as ApplySet
+from ._delete import delete_manifests as delete_manifests
+from ._dump import dump_manifests as dump_manifests
 from ._load import load_manifests as load_manifests
 from ._manifest import Manifest as Manifest
+from ._manifest import ManifestAction as ManifestAction
+from ._manifest import ManifestProgress as ManifestProgress
+from ._manifest import ManifestResult as ManifestResult
+from ._readiness import Readiness as Readiness
+from ._readiness import ReadyState as ReadyState
+from ._readiness import readiness_of as readiness_of
+from ._wait import WaitProgress as WaitProgress
+from ._wait import wait_for_manifests as wait_for_manifests
 
-__all__ = ["Manifest", "load_manifests"]
+__all__ = [
+    "ApplySet",
+    "Manifest",
+    "ManifestAction",
+    "ManifestProgress",
+    "ManifestResult",
+    "Readiness",
+    "ReadyState",
+    "WaitProgress",
+    "apply_manifests",
+    "delete_manifests",
+    "dump_manifests",
+    "load_manifests",
+    "readiness_of",
+    "wait_for_manifests",
+]

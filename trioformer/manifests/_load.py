@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from .._files import FileRefusedError, read_file
 from .._secret import Secret
 from .._text import quoted
 from ..errors import ManifestError, ManifestProblem
-from ..models import KubernetesObject, ResourceInfo, builtin_kind, from_json, resource_of, unstructured_kind
+from ..models import KubernetesObject, ResourceInfo, builtin_kind, from_json, resource_of, to_dict, unstructured_kind
 from ..models._internal import (
     dumps,
     find_undecodable,
@@ -33,6 +34,7 @@ SUFFIXES: Final = (".json", ".yaml", ".yml")
 MAX_FILE: Final = 1 << 26
 """Bytes of one file; the definitions of large projects have some megabytes."""
 
+_STEP: Final = re.compile(r"\[(?:\.\.\.|([0-9]+))\]|\.(\w+)")
 _CRD: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _MAX_LISTS: Final = 10
 """Lists inside each other."""
@@ -90,7 +92,7 @@ def load_manifests(
         place = ", ".join(os.fspath(path) for path in paths)
         loading.report("contains no manifests: write at least one document", place or None)
     if loading.problems:
-        raise ManifestError(loading.problems)
+        raise ManifestError(loading.in_order())
     return manifests
 
 
@@ -117,9 +119,18 @@ class _Loading:
 
     problems: list[ManifestProblem] = attrs.field(factory=list)
     _raws: list[_Raw] = attrs.field(factory=list)
+    _files: list[str | None] = attrs.field(factory=list)
+    """What was read or reported, in this order."""
 
     def report(self, message: str, file: str | None, line: int | None = None, column: int | None = None) -> None:
+        if file not in self._files:
+            self._files.append(file)
         self.problems.append(ManifestProblem(message, file, line, column))
+
+    def in_order(self) -> list[ManifestProblem]:
+        """Return the problems in the order of files and lines."""
+        places = {file: index for index, file in enumerate(self._files)}
+        return sorted(self.problems, key=lambda one: (places[one.file], one.line or 0, one.column or 0))
 
     # --- files ---
 
@@ -154,6 +165,7 @@ class _Loading:
             self.read(content, file)
 
     def read(self, content: Secret[bytes], file: str | None) -> None:
+        self._files.append(file)
         parsed = parse_documents(content, file)
         self.problems += parsed.problems
         for index, document in enumerate(parsed.documents):
@@ -211,7 +223,8 @@ class _Loading:
             return None
         if find_undecodable(obj) is not None and (found := locate_undecodable(obj)) is not None:
             where, error = found
-            what = str(error).partition(": ")[2]
+            what, _, inner = str(error).partition(": ")[2].partition(" - at ")
+            where = _inside(raw.value, where, inner)
             self._report_at(raw, where, f"the {_dotted(where)} of the {kind} is not valid: {what}")
             return None
         return Manifest(object=obj, file=raw.file, line=raw.line, column=raw.column)
@@ -266,6 +279,23 @@ def _problem_of(value: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | No
     return None
 
 
+def _inside(whole: object, path: tuple[str | int, ...], inner: str) -> tuple[str | int, ...]:
+    """Follow the path in a decoder's error, such as ``$[0]``; ``[...]`` is some value of a map that is no string."""
+    value: Any = whole
+    try:
+        for step in path:
+            value = value[step]
+        for index, key in _STEP.findall(inner):
+            step = int(index) if index else key
+            if not step:
+                step = next(each for each, found in value.items() if not isinstance(found, str))
+            value = value[step]
+            path = (*path, step)
+    except (LookupError, TypeError, AttributeError, StopIteration):
+        pass  # what is known is still true
+    return path
+
+
 def _dotted(path: tuple[str | int, ...]) -> str:
     """Write a path as kubectl does, such as ``spec.ports[0].port``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
@@ -298,6 +328,12 @@ def _guess_plural(kind: str) -> str:
     if singular.endswith("s"):
         return f"{singular}es"
     return f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+
+
+def kinds_defined_by(obj: KubernetesObject) -> Iterator[tuple[tuple[str, str], ResourceInfo]]:
+    """Yield group and kind, and the resource, that a CustomResourceDefinition defines; nothing for other objects."""
+    if obj.kind == _CRD[1]:
+        yield from _defined_by(to_dict(obj))
 
 
 def _defined_by(value: dict[str, Any]) -> Iterator[tuple[tuple[str, str], ResourceInfo]]:

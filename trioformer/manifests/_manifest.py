@@ -1,13 +1,21 @@
-"""An object, and the place in a file that it comes from."""
+"""An object, the place in a file that it comes from, and what was done with it."""
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Callable
+from typing import Literal, TypeAlias, final
 
 import attrs
 
 from ..errors import ManifestProblem
 from ..models import KubernetesObject
+
+ManifestAction: TypeAlias = Literal["created", "configured", "unchanged", "pruned", "deleted", "absent", "ready"]
+"""What was done.
+
+The first three are the words of ``kubectl apply``; ``unchanged`` if only the status or the owners of fields have changed.
+``absent`` is an object that did not exist when it was to be deleted.
+"""
 
 
 @final
@@ -40,3 +48,24 @@ class Manifest:
         namespace = f" in namespace {obj.namespace}" if obj.namespace else ""
         place = f" ({self.place})" if self.place else ""
         return f"{obj.kind} {obj.name or obj.metadata.generate_name}{namespace}{place}"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ManifestResult:
+    """What was done with one object; ``str()`` is a line such as ``Deployment web in namespace default created``."""
+
+    manifest: Manifest
+    """The manifest; of a pruned object, one without a place."""
+    action: ManifestAction
+    """What was done."""
+    object: KubernetesObject | None = None
+    """The object as the server has stored it last; None if it is gone."""
+
+    def __str__(self) -> str:
+        obj = self.manifest.object if self.object is None else self.object
+        return f"{Manifest(object=obj)} {self.action}"
+
+
+ManifestProgress: TypeAlias = Callable[[ManifestResult], None]
+"""Called with each result as soon as it is known; what it raises propagates, and ends the work."""

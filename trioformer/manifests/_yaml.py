@@ -9,6 +9,7 @@ they mean.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -334,13 +335,9 @@ def _syntax_problem(error: YamlError, text: Secret[str], file: str | None) -> Ma
     before = lines[mark.line][: mark.column + 1] if mark.line < len(lines) else ""
     if "\t" in before and not before.strip():
         what = "is not YAML: the indentation has a tab: use spaces"
-    elif "{{" in what or _is_template(lines[mark.line] if mark.line < len(lines) else ""):
+    elif any("{{" in line and "}}" in line for line in lines[max(0, mark.line - 1) : mark.line + 1]):
         what = "is not YAML: it looks like a template: render it first, as by `helm template`"
     return ManifestProblem(what, file, mark.line + 1, mark.column + 1)
-
-
-def _is_template(line: str) -> bool:
-    return "{{" in line and "}}" in line
 
 
 class _DuplicateKeyError(ValueError):
@@ -379,8 +376,8 @@ def _skip_space(text: Secret[str], position: int) -> int:
 def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for key in names if names.count(key) > 1)
+        keys = sorted(key for key, _ in pairs)
+        twice = next(key for key, following in itertools.pairwise(keys) if key == following)
         raise _DuplicateKeyError(f"has the key {one_line(twice, longest=80)!r} twice in one object: remove one of them")
     return made
 

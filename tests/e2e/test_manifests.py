@@ -1,0 +1,101 @@
+"""Manifests on a real cluster: what is loaded and applied is what kubectl would have applied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.e2e.manifest_set import TOTAL, write_manifests
+from trioformer import Client, open_client
+from trioformer.errors import ManifestsFailedError
+from trioformer.manifests import Manifest, Readiness, apply_manifests, delete_manifests, load_manifests, wait_for_manifests
+from trioformer.models import builtin_resources, resource_of
+from trioformer.testing import ControlPlane
+
+MANAGER = "e2e"
+# Nobody serves it, so it never becomes ready.
+NEVER_READY = ("APIService",)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    write_manifests(tmp_path / "set")
+    return tmp_path / "set"
+
+
+async def kubectl(assets: Path, cluster: ControlPlane, *args: str) -> tuple[int, str, str]:
+    done = await trio.run_process(
+        [str(assets / "kubectl"), "--kubeconfig", str(cluster.kubeconfig), *args],
+        capture_stdout=True,
+        capture_stderr=True,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def unexpected(errors: str) -> list[str]:
+    return [line for line in errors.splitlines() if line and "deprecated" not in line]
+
+
+async def check_no_difference(assets: Path, cluster: ControlPlane, directory: Path) -> None:
+    for options in (["--server-side", f"--field-manager={MANAGER}"], ["--server-side=false"]):
+        code, output, errors = await kubectl(assets, cluster, "diff", "-R", "-f", str(directory), *options)
+        assert (code, output, unexpected(errors)) == (0, "", [])
+
+
+def test_the_set_has_every_builtin_kind_that_can_be_applied(directory: Path) -> None:
+    manifests = load_manifests(directory, recursive=True)
+    assert len(manifests) == TOTAL
+    found = {resource_of(type(manifest.object)).gvk for manifest in manifests}
+    assert {info.gvk for info in builtin_resources() if "patch" in info.verbs} - found == set()
+
+
+async def test_200_manifests_are_applied_and_kubectl_finds_no_difference(
+    assets: Path, cluster: ControlPlane, directory: Path
+) -> None:
+    manifests = load_manifests(directory, recursive=True)
+    async with open_client(kubeconfig=cluster.kubeconfig, warning_handler=lambda _: None) as client:
+
+        async def apply(*, force: bool = False) -> Counter[str]:
+            results = await apply_manifests(client, manifests, field_manager=MANAGER, force=force)
+            return Counter(result.action for result in results)
+
+        async def delete() -> Counter[str]:
+            with trio.fail_after(120):
+                return Counter(result.action for result in await delete_manifests(client, manifests, wait=True))
+
+        assert await apply() == {"created": TOTAL}
+        await check_no_difference(assets, cluster, directory)
+        assert await apply() == {"unchanged": TOTAL}
+        await wait_until_ready(client, manifests)
+        await check_no_difference(assets, cluster, directory)
+        assert await delete() == {"deleted": TOTAL}
+        assert await delete() == {"absent": TOTAL}
+
+        # kubectl knows a custom kind only after it has begun: the second call applies the objects.
+        for _ in range(2):
+            code, _, errors = await kubectl(assets, cluster, "apply", "-R", "-f", str(directory))
+        assert (code, unexpected(errors)) == (0, [])
+        # As for kubectl's own --server-side: what is stored in another form, such as 1 as "1", is a conflict.
+        with pytest.raises(ManifestsFailedError, match='conflict with "kubectl-client-side-apply"'):
+            await apply()
+        assert await apply(force=True) == {"unchanged": TOTAL}
+        await check_no_difference(assets, cluster, directory)
+        assert (await delete())["deleted"] == TOTAL
+
+
+async def wait_until_ready(client: Client, manifests: tuple[Manifest, ...]) -> None:
+    waited = [manifest for manifest in manifests if manifest.object.kind not in NEVER_READY]
+    missing = dict.fromkeys(map(str, waited), "unknown")
+
+    def progress(manifest: Manifest, readiness: Readiness) -> None:
+        missing[str(manifest)] = readiness.message
+        if readiness:
+            del missing[str(manifest)]
+
+    with trio.move_on_after(60):
+        await wait_for_manifests(client, waited, on_progress=progress)
+    assert missing == {}

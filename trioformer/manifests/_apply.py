@@ -1,0 +1,203 @@
+"""Applies manifests in an order in which the server accepts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, final
+
+import attrs
+import trio
+
+from .._retry import Backoff, BackoffPolicy
+from ..client import Client, LabelSelectorLike, ListOptions
+from ..errors import (
+    ConnectionFailedError,
+    ManifestFailure,
+    ManifestsFailedError,
+    NotFoundError,
+    TrioformerError,
+    UnauthorizedError,
+)
+from ..models import KubernetesObject, to_dict
+from ._apply_set import ApplySet, Membership, open_apply_set
+from ._manifest import Manifest, ManifestProgress, ManifestResult
+from ._prune import Pruning, by_selector, prune_objects
+from ._targets import CRDS, Target, find_targets
+from ._wait import wait_until_ready
+
+_BOOKKEEPING: Final = ("generation", "managedFields", "resourceVersion")
+_BACKOFF: Final = BackoffPolicy(initial=0.05, factor=2.0, maximum=1.0, jitter=0.2)
+"""The delays until a new kind is served, which takes the server some milliseconds."""
+
+SERVED_WITHIN: Final = 10.0
+"""Seconds after which a version that is not served is an error: a definition need not serve all of its versions."""
+
+
+async def apply_manifests(
+    client: Client,
+    manifests: Iterable[Manifest | KubernetesObject],
+    *,
+    field_manager: str,
+    force: bool = False,
+    namespace: str | None = None,
+    dry_run: bool = False,
+    prune: ApplySet | LabelSelectorLike | None = None,
+    on_progress: ManifestProgress | None = None,
+) -> tuple[ManifestResult, ...]:
+    """Apply manifests by server-side apply, as ``kubectl apply --server-side -f`` does.
+
+    For example::
+
+        results = await apply_manifests(client, load_manifests("deploy/"), field_manager="deployer")
+
+    Namespaces come first, then CustomResourceDefinitions, whose kinds are waited for, then what pods need to be
+    admitted, and webhooks last; otherwise the order is that of the manifests.
+    If the server rejects an object, the others are applied all the same, and one error at the end names each that was
+    rejected; nothing is then pruned.
+    A request that repeats it has no effect, so it can be called again after any error or cancellation.
+
+    Args:
+        client: The cluster.
+        manifests: What :func:`load_manifests` returns, or objects.
+        field_manager: Who applies, such as the name of the program.
+        force: Whether to take fields that another manager has set to another value.
+        namespace: For objects without one; None for that of the client's configuration.
+        dry_run: Whether the server only checks what it would do, and stores nothing.  Objects in a namespace, or of a
+            kind, that the set itself creates are then rejected.
+        prune: Delete what was applied before and is not among the manifests: an :class:`ApplySet`, or a label selector,
+            which every manifest must match.  By a selector, only objects that ``field_manager`` has applied, in the
+            namespaces of the manifests, are deleted, of the kinds of the manifests and of some common ones; an
+            :class:`ApplySet` knows what it has contained.
+        on_progress: Called with each result.
+
+    Returns:
+        What was done with each object: the manifests in the order in which they were applied, then what was pruned.
+
+    Raises:
+        ManifestsFailedError: The server rejected some of them; the others were applied.
+        ManifestError: Two manifests are the same object, or one has no name; nothing was applied.
+        ConnectionFailedError: No complete response arrived; a note names the object.
+        UnauthorizedError: The server rejected the credentials.
+        ValueError: A manifest does not match the label selector.
+
+    Cancellation:
+        What was applied stays so, and nothing is pruned any more.
+    """
+    manifests = tuple(manifests)
+    targets = await find_targets(client, manifests, namespace)
+    run = _Run(field_manager, force, dry_run, on_progress, failures=targets.failures)
+    membership: Membership | None = None
+    pruning: Pruning | None = None
+    if isinstance(prune, ApplySet):
+        membership = await open_apply_set(
+            client, prune, targets.found, namespace=namespace, field_manager=field_manager, dry_run=dry_run
+        )
+    elif prune is not None:
+        pruning = by_selector(client, prune, targets.found, field_manager)
+    crds: list[Target] = []
+    for target in targets.found:
+        if target.rank == CRDS:
+            crds.append(target)
+        elif crds:
+            await run.wait_for_crds(crds)
+            crds = []
+        await run.apply(target, membership)
+    await run.wait_for_crds(crds)
+    if run.failures:
+        what = f"{len(run.failures)} of {len(manifests)} manifests were not applied"
+        raise ManifestsFailedError(what, run.failures)
+    if membership is not None:
+        pruning = await membership.pruning()
+    if pruning is not None:
+        await prune_objects(pruning, targets.found, run.report, dry_run=dry_run)
+    if membership is not None:
+        await membership.close()
+    return tuple(run.results)
+
+
+def _content(obj: KubernetesObject) -> dict[str, object]:
+    """Return what a manifest may change: not the status, whose writers may write between two requests.
+
+    The resourceVersion says nothing about a dry run.
+    """
+    whole = to_dict(obj)
+    metadata = {key: whole["metadata"][key] for key in whole["metadata"] if key not in _BOOKKEEPING}
+    return {**whole, "metadata": metadata, "status": None}
+
+
+@final
+@attrs.define(eq=False)
+class _Run:
+    """One call of :func:`apply_manifests`."""
+
+    _field_manager: str
+    _force: bool
+    _dry_run: bool
+    _on_progress: ManifestProgress | None
+    failures: list[ManifestFailure] = attrs.field(kw_only=True)
+    results: list[ManifestResult] = attrs.field(factory=list, init=False)
+    _served: set[tuple[str, str]] = attrs.field(factory=set, init=False)
+    """The kinds that are defined here and served already: apiVersion and kind."""
+
+    def report(self, result: ManifestResult) -> None:
+        self.results.append(result)
+        if self._on_progress is not None:
+            self._on_progress(result)
+
+    async def apply(self, target: Target, membership: Membership | None) -> None:
+        """Apply one object; what the server rejects is noted, and other errors propagate."""
+        try:
+            if target.is_defined_here and not self._dry_run:
+                await self._wait_until_served(target)
+            result = await self._applied(target, membership)
+        except (ConnectionFailedError, UnauthorizedError) as exc:
+            exc.add_note(f"while applying {target.manifest}, after {len(self.results)} others")
+            raise
+        except TrioformerError as exc:
+            self.failures.append(target.failure(exc))
+        else:
+            self.report(result)
+
+    async def _applied(self, target: Target, membership: Membership | None) -> ManifestResult:
+        # Read first: the response does not say whether the object is new or has changed.
+        try:
+            before = await target.api.get(target.object.name)
+        except NotFoundError:
+            before = None
+        obj = target.object if membership is None else membership.labelled(target, before)
+        after = await target.api.apply(obj, field_manager=self._field_manager, force=self._force, dry_run=self._dry_run)
+        if before is None:
+            return ManifestResult(manifest=target.manifest, action="created", object=after)
+        is_same = before.uid == after.uid and _content(before) == _content(after)
+        return ManifestResult(manifest=target.manifest, action="unchanged" if is_same else "configured", object=after)
+
+    async def wait_for_crds(self, crds: Iterable[Target]) -> None:
+        """Wait until definitions that were applied are established."""
+        applied = {id(result.manifest) for result in self.results}
+        for target in crds:
+            if self._dry_run or id(target.manifest) not in applied:
+                continue
+            try:
+                await wait_until_ready(target)
+            except (ConnectionFailedError, UnauthorizedError):
+                raise
+            except TrioformerError as exc:
+                self.failures.append(target.failure(exc))
+
+    async def _wait_until_served(self, target: Target) -> None:
+        """Wait until the server serves a kind whose definition is established.
+
+        A moment lies between the two, in each of the server's replicas; nothing announces its end.
+        """
+        resource = target.api.resource
+        kind = resource.api_version, resource.kind
+        backoff, deadline = Backoff(_BACKOFF), trio.current_time() + SERVED_WITHIN
+        while kind not in self._served:
+            try:
+                await target.api.list_page(ListOptions(limit=1, resource_version="0"))
+            except NotFoundError:
+                if trio.current_time() > deadline:
+                    raise
+                await trio.sleep(backoff.next_delay())
+            else:
+                self._served.add(kind)

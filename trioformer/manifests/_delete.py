@@ -1,0 +1,95 @@
+"""Deletes what manifests describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from ..client import Client, PropagationPolicy
+from ..errors import (
+    ConnectionFailedError,
+    ManifestFailure,
+    ManifestsFailedError,
+    NotFoundError,
+    TrioformerError,
+    UnauthorizedError,
+)
+from ..models import KubernetesObject
+from ..watchtools import deleted, wait_for
+from ._manifest import Manifest, ManifestProgress, ManifestResult
+from ._targets import Target, find_targets
+
+
+async def delete_manifests(
+    client: Client,
+    manifests: Iterable[Manifest | KubernetesObject],
+    *,
+    namespace: str | None = None,
+    wait: bool = False,
+    propagation_policy: PropagationPolicy = "Background",
+    on_progress: ManifestProgress | None = None,
+) -> tuple[ManifestResult, ...]:
+    """Delete what manifests describe, in the reverse order of :func:`apply_manifests`.
+
+    An object that does not exist, or whose kind is not served any more, is ``absent`` and no error.
+    If the server rejects a deletion, the others are deleted all the same.
+
+    Args:
+        client: The cluster.
+        manifests: What :func:`load_manifests` returns, or objects; only kind, namespace and name matter.
+        namespace: For objects without one; None for that of the client's configuration.
+        wait: Whether to wait until the objects are gone: finalizers and graceful stops take their time, so set a
+            deadline.
+        propagation_policy: Whether the objects that they own are deleted; kubectl's default.
+        on_progress: Called with each result; with ``wait``, when the object is gone.
+
+    Returns:
+        What was done with each object, in the order in which they were deleted.
+
+    Raises:
+        ManifestsFailedError: The server rejected some deletions; the others were made.
+        ManifestError: Two manifests are the same object, or one has no name.
+        ConnectionFailedError: No complete response arrived; a note names the object.
+        UnauthorizedError: The server rejected the credentials.
+
+    Cancellation:
+        What was deleted stays so.
+    """
+    targets = await find_targets(client, manifests, namespace)
+    failures: list[ManifestFailure] = []
+    results: list[ManifestResult] = []
+
+    def report(result: ManifestResult) -> None:
+        results.append(result)
+        if on_progress is not None:
+            on_progress(result)
+
+    for manifest, error in targets.not_served:
+        if isinstance(error, NotFoundError):
+            report(ManifestResult(manifest=manifest, action="absent"))
+        else:
+            failures.append(ManifestFailure(str(manifest), error))
+    pending: list[tuple[Target, KubernetesObject]] = []
+    for target in reversed(targets.found):
+        try:
+            left = await target.api.delete(target.object.name, propagation_policy=propagation_policy)
+        except NotFoundError:
+            report(ManifestResult(manifest=target.manifest, action="absent"))
+            continue
+        except (ConnectionFailedError, UnauthorizedError) as exc:
+            exc.add_note(f"while deleting {target.manifest}, after {len(results)} others")
+            raise
+        except TrioformerError as exc:
+            failures.append(target.failure(exc))
+            continue
+        if wait and left is not None:
+            pending.append((target, left))
+        else:
+            report(ManifestResult(manifest=target.manifest, action="deleted", object=left))
+    for target, left in pending:
+        with suppress(NotFoundError):  # the kind is gone with its definition
+            await wait_for(target.api, left.name, deleted(uid=left.uid))
+        report(ManifestResult(manifest=target.manifest, action="deleted"))
+    if failures:
+        raise ManifestsFailedError(f"{len(failures)} manifests were not deleted", failures)
+    return tuple(results)

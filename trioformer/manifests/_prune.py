@@ -1,0 +1,112 @@
+"""Deletes what was applied before and is not among the manifests any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, final
+
+import attrs
+
+from ..client import Api, Client, LabelSelectorLike
+from ..errors import ForbiddenError, NotFoundError
+from ..models import KubernetesObject, LabelSelector, ResourceInfo, builtin_kind
+from ._manifest import Manifest, ManifestResult
+from ._targets import Target, rank_of
+
+_COMMON: Final = (
+    ("v1", ("ConfigMap", "PersistentVolumeClaim", "Pod", "Secret", "Service", "ServiceAccount")),
+    ("apps/v1", ("DaemonSet", "Deployment", "StatefulSet")),
+    ("autoscaling/v2", ("HorizontalPodAutoscaler",)),
+    ("batch/v1", ("CronJob", "Job")),
+    ("networking.k8s.io/v1", ("Ingress", "NetworkPolicy")),
+    ("policy/v1", ("PodDisruptionBudget",)),
+    ("rbac.authorization.k8s.io/v1", ("Role", "RoleBinding")),
+)
+"""Kinds that are searched for what matches a selector although no manifest is of them; kubectl has such a list, too."""
+
+
+@final
+@attrs.frozen
+class Pruning:
+    """What to delete."""
+
+    selector: LabelSelector
+    """The objects that may be deleted have these labels."""
+    is_owned: Callable[[KubernetesObject], bool]
+    """Whether such an object is this set's."""
+    apis: Collection[Api[KubernetesObject]]
+    """The kinds and namespaces to search."""
+    may_be_forbidden: frozenset[ResourceInfo] = frozenset()
+    """Kinds that are not searched if the server forbids it."""
+
+
+async def prune_objects(
+    pruning: Pruning, targets: Iterable[Target], report: Callable[[ManifestResult], None], *, dry_run: bool
+) -> None:
+    """Delete what is selected and is not among the targets, in the reverse order of applying.
+
+    Raises:
+        TrioformerError: An object could not be listed or deleted; those before it are deleted.
+    """
+    kept = {target.key for target in targets}
+    for api in sorted(pruning.apis, key=lambda api: rank_of(api.resource), reverse=True):
+        resource = api.resource
+        if not {"list", "delete"} <= set(resource.verbs):
+            continue
+        try:
+            listing = await api.list(label_selector=pruning.selector)
+        except NotFoundError:  # the kind is gone, and its objects with it
+            continue
+        except ForbiddenError:
+            if resource in pruning.may_be_forbidden:
+                continue
+            raise
+        for obj in listing:
+            key = resource.group, resource.kind, obj.namespace, obj.name
+            if key in kept or obj.metadata.deletion_timestamp is not None or not pruning.is_owned(obj):
+                continue
+            try:
+                # The precondition: an object of the same name that was made meanwhile is somebody else's.
+                left = await api.delete(obj, uid=obj.uid, dry_run=dry_run)
+            except NotFoundError:
+                continue
+            report(ManifestResult(manifest=Manifest(object=obj), action="pruned", object=left))
+
+
+def by_selector(client: Client, selector: LabelSelectorLike, targets: Iterable[Target], field_manager: str) -> Pruning:
+    """Prune what matches a selector and was applied by the manager, in the namespaces of the targets.
+
+    Their kinds are searched, and some common ones.
+
+    Raises:
+        ValueError: A target does not match the selector: it would be pruned by the next call without it.
+    """
+    parsed = LabelSelector.of(selector)
+    targets = tuple(targets)
+    for target in targets:
+        if not parsed.matches(target.object.metadata.labels):
+            raise ValueError(f"{target.manifest} does not match the selector {str(parsed)!r} that prune= has; label it")
+    apis = {(target.api.resource, target.api.namespace): target.api for target in targets}
+    common: set[ResourceInfo] = set()
+    for namespace in {target.api.namespace for target in targets} - {None}:
+        for api_version, kinds in _COMMON:
+            for kind in kinds:
+                api = client.api(builtin_kind(api_version, kind), namespace)
+                if apis.setdefault((api.resource, namespace), api) is api:
+                    common.add(api.resource)
+    # One that is of the set in another namespace must be searched in each.
+    common -= {target.api.resource for target in targets}
+    return Pruning(
+        parsed, lambda obj: is_applied_by(obj, field_manager), tuple(apis.values()), may_be_forbidden=frozenset(common)
+    )
+
+
+def is_applied_by(obj: KubernetesObject, field_manager: str) -> bool:
+    """Whether a manager has applied the object, and no controller owns it."""
+    metadata = obj.metadata
+    if any(owner.controller for owner in metadata.owner_references):
+        return False
+    return any(
+        entry.manager == field_manager and entry.operation == "Apply" and not entry.subresource
+        for entry in metadata.managed_fields
+    )
