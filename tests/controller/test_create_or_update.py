@@ -315,7 +315,7 @@ async def test_an_object_without_a_name_or_of_another_kind_is_refused(api: Api[C
     with pytest.raises(ValueError, match="the wanted ConfigMap has no name, by which it would be found"):
         await create_or_update(api, wanted)
     for wanted in (Pod(metadata=ObjectMeta(name="a")), {"metadata": {"name": "a"}}):
-        with pytest.raises(TypeError, match="this is the API of ConfigMap, and the wanted object is "):
+        with pytest.raises(TypeError, match="this is the API of ConfigMap, and the object is "):
             await create_or_update(api, wanted)
 
 

@@ -23,7 +23,7 @@ the desired one.  A :class:`Controller` starts when its caches have synced, and 
 - ``_enqueue.py``: from an object to its requests, for example :func:`request_for_owner`
 - ``_predicates.py``: which events are processed, for example :func:`generation_changed`
 - ``_adoption.py``: controller references, and :func:`claim_objects`
-- ``_create_or_update.py``: :func:`create_or_update`
+- ``_create_or_update.py``: :func:`create_or_update` and :func:`apply_owned`
 - ``_finalizers.py``: :func:`ensure_finalizer` and :func:`drop_finalizer`
 - ``_expectations.py``: :class:`Expectations`, changes that the caches do not show yet
 - ``_statistics.py``: :class:`ControllerStatistics` and :class:`ControllerObserver`
@@ -42,6 +42,7 @@ from ._controller import Controller as Controller
 from ._controller import ControllerRegistry as ControllerRegistry
 from ._create_or_update import Operation as Operation
 from ._create_or_update import Written as Written
+from ._create_or_update import apply_owned as apply_owned
 from ._create_or_update import create_or_update as create_or_update
 from ._current_request import CurrentRequest as CurrentRequest
 from ._current_request import RequestFilter as RequestFilter
@@ -108,6 +109,7 @@ __all__ = [
     "all_of",
     "annotations_changed",
     "any_of",
+    "apply_owned",
     "claim_objects",
     "controller_of",
     "controller_reference",

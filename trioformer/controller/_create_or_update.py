@@ -23,7 +23,7 @@ import attrs
 
 from .._suggestions import describe
 from ..cache import Lister
-from ..client import Api
+from ..client import Api, Client
 from ..errors import ConflictError, NotFoundError
 from ..models import KubernetesObject, json_equal, to_dict
 from ._adoption import set_controller_reference
@@ -46,14 +46,14 @@ class Written(Generic[T]):
 
 
 async def create_or_update(
-    api: Api[T], wanted: T, *, owner: KubernetesObject | None = None, lister: Lister[T] | None = None
+    api: Api[T] | Client, wanted: T, *, owner: KubernetesObject | None = None, lister: Lister[T] | None = None
 ) -> Written[T]:
     """Create an object if it does not exist, and change it if a field of it is not as wanted.
 
     ::
 
         wanted = ConfigMap(metadata=ObjectMeta(name=website.name), data={"index.html": website.spec.page})
-        written = await create_or_update(config_maps, wanted, owner=website)
+        written = await create_or_update(client, wanted, owner=website)
 
     Only the fields that ``wanted`` has are compared and sent; a field that an earlier version of it had is left alone,
     so it stays.  Server-side apply also removes those: see :func:`apply_owned`.
@@ -64,7 +64,7 @@ async def create_or_update(
     each time, and changes nothing.
 
     Args:
-        api: The API of the object's kind, in its namespace or in all.
+        api: The client, or the API of the object's kind, in its namespace or in all.
         wanted: The object, with the fields that matter.  Without a namespace it is in that of the owner or of the API.
         owner: The object becomes its controller, as with :func:`set_controller_reference`.
         lister: Where the present state is read; after a conflict, it is read from the server once.  None reads it from
@@ -82,11 +82,10 @@ async def create_or_update(
 
     Cancellation: the server may have stored the object; the next call finds it.
     """
-    if not isinstance(wanted, api.kind):
-        raise TypeError(f"this is the API of {api.kind.__name__}, and the wanted object is {describe(wanted)}")
+    api = api_of(api, wanted)
     if not wanted.name:
         raise ValueError(f"the wanted {wanted.kind} has no name, by which it would be found")
-    wanted = in_namespace(wanted, api, owner)
+    wanted = _in_namespace(wanted, api, owner)
     if lister is not None:
         try:
             return await _write(api, wanted, owner, lister.get(wanted))
@@ -95,7 +94,55 @@ async def create_or_update(
     return await _write(api, wanted, owner, await _read(api, wanted))
 
 
-def in_namespace(wanted: T, api: Api[T], owner: KubernetesObject | None) -> T:
+async def apply_owned(
+    api: Api[T] | Client, wanted: T, *, owner: KubernetesObject, field_manager: str | None = None, force: bool = True
+) -> T:
+    """Apply an object that another object controls, by server-side apply; see :meth:`Api.apply`.
+
+    In comparison with :func:`create_or_update`, the server also removes the fields that this manager has applied
+    before, and does not apply any more; nothing is read; and a request is sent each time, which changes nothing if all
+    is as wanted.
+
+    Args:
+        api: The client, or the API of the object's kind, in its namespace or in all.
+        wanted: The object, with all fields that the manager wants to have, and no others.  Without a namespace it is in
+            that of the owner.
+        owner: The object becomes its controller, as with :func:`set_controller_reference`.
+        field_manager: Who applies, such as the name of the controller; None for that of the client.
+        force: Whether to take fields that another manager has set to another value.  A controller should: it owns the
+            object, and would otherwise fail for ever.
+
+    Returns:
+        The object as the server has stored it.
+
+    Raises:
+        InvalidError: The server does not accept it, for example because another object controls it already.
+        ApplyConflictError: Without ``force``, another manager has set a field to another value.
+        ValueError: It has no name, or is not in the owner's namespace; or there is no field manager.
+        TypeError: The object is not of the API's kind.
+
+    Cancellation: the server may have stored the object; the next call applies the same.
+    """
+    owned = set_controller_reference(wanted, owner)
+    return await api_of(api, wanted).apply(owned, field_manager=field_manager, force=force)
+
+
+def api_of(api: Api[T] | Client, obj: T) -> Api[T]:
+    """Return the API of an object's kind.
+
+    Raises:
+        TypeError: It is the API of another kind, or neither an API nor a client.
+    """
+    if isinstance(api, Client):
+        return api.api(type(obj))
+    if not isinstance(api, Api):
+        raise TypeError(f"pass a client, or an API such as client.api(Pod), not {describe(api)}")
+    if not isinstance(obj, api.kind):
+        raise TypeError(f"this is the API of {api.kind.__name__}, and the object is {describe(obj)}")
+    return api
+
+
+def _in_namespace(wanted: T, api: Api[T], owner: KubernetesObject | None) -> T:
     """Put an object that has no namespace into that of its owner, or else that of the API."""
     namespace = (owner.namespace if owner is not None else None) or api.namespace
     if wanted.namespace is not None or namespace is None or not api.resource.namespaced:

@@ -14,9 +14,10 @@ from typing import Final, TypeVar
 
 import trio
 
-from ..client import Api
+from ..client import Api, Client
 from ..errors import ConflictError, NotFoundError
 from ..models import KubernetesObject
+from ._create_or_update import api_of
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -24,13 +25,13 @@ _TRIES: Final = 4
 """Patches that are sent at most; after a conflict the object is read from the server."""
 
 
-async def ensure_finalizer(api: Api[T], obj: T, finalizer: str) -> T:
+async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
     """Add a finalizer to an object that does not have it.
 
     A controller does this before it creates anything that it must clean up.
 
     Args:
-        api: The API of the object's kind, in its namespace or in all.
+        api: The client, or the API of the object's kind, in its namespace or in all.
         obj: The object, for example from a lister.
         finalizer: A name with a domain, such as ``example.com/website``.
 
@@ -52,16 +53,16 @@ async def ensure_finalizer(api: Api[T], obj: T, finalizer: str) -> T:
         raise ValueError(
             f"{obj!r} is being deleted, so it gets no finalizer; look at metadata.deletion_timestamp first"
         )
-    return await _change(api, obj, lambda old: [*old, *([] if finalizer in old else [finalizer])])
+    return await _change(api_of(api, obj), obj, lambda old: [*old, *([] if finalizer in old else [finalizer])])
 
 
-async def drop_finalizer(api: Api[T], obj: T, finalizer: str) -> T | None:
+async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | None:
     """Remove a finalizer from an object that has it; all others stay.
 
     A controller does this when it has cleaned up; the object is gone when the last finalizer is removed.
 
     Args:
-        api: The API of the object's kind, in its namespace or in all.
+        api: The client, or the API of the object's kind, in its namespace or in all.
         obj: The object, for example from a lister.
         finalizer: The finalizer's name.
 
@@ -78,7 +79,7 @@ async def drop_finalizer(api: Api[T], obj: T, finalizer: str) -> T | None:
         await trio.lowlevel.checkpoint()
         return obj
     try:
-        return await _change(api, obj, lambda old: [each for each in old if each != finalizer])
+        return await _change(api_of(api, obj), obj, lambda old: [each for each in old if each != finalizer])
     except _ReplacedError:
         return None
     except NotFoundError as error:
