@@ -195,9 +195,12 @@ def _control_plane(session: nox.Session, *programs: str) -> dict[str, str]:
 
 @nox.session
 def models(session: nox.Session) -> None:
-    """Take the schema from a real API server and generate the models from it."""
+    """Take the schema from a real API server and generate the models from it, and what the embedded server needs."""
     _install(session, "test")
-    session.run("python", "tests/e2e/fetch_schema.py", env=_control_plane(session, "etcd", "kube-apiserver"))
+    programs = _control_plane(session, "etcd", "kube-apiserver")
+    session.run("python", "tests/e2e/fetch_schema.py", env=programs)
+    session.run("python", "tests/e2e/fetch_field_types.py", env=programs)
+    session.run("python", "-m", "tests.e2e.record_apply", env=programs)
     session.run("python", "-m", "trioformer.models._generate", "write")
     session.run("python", "-m", "trioformer.models._generate", "check")
 

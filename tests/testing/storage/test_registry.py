@@ -21,7 +21,7 @@ async def test_a_new_object_has_metadata_in_the_order_of_kube_apiserver(autojump
     assert response.status_code == 201
     metadata = response.json()["metadata"]
     order = ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels"]
-    assert list(metadata) == order
+    assert list(metadata) == [*order, "managedFields"]
     assert metadata["generation"] == 1
     assert metadata["creationTimestamp"] == "2026-01-01T00:01:30Z"
     assert response.json()["status"] == {"phase": "Pending"}  # not the status of the request
@@ -326,6 +326,7 @@ async def test_server_set_fields_cannot_be_changed() -> None:
             await http.patch(f"{PODS}/web-1", **merge_patch({"metadata": {**forged, "labels": {"a": "b"}}}))
         ).json()
     del changed["metadata"]["labels"]
+    changed["metadata"]["managedFields"] = made["metadata"]["managedFields"]
     changed["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
     assert changed == made
 

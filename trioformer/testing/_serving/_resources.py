@@ -6,11 +6,12 @@ All of it is synchronous, so each request is atomic.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, final
+from typing import Any, TypedDict, final
 
 import attrs
 
 from ...models._internal import decode
+from .._storage._apply import APPLY, check_manager, is_forced, read_config
 from .._storage._bodies import decode_body
 from .._storage._deletion import DeleteOptions
 from .._storage._kinds import ServedKind
@@ -18,8 +19,9 @@ from .._storage._metadata import metadata_of
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
 from .._storage._registry import DELETED_GRACEFULLY, Registry
-from .._storage._status import bad_request, deleted, status_error
+from .._storage._status import bad_request, conflict, deleted, status_error
 from .._storage._storage import JSONObject, Stored
+from .._storage._tracking import Writer, manager_of
 from . import _subresources
 from ._listing import ListOptions, list_page, minimum_revision
 from ._rendering import Rendering
@@ -70,6 +72,19 @@ class ResourceRequest:
         if value not in ("", "All"):
             raise bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')
         return value == "All"
+
+    @property
+    def writer(self) -> Writer:
+        """The manager of what the request writes."""
+        name = self.record.query.get("fieldManager") or manager_of(self.record.user_agent)
+        return Writer(name, self.record.subresource or "")
+
+
+class WriteOptions(TypedDict):
+    """Arguments of both :meth:`Registry.create` and :meth:`Registry.update`."""
+
+    dry_run: bool
+    writer: Writer
 
 
 def _check_json(request: ResourceRequest) -> None:
@@ -162,10 +177,14 @@ class Resources:
             case "create" if may_create:
                 return self._create(request, served)
             case "update" if has_object:
+                check_manager("UpdateOptions", record.query)
                 obj = read_object(request, served.info.kind)
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
                 return self._update(request, served, lambda _: obj)
+            case "patch" if has_object and request.content_type == APPLY:
+                return self._apply(request, served)
             case "patch" if has_object:
+                check_manager("PatchOptions", record.query)
                 return self._update(request, served, read_patch(served, request.content_type, request.body))
             case "delete" if has_object and record.subresource is None:
                 return self._delete(request, served)
@@ -187,17 +206,43 @@ class Resources:
 
     def _create(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request)
+        check_manager("CreateOptions", request.record.query)
         obj = read_object(request, served.info.kind)
-        stored = self._registry.create(served, request.namespace, obj, dry_run=request.dry_run)
+        stored = self._registry.create(served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer)
         return _one(rendering, served, stored, code=201)
 
     def _update(self, request: ResourceRequest, served: ServedKind, change: Change) -> Response:
         rendering = self._rendering(request)
         part: Part = request.part
         stored = self._registry.update(
-            served, request.namespace, request.name, change, part=part, dry_run=request.dry_run
+            served, request.namespace, request.name, change, part=part, dry_run=request.dry_run, writer=request.writer
         )
         return _one(rendering, served, stored)
+
+    def _apply(self, request: ResourceRequest, served: ServedKind) -> Response:
+        """Apply a configuration: update the object, or create it when it does not exist."""
+        rendering = self._rendering(request)
+        check_manager("PatchOptions", request.record.query, is_apply=True)
+        force, config = is_forced(request.record.query), read_config(request.body)
+        writer = attrs.evolve(request.writer, is_applier=True)
+        options: WriteOptions = {"dry_run": request.dry_run, "writer": writer}
+        is_status = request.record.subresource == "status"
+
+        def applied(live: JSONObject | None) -> JSONObject:
+            return self._registry.tracker.apply(served, live, config, writer, force=force)
+
+        if is_status or self._registry.has(served, request.namespace, request.name):
+            part: Part = "status" if is_status else "main"
+            stored = self._registry.update(served, request.namespace, request.name, applied, part=part, **options)
+            return _one(rendering, served, stored)
+        obj = applied(None)
+        metadata = metadata_of(obj)
+        self._registry.check_location(served, request.namespace, request.name, metadata)
+        if uid := metadata.get("uid"):
+            problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(served.info, request.name, problem)
+        metadata.pop("resourceVersion", None)
+        return _one(rendering, served, self._registry.create(served, request.namespace, obj, **options), code=201)
 
     def _delete(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request)

@@ -5,6 +5,13 @@
 - ``_metadata.py``: names, server-set fields and finalizers
 - ``_deletion.py``: preconditions and result of a delete
 - ``_patching.py``: merge patch, JSON patch and strategic merge patch
+- ``_apply.py``: requests for server-side apply
+- ``_tracking.py``: applies configurations, and keeps the managers of objects
+- ``_managed_fields.py``: which manager owns which fields; conflicts
+- ``_field_sets.py``: sets of fields, as in managedFields
+- ``_typed_values.py``: merges and compares values of known types
+- ``_typed_problems.py``: why a value does not fit its type
+- ``_field_types.py``: the types of fields, of built-in kinds from ``_field_types.json``
 - ``_selection.py``: label and field selectors
 - ``_kinds.py``: which kinds are served, and how they differ
 - ``_custom.py``: the kinds of CustomResourceDefinitions

@@ -45,6 +45,7 @@ from ._status import (
     status_error,
 )
 from ._storage import JSONObject, Storage, Stored, body_of
+from ._tracking import FieldTracker, Writer
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 DELETED_GRACEFULLY = frozenset({"pods", _custom.DEFINITIONS})
@@ -73,6 +74,10 @@ class Registry:
     _random: random.Random
     collects_garbage: bool = False
     """Whether a garbage collector ends the deletions that wait for dependents."""
+    tracker: FieldTracker = attrs.field(
+        kw_only=True, default=attrs.Factory(lambda self: FieldTracker(self.storage, self.clock), takes_self=True)
+    )
+    """Keeps the managers of the objects."""
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -92,6 +97,10 @@ class Registry:
             raise not_found(served.info, name)
         return stored
 
+    def has(self, served: ServedKind, namespace: str, name: str) -> bool:
+        """Return whether an object exists."""
+        return self.storage.get(served.resource, self.key(served, namespace, name)) is not None
+
     # --- creating -----------------------------------------------------------------------------------------------------
 
     def create_system_namespaces(self) -> None:
@@ -100,9 +109,16 @@ class Registry:
             self.create(self.kinds.namespaces, "", {"metadata": {"name": name}})
 
     def create(
-        self, served: ServedKind, namespace: str, obj: JSONObject, *, part: Part = "main", dry_run: bool = False
+        self,
+        served: ServedKind,
+        namespace: str,
+        obj: JSONObject,
+        *,
+        part: Part = "main",
+        dry_run: bool = False,
+        writer: Writer | None = None,
     ) -> Stored:
-        """Create an object.
+        """Create an object; one without a writer has no managers.
 
         Raises:
             APIStatusError: 400, 403, 404 (no such namespace), 409, 422, or 500 when it has a resourceVersion.
@@ -129,8 +145,11 @@ class Registry:
             "generation": 1 if served.has_generation else None,
         }
         obj["metadata"] = ordered(metadata)
+        if served.is_namespace:
+            self._label_namespace(obj)
         if served.resource == _custom.DEFINITIONS:
             _custom.check(obj)
+        obj["metadata"] = ordered({**obj["metadata"], "managedFields": self.tracker.created(served, obj, writer)})
         self._prepare(served, obj, keep_status=part == "whole")
         if not served.is_builtin:
             obj = stored_numbers(obj)
@@ -157,15 +176,18 @@ class Registry:
         if served.resource == "pods":
             obj.setdefault("status", {}).setdefault("phase", "Pending")
         elif served.is_namespace:
-            metadata = obj["metadata"]
-            metadata["labels"] = {"kubernetes.io/metadata.name": metadata["name"], **metadata.get("labels", {})}
-            obj["metadata"] = ordered(metadata)
             obj["spec"] = {"finalizers": ["kubernetes"]}
             obj["status"] = {"phase": "Active"}
         elif served.resource == _custom.DEFINITIONS:
             obj["status"] = _custom.accepted_status(obj, timestamp(self.clock))
         elif served.is_builtin and served.has_status:
             obj.setdefault("status", {})
+
+    @staticmethod
+    def _label_namespace(namespace: JSONObject) -> None:
+        metadata = namespace["metadata"]
+        metadata["labels"] = {"kubernetes.io/metadata.name": metadata["name"], **metadata.get("labels", {})}
+        namespace["metadata"] = ordered(metadata)
 
     @staticmethod
     def _check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
@@ -194,6 +216,7 @@ class Registry:
         *,
         part: Part = "main",
         dry_run: bool = False,
+        writer: Writer | None = None,
     ) -> Stored:
         """Update an object.
 
@@ -204,6 +227,7 @@ class Registry:
             change: Returns the new state; is given the old one, which it may modify.
             part: What it may change; the rest is taken from the old state.
             dry_run: Whether to write nothing.
+            writer: Who is its manager; None leaves the managers as they are.
 
         Returns:
             The new state; the old one when nothing changed, without a new revision or event.
@@ -229,7 +253,9 @@ class Registry:
             del rest["status"]
         if served.has_generation and not json_equal(_desired_state(rest), _desired_state(old)):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
-        obj: JSONObject = {"metadata": ordered(metadata), **rest}
+        obj: JSONObject = {"metadata": metadata, **rest}
+        managed = self.tracker.updated(served, old, obj, given, writer)
+        obj["metadata"] = ordered({**metadata, "managedFields": managed})
         if json_equal(obj, old):
             return current
         if not served.is_builtin:

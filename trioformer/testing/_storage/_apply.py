@@ -1,0 +1,74 @@
+"""Requests for server-side apply: their options and bodies.
+
+Source: apiserver ``pkg/endpoints/handlers/patch.go``, apimachinery ``pkg/apis/meta/v1/validation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ._bodies import decode_body
+from ._status import bad_request, cause, invalid_options
+from ._storage import JSONObject
+from ._tracking import LONGEST_MANAGER
+
+APPLY: Final = "application/apply-patch+yaml"
+"""The content type of an apply."""
+_BOOLEANS: Final = {"": False, "true": True, "1": True, "false": False, "0": False}
+
+
+def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = False) -> None:
+    """Check the options of a write that are about managers.
+
+    Args:
+        options: The kind of the options: ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
+        query: The query parameters.
+        is_apply: Whether it is an apply, which must name its manager and may be forced.
+
+    Raises:
+        APIStatusError: 422, or 400 when ``force`` is not a boolean.
+    """
+    manager = query.get("fieldManager", "")
+    causes = []
+    if is_apply and not manager:
+        causes.append(cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
+    if not is_apply and query.get("force"):
+        force = "Forbidden: may not be specified for non-apply patch"
+        causes.append(cause("FieldValueForbidden", force, "force"))
+    if len(manager.encode()) > LONGEST_MANAGER:
+        long = f"Too long: may not be more than {LONGEST_MANAGER} bytes"
+        causes.append(cause("FieldValueTooLong", long, "fieldManager"))
+    for index, character in enumerate(manager):
+        if not character.isprintable():
+            problem = f'Invalid value: "{manager}": invalid character U+{ord(character):04X} (at position {index})'
+            causes.append(cause("FieldValueInvalid", problem, "fieldManager"))
+    if causes:
+        raise invalid_options(options, causes)
+
+
+def is_forced(query: Mapping[str, str]) -> bool:
+    """Return whether an apply takes the fields of other managers.
+
+    Raises:
+        APIStatusError: 400 when ``force`` is not a boolean.
+    """
+    text = query.get("force", "").lower()
+    if text not in _BOOLEANS:
+        raise bad_request(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+    return _BOOLEANS[text]
+
+
+def read_config(body: bytes) -> JSONObject:
+    """Decode the body of an apply, which must be JSON: what is YAML besides is not supported.
+
+    Raises:
+        APIStatusError: 400 or 413.
+    """
+    try:
+        config: Any = decode_body(body)
+    except ValueError as exc:
+        raise bad_request(f"error decoding YAML: {exc}; the embedded server accepts only JSON") from exc
+    if not isinstance(config, dict):
+        raise bad_request("error decoding YAML: not an object")
+    return config

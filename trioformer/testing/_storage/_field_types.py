@@ -1,0 +1,262 @@
+"""Types of fields: how the parts of an object are merged and owned.
+
+Those of built-in kinds are in ``_field_types.json``, which ``tests/e2e/fetch_field_types.py`` writes.
+A type there is a code: ``s`` a text, ``n`` a number, ``b`` a boolean, ``u`` any scalar, ``d`` any value, whose objects
+are merged by field, ``a`` any value, which is replaced as a whole; ``{}s`` a map of texts; ``[]s`` a list that is
+replaced, ``[*]s`` a set, ``[name]core.v1.Container`` a list whose items have a key, ``[a,b|c]…`` one with another key
+for strategic merge patches; a name is a struct.
+``!`` before a struct or a map makes it one that is replaced as a whole.
+A field may end with what Go has in place of a missing one: ``={}`` and ``=null`` are always encoded, so they are never
+added; others are defaults.
+
+Those of custom kinds come from the schema in their definition.
+
+Source: kube-openapi ``pkg/schemaconv``, structured-merge-diff ``schema/elements.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal, TypeAlias, final
+
+import attrs
+
+from ...models._internal import decode
+
+Scalar: TypeAlias = Literal["string", "numeric", "boolean", "untyped"]
+"""The type of a scalar."""
+MISSING: Final = object()
+"""No value, in contrast to null."""
+
+
+@final
+@attrs.define(eq=False)
+class FieldType:
+    """The types that a value may have: one of them, or several."""
+
+    scalar: Scalar | None = None
+    """The type of a scalar, if it may be one."""
+    items: ListType | None = None
+    """The type of a list, if it may be one."""
+    map: MapType | None = None
+    """The type of an object, if it may be one."""
+    _is_single: bool = attrs.field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._is_single = (self.scalar is not None) + (self.items is not None) + (self.map is not None) == 1
+
+    def of(self, value: object) -> FieldType:
+        """Return the one of these types that a value has; all of them for null, and when none fits."""
+        if self._is_single:
+            return self
+        match value:
+            case dict() if self.map is not None:
+                return FieldType(map=self.map)
+            case list() if self.items is not None:
+                return FieldType(items=self.items)
+            case bool() | int() | float() | str() if self.scalar is not None:
+                return FieldType(scalar=self.scalar)
+            case _:
+                return self
+
+    def is_same(self, other: FieldType) -> bool:
+        """Return whether two results of :meth:`of` for one type are the same."""
+        return (self.scalar, self.items, self.map) == (other.scalar, other.items, other.map)
+
+
+@final
+@attrs.define(eq=False)
+class ListType:
+    """The type of a list."""
+
+    _item: Callable[[], FieldType]
+    is_atomic: bool = True
+    """Whether it is replaced as a whole; otherwise its items are merged, by key or, without keys, by value."""
+    keys: tuple[str, ...] = ()
+    """The keys of its items, when they have some."""
+    patch_key: str | None = None
+    """The key for strategic merge patches; empty for a set, None for a list that they replace."""
+
+    @property
+    def item(self) -> FieldType:
+        """The type of an item."""
+        return self._item()
+
+
+@final
+@attrs.define(eq=False)
+class MapType:
+    """The type of an object: a struct, a map, or both."""
+
+    fields: Mapping[str, Field] = attrs.field(factory=dict)
+    """The declared fields."""
+    _element: Callable[[], FieldType] | None = None
+    is_atomic: bool = False
+    """Whether it is replaced as a whole."""
+    implied: Mapping[str, object] = attrs.field(factory=dict)
+    """The fields that Go always encodes, with what it encodes for a missing one."""
+
+    @property
+    def element(self) -> FieldType | None:
+        """The type of other fields; None when it may have none."""
+        return None if self._element is None else self._element()
+
+    def member(self, name: str) -> FieldType:
+        """Return the type of a field; one that is not declared may have any."""
+        field = self.fields.get(name)
+        return field.type if field is not None else self.element or DEDUCED
+
+
+@final
+@attrs.define(eq=False)
+class Field:
+    """A declared field of a struct."""
+
+    _type: Callable[[], FieldType]
+    default: object = MISSING
+    """Its default, which is its value as the key of an item."""
+
+    @property
+    def type(self) -> FieldType:
+        """Its type."""
+        return self._type()
+
+
+def _just(given: FieldType) -> Callable[[], FieldType]:
+    return lambda: given
+
+
+def _untyped_atomic() -> FieldType:
+    return UNTYPED
+
+
+def _deduced() -> FieldType:
+    return DEDUCED
+
+
+UNTYPED: Final = FieldType("untyped", ListType(_untyped_atomic), MapType({}, _untyped_atomic, is_atomic=True))
+"""Any value, which is replaced as a whole."""
+DEDUCED: Final = FieldType("untyped", ListType(_untyped_atomic), MapType({}, _deduced))
+"""Any value: an object is merged by field, a list is replaced."""
+_CODES: Final[Mapping[str, FieldType]] = {
+    "s": FieldType("string"),
+    "n": FieldType("numeric"),
+    "b": FieldType("boolean"),
+    "u": FieldType("untyped"),
+    "d": DEDUCED,
+    "a": UNTYPED,
+}
+OBJECT_META: Final = "meta.v1.ObjectMeta"
+
+
+# --- built-in kinds ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = decode(files(__package__).joinpath("_field_types.json").read_bytes())
+    return {**table, "atomic": frozenset(table["atomic"])}
+
+
+def builtin_type(api_version: str, kind: str) -> FieldType | None:
+    """Return the type of a built-in kind, or None when it is not in the table."""
+    name = _table()["kinds"].get(f"{api_version} {kind}")
+    return None if name is None else named_type(name)
+
+
+@cache
+def named_type(name: str) -> FieldType:
+    """Return the struct of this name in the table."""
+    table = _table()
+    parts = {field: code.partition("=") for field, code in table["types"][name].items()}
+    defaults = {field: decode(default.encode()) for field, (_, _, default) in parts.items() if default}
+    fields = {
+        field: Field(_lazily(code), default=defaults.get(field, MISSING)) for field, (code, _, _) in parts.items()
+    }
+    implied = {field: default for field, default in defaults.items() if default in (None, {})}
+    return FieldType(map=MapType(fields, None, is_atomic=name in table["atomic"], implied=implied))
+
+
+def _lazily(code: str) -> Callable[[], FieldType]:
+    return lambda: coded_type(code)
+
+
+@cache
+def coded_type(code: str) -> FieldType:
+    """Return the type that a code of the table means."""
+    if (known := _CODES.get(code)) is not None:
+        return known
+    if code.startswith("["):
+        relation, _, item = code[1:].partition("]")
+        keys, divider, patch = relation.partition("|")
+        patch = patch if divider else keys
+        names = () if keys in ("", "*") else tuple(keys.split(","))
+        patch_key = "" if patch == "*" else patch.partition(",")[0] or None
+        return FieldType(items=ListType(_lazily(item), is_atomic=not keys, keys=names, patch_key=patch_key))
+    if code.startswith("{}"):
+        return FieldType(map=MapType({}, _lazily(code[2:])))
+    if code.startswith("!"):
+        struct = coded_type(code[1:]).map
+        assert struct is not None
+        return FieldType(map=attrs.evolve(struct, is_atomic=True))
+    return named_type(code)
+
+
+# --- custom kinds -----------------------------------------------------------------------------------------------------
+
+_SCALARS: Final[Mapping[str, Scalar]] = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
+_TEXT_FORMATS: Final = ("", "byte")
+
+
+def custom_type(schema: Mapping[str, Any] | None) -> FieldType:
+    """Return the type of a custom kind with this schema in its definition; without one it may have any fields."""
+    if schema is None:
+        schema = {"x-kubernetes-preserve-unknown-fields": True}
+    return _schema_type({**schema, "type": "object"}, preserves=False, is_object=True)
+
+
+def _schema_type(schema: Mapping[str, Any], *, preserves: bool, is_object: bool = False) -> FieldType:
+    preserves = preserves or schema.get("x-kubernetes-preserve-unknown-fields") is True
+    match schema.get("type") or "":
+        case "":
+            return FieldType("untyped", _list_type(schema, preserves), _map_type(schema, preserves, is_object))
+        case "object":
+            return FieldType(map=_map_type(schema, preserves, is_object))
+        case "array":
+            return FieldType(items=_list_type(schema, preserves))
+        case "string":
+            return FieldType("string" if schema.get("format", "") in _TEXT_FORMATS else "untyped")
+        case other:
+            return FieldType(_SCALARS.get(other, "untyped"))
+
+
+def _list_type(schema: Mapping[str, Any], preserves: bool) -> ListType:  # as its only caller has it
+    items = schema.get("items")
+    item = UNTYPED if not items else _schema_type(items, preserves=preserves)
+    match schema.get("x-kubernetes-list-type"):
+        case "set":
+            return ListType(_just(item), is_atomic=False)
+        case "map":
+            return ListType(_just(item), is_atomic=False, keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()))
+        case _:
+            return ListType(_just(item))
+
+
+def _map_type(schema: Mapping[str, Any], preserves: bool, is_object: bool) -> MapType:  # as above
+    properties = schema.get("properties") or {}
+    fields = {
+        name: Field(_just(_schema_type(one, preserves=preserves)), default=one.get("default", MISSING))
+        for name, one in properties.items()
+    }
+    if is_object or schema.get("x-kubernetes-embedded-resource") is True:
+        fields |= {name: Field(_just(_CODES["s"])) for name in ("apiVersion", "kind")}
+        fields["metadata"] = Field(_lazily(OBJECT_META))
+    additional = schema.get("additionalProperties")
+    element: Callable[[], FieldType] | None = None
+    if isinstance(additional, dict):
+        element = _just(_schema_type(additional, preserves=preserves))
+    elif additional is True or (additional is None and (preserves or not fields)):
+        element = _deduced
+    return MapType(fields, element, is_atomic=schema.get("x-kubernetes-map-type") == "atomic")

@@ -1,0 +1,309 @@
+"""Keeps ``metadata.managedFields`` with each write, and applies configurations: server-side apply.
+
+Objects that the direct API creates have no managers; from the first apply on, who made what was there before is called
+``before-first-apply``, as on a cluster.
+
+Source: apimachinery ``pkg/util/managedfields/internal``, apiserver ``pkg/endpoints/handlers``; messages as of v1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+import attrs
+
+from ...errors import DecodeError
+from ...models._internal import decode, dumps
+from . import _custom
+from ._clock import Clock, timestamp
+from ._field_sets import FieldSet, TooDeepError, difference
+from ._field_types import FieldType, builtin_type, custom_type
+from ._kinds import ServedKind
+from ._managed_fields import (
+    NOT_OWNED,
+    ApplyConflict,
+    ManagerKey,
+    Managers,
+    Ownership,
+    managers_after,
+    read_entries,
+    write_entries,
+)
+from ._metadata import json_equal
+from ._status import bad_request, status_error
+from ._storage import JSONObject, Storage, Stored
+from ._typed_problems import problems
+from ._typed_values import compare, fields_of, without_nulls
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+LONGEST_MANAGER: Final = 128
+"""The maximum length of a manager's name, in bytes."""
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+_STATUS: Final[FieldSet] = {"f:status": {}}
+_ALL_BUT_STATUS: Final[FieldSet] = {"f:metadata": {}, "f:spec": {}}
+
+
+@final
+@attrs.frozen
+class Writer:
+    """Who writes an object."""
+
+    manager: str
+    """The name of the manager: ``fieldManager`` in the request, or what its user agent begins with."""
+    subresource: str = ""
+    """The subresource that is written."""
+    is_applier: bool = False
+    """Whether the new state comes from :meth:`FieldTracker.apply`, which has set its managers."""
+    writes_all: bool = False
+    """Whether it writes the status together with the rest."""
+
+
+def manager_of(user_agent: str) -> str:
+    """Return the name of a manager that a user agent begins with."""
+    name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())
+    while len(name.encode()) > LONGEST_MANAGER:
+        name = name[:-1]
+    return name
+
+
+@final
+@attrs.define(eq=False)
+class FieldTracker:
+    """Keeps the managers of the objects in a storage."""
+
+    _storage: Storage
+    _clock: Clock
+    tracks_new: bool = True
+    """Whether the objects that a writer creates have managers; otherwise only those that are applied."""
+    _types: dict[tuple[str, str], tuple[Stored | None, FieldType]] = attrs.field(init=False, factory=dict)
+
+    # --- types --------------------------------------------------------------------------------------------------------
+
+    def type_of(self, served: ServedKind, api_version: str) -> FieldType | None:
+        """Return the type of a kind in one of its versions, or None when that is not known."""
+        if served.is_builtin and (found := builtin_type(api_version, served.info.kind)) is not None:
+            return found
+        version = api_version.rpartition("/")[2]
+        definition = self._storage.get(_custom.DEFINITIONS, served.resource)
+        known = self._types.get((served.resource, version))
+        if known is not None and known[0] is definition:
+            return known[1]
+        schema: object = None
+        if definition is not None:
+            versions = decode(b"{" + definition.body)["spec"]["versions"]
+            named = next((one for one in versions if one["name"] == version), None)
+            if named is None:
+                return None
+            schema = (named.get("schema") or {}).get("openAPIV3Schema")
+        of = custom_type(schema if isinstance(schema, dict) else None)
+        self._types[served.resource, version] = definition, of
+        return of
+
+    def _ownership(self, served: ServedKind, writer: Writer) -> Ownership:
+        version = served.info.api_version
+        of = self.type_of(served, version)
+        reset: FieldSet = {}
+        if served.has_status and not writer.writes_all:
+            reset = _ALL_BUT_STATUS if writer.subresource == "status" else _STATUS
+        return Ownership(
+            of or custom_type(None), lambda other: self.type_of(served, other), version, reset, not served.is_builtin
+        )
+
+    # --- create, update and patch -------------------------------------------------------------------------------------
+
+    def created(self, served: ServedKind, obj: JSONObject, writer: Writer | None) -> list[JSONObject] | None:
+        """Return the ``managedFields`` of a new object."""
+        given = obj["metadata"]
+        if writer is not None and writer.is_applier:
+            entries: list[JSONObject] | None = given.get("managedFields")
+            return entries
+        if writer is None or not self.tracks_new:
+            return None
+        managers = managers_after({}, given, is_builtin=served.is_builtin, is_subresource=False)
+        return self._updated(served, managers, {"metadata": {}}, obj, writer)
+
+    def updated(
+        self, served: ServedKind, old: JSONObject, new: JSONObject, given: Mapping[str, Any], writer: Writer | None
+    ) -> list[JSONObject] | None:
+        """Return the ``managedFields`` of an object after an update.
+
+        Args:
+            served: The kind.
+            old: The stored state.
+            new: The next one, as it will be stored but for its managers.
+            given: The metadata in the request, which may change the managers.
+            writer: Who writes; None for what no manager does, such as binding a pod.
+        """
+        stored: list[JSONObject] | None = old["metadata"].get("managedFields")
+        if writer is None:
+            return stored
+        if writer.is_applier:
+            entries: list[JSONObject] | None = given.get("managedFields")
+            # What was applied may be equal only now, without the status: then there is no new time, either.
+            is_same = _without_times(entries) == _without_times(stored) and json_equal(_unmanaged(old), _unmanaged(new))
+            return stored if is_same else entries
+        managers = managers_after(
+            old["metadata"], given, is_builtin=served.is_builtin, is_subresource=bool(writer.subresource)
+        )
+        # Objects that nobody manages are not tracked: an update does not begin it.
+        return self._updated(served, managers, old, new, writer) if managers else None
+
+    def _updated(
+        self, served: ServedKind, managers: Managers, old: JSONObject, new: JSONObject, writer: Writer
+    ) -> list[JSONObject] | None:
+        ownership = self._ownership(served, writer)
+        key = self._key(served, writer, "Update")
+        managers = ownership.updated(managers, _owned(old), _owned(new), key, timestamp(self._clock))
+        try:
+            return write_entries(managers)
+        except TooDeepError:
+            return None  # as kube-apiserver, after each error here
+
+    @staticmethod
+    def _key(served: ServedKind, writer: Writer, operation: str) -> ManagerKey:
+        version = served.info.api_version if operation == "Update" else ""
+        return ManagerKey(writer.manager or "unknown", operation, version, writer.subresource)
+
+    # --- apply --------------------------------------------------------------------------------------------------------
+
+    def apply(
+        self, served: ServedKind, live: JSONObject | None, config: JSONObject, writer: Writer, *, force: bool
+    ) -> JSONObject:
+        """Return an object with a configuration applied to it, and with its managers.
+
+        Args:
+            served: The kind.
+            live: The stored object, with kind and apiVersion; None for a new one.
+            config: What is applied.
+            writer: Who applies it.
+            force: Whether fields of other managers are taken.
+
+        Raises:
+            APIStatusError: 400 when the configuration is not one of this kind; 409 when other managers own what it
+                changes; 500 when it does not fit the type, as from kube-apiserver.
+        """
+        names: JSONObject = {"kind": served.info.kind, "apiVersion": served.info.api_version}
+        self._check(served, config)
+        ownership = self._ownership(served, writer)
+        live = names if live is None else live
+        metadata = live.get("metadata") or {}
+        if found := list(problems(ownership.type, config)):
+            texts = found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
+            what = f"failed to create typed patch object ({_full_name(served, config)}): {texts}"
+            raise status_error(500, reason="", message=what)
+        try:
+            managers = read_entries(metadata.get("managedFields"), is_stored=True)
+        except ValueError as exc:
+            raise status_error(500, reason="", message=f"failed to decode managed fields: {exc}") from exc
+        now = timestamp(self._clock)
+        live = _unmanaged(live)
+        if not managers:
+            before = attrs.evolve(writer, manager=BEFORE_FIRST_APPLY)
+            managers = ownership.updated({}, {"metadata": {}}, _owned(live), self._key(served, before, "Update"), now)
+        key = self._key(served, writer, "Apply")
+        try:
+            result, managers = ownership.applied(managers, live, config, key, force=force, now=now)
+        except ApplyConflict as conflict:
+            if writer.manager != "kubectl":
+                raise conflict.status_error() from None
+            conflicts = _left(conflict, _last_applied(served, ownership.type, live))
+            if conflicts:
+                raise ApplyConflict(conflicts).status_error() from None
+            result, managers = ownership.applied(managers, live, config, key, force=True, now=now)
+        if writer.manager == "kubectl":
+            _keep_last_applied(result, config)
+        if served.is_builtin:
+            result = without_nulls(ownership.type, result)
+        try:
+            entries = write_entries(managers)
+        except TooDeepError as exc:
+            raise bad_request("the object has too many levels") from exc
+        metadata = {**(result.get("metadata") or {}), "managedFields": entries}
+        return {**result, "metadata": metadata}
+
+    @staticmethod
+    def _check(served: ServedKind, config: JSONObject) -> None:
+        group, _, version = str(config.get("apiVersion") or "").rpartition("/")
+        kind = str(config.get("kind") or "")
+        if (group, version, kind) != (served.info.group, served.info.version, served.info.kind):
+            raise bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
+        metadata = config.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+            raise bad_request("metadata.managedFields must be nil")
+
+
+def _full_name(served: ServedKind, config: JSONObject) -> str:
+    metadata = config.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    info = served.info
+    return (
+        f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {info.group}/{info.version}, Kind={info.kind}"
+    )
+
+
+def _unmanaged(obj: JSONObject) -> JSONObject:
+    """Return an object without its managers."""
+    metadata = obj.get("metadata")
+    if not metadata or "managedFields" not in metadata:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+
+
+def _without_times(entries: list[JSONObject] | None) -> list[JSONObject]:
+    return [{**entry, "time": None} for entry in entries or ()]
+
+
+def _owned(obj: JSONObject) -> JSONObject:
+    """Return the part of an object that managers own."""
+    metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in NOT_OWNED}
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} | {"metadata": metadata}
+
+
+# --- kubectl's client-side apply --------------------------------------------------------------------------------------
+
+
+def _last_applied(served: ServedKind, of: FieldType, live: JSONObject) -> FieldSet:
+    """Return the fields that kubectl applied last before it used server-side apply, and nobody has changed since."""
+    annotation = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
+    try:
+        last: Any = decode(annotation.encode()) if isinstance(annotation, str) and annotation else None
+    except DecodeError:
+        return {}
+    if not isinstance(last, dict) or last.get("apiVersion") != served.info.api_version or any(problems(of, last)):
+        return {}
+    differences = compare(of, last, live)
+    fields = fields_of(of, last)
+    for part in (differences.modified, differences.added, differences.removed):
+        fields = difference(fields, part)
+    return fields
+
+
+def _left(conflict: ApplyConflict, allowed: FieldSet) -> dict[ManagerKey, FieldSet]:
+    left = {key: difference(fields, allowed) for key, fields in conflict.conflicts.items()}
+    return {key: fields for key, fields in left.items() if fields}
+
+
+def _keep_last_applied(obj: JSONObject, config: JSONObject) -> None:
+    """Set kubectl's annotation to what is applied, if the object has it."""
+    metadata = obj.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    if not annotations.get(LAST_APPLIED):
+        return
+    given = config.get("metadata") or {}
+    kept = {key: value for key, value in (given.get("annotations") or {}).items() if key != LAST_APPLIED}
+    applied: JSONObject = {
+        **config,
+        "metadata": {**{key: value for key, value in given.items() if key != "annotations"}},
+    }
+    if kept:
+        applied["metadata"]["annotations"] = kept
+    text = dumps(_sorted(applied)).decode() + "\n"
+    obj["metadata"] = {**metadata, "annotations": {**annotations, LAST_APPLIED: text}}
+
+
+def _sorted(value: Any) -> Any:
+    """Return a JSON value with the members of objects in Go's order."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,409 @@
+"""Merges and compares values of which the type is known, field by field.
+
+A leaf is a scalar, or a list or an object that is replaced as a whole.
+An object or a list that is empty on both sides is a leaf as well, so that ``{}`` and null stay what they are.
+
+Source: structured-merge-diff ``typed/merge.go``, ``compare.go``, ``tofieldset.go``, ``remove.go`` and ``validate.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import attrs
+
+from ...models._internal import dumps
+from ._field_sets import (
+    MEMBER,
+    FieldSet,
+    below,
+    is_member,
+    key_element,
+    node,
+    union,
+    value_element,
+)
+from ._field_types import DEDUCED, MISSING, FieldType, ListType, MapType
+
+_SELF = "."
+
+
+# --- items of lists ---------------------------------------------------------------------------------------------------
+
+
+def item_element(items: ListType, item: object) -> str:
+    """Return the path element of an item of a list that is merged.
+
+    Raises:
+        ValueError: The item has no key, or cannot be in a set.
+    """
+    if not items.keys:
+        if isinstance(item, list):
+            raise ValueError("not supported: associative list with lists as elements")
+        if isinstance(item, dict) or item is None:
+            what = "an explicit null" if item is None else "a map type"
+            raise ValueError(f"associative list without keys has an element that's {what}")
+        return value_element(item)
+    if not isinstance(item, dict):
+        what = "a null element" if item is None else "non-map elements"
+        raise ValueError(f"associative list with keys may not have {what}")  # noqa: TRY004  # of bad input
+    keys = {}
+    for name in items.keys:
+        value = item.get(name, MISSING)
+        if value is MISSING and (map_type := items.item.map) is not None and name in map_type.fields:
+            value = map_type.fields[name].default
+        if value is not MISSING:
+            keys[name] = value
+    if not keys:
+        names = " ".join(f'"{name}"' for name in items.keys)
+        problem = "omits all key fields"
+        raise ValueError(
+            f"associative list with keys has an element that {problem} [{names}]"
+            " (and doesn't have default values for any key fields)"
+        )
+    return key_element(keys)
+
+
+def _element(items: ListType, index: int, item: object) -> str:
+    """Return the path element of a stored item, whatever it is: nobody can apply one without a key."""
+    try:
+        return item_element(items, item)
+    except ValueError:
+        return f"i:{index}"
+
+
+def _elements(items: ListType, values: list[Any]) -> list[str]:
+    return [_element(items, index, item) for index, item in enumerate(values)]
+
+
+# --- the fields of a value --------------------------------------------------------------------------------------------
+
+
+def fields_of(of: FieldType, value: object) -> FieldSet:
+    """Return the set of all leaves and items of an object."""
+    return _fields(of, value)[1]
+
+
+def _fields(of: FieldType, value: object) -> tuple[bool, FieldSet]:
+    """Return whether a value is a leaf, and the set of what is below it."""
+    of = of.of(value)
+    if of.map is not None:
+        if of.map.is_atomic or not isinstance(value, dict):
+            return of.map.is_atomic, {}
+        return False, _map_fields(of.map, value)
+    if of.scalar is not None:
+        return True, {}
+    if of.items is None or of.items.is_atomic or not isinstance(value, list):
+        return of.items is not None and of.items.is_atomic, {}
+    return False, _list_fields(of.items, value)
+
+
+def _map_fields(of: MapType, value: dict[str, Any]) -> FieldSet:
+    result: FieldSet = {}
+    for name, member in value.items():
+        is_leaf, rest = _fields(of.member(name), member)
+        child = node(is_leaf or member is None or member == {} or name not in of.fields, rest)
+        if child is not None:
+            result[f"f:{name}"] = child
+    return result
+
+
+def _list_fields(of: ListType, value: list[Any]) -> FieldSet:
+    result: FieldSet = {}
+    for element, item in zip(_elements(of, value), value, strict=True):
+        if element in result:  # of an item that is there twice, only the item itself is a member
+            result[element] = MEMBER
+        else:
+            result[element] = node(True, _fields(of.item, item)[1]) or MEMBER
+    return result
+
+
+def with_named_fields(of: FieldType, fields: FieldSet) -> FieldSet:
+    """Return a set with the declared fields above its members as members, too."""
+    result: FieldSet = {}
+    for element, child in fields.items():
+        if element == _SELF:
+            continue
+        kind, name = element[:2], element[2:]
+        inner, is_named = _NOTHING, False
+        if kind == "f:" and of.map is not None:
+            is_named = name in of.map.fields
+            inner = of.map.fields[name].type if is_named else of.map.element or _NOTHING
+        elif kind == "k:" and of.items is not None:
+            inner = of.items.item
+        rest = below(child)
+        joined = node(is_member(child) or (is_named and bool(rest)), with_named_fields(inner, rest))
+        result[element] = joined or MEMBER
+    return result
+
+
+_NOTHING = FieldType()
+
+
+# --- comparison -------------------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.define(eq=False)
+class Comparison:
+    """How two objects differ."""
+
+    added: FieldSet = attrs.field(factory=dict)
+    """What only the second has."""
+    modified: FieldSet = attrs.field(factory=dict)
+    """What both have, with different values."""
+    removed: FieldSet = attrs.field(factory=dict)
+    """What only the first has."""
+
+    def without(self, fields: FieldSet) -> Comparison:
+        """Return the differences outside of these fields, which are at the top of the object."""
+        return Comparison(
+            *(
+                {element: child for element, child in part.items() if element not in fields}
+                for part in (self.added, self.modified, self.removed)
+            )
+        )
+
+    def join(self, inner: Comparison, element: str) -> None:
+        """Add the differences in a field; those in the object itself, for which it is empty, become this."""
+        for part, whole in ((inner.added, self.added), (inner.modified, self.modified), (inner.removed, self.removed)):
+            if part and element:
+                _add(whole, element, part)
+            else:
+                whole.update(part)
+
+
+def compare(of: FieldType, old: dict[str, Any], new: dict[str, Any]) -> Comparison:
+    """Compare two objects; fields that Go always encodes count as present."""
+    result = Comparison()
+    _compare(of, old, new, result, "")
+    return result
+
+
+def _compare(of: FieldType, old: object, new: object, into: Comparison, element: str) -> None:
+    """Compare two values, of which at least one is there; adds to the comparison of what they are in."""
+    if new is MISSING:
+        _add(into.removed, element, node(*_whole(of, old)))
+        return
+    if old is MISSING:
+        _add(into.added, element, node(*_whole(of, new)))
+        return
+    as_old, as_new = of.of(old), of.of(new)
+    for kind in [as_new] if as_old.is_same(as_new) else [as_old, as_new]:
+        if kind.map is not None:
+            if kind.map.is_atomic or not ((isinstance(old, dict) and old) or (isinstance(new, dict) and new)):
+                _compare_leaf(old, new, into, element)
+            else:
+                _compare_maps(kind.map, old, new, into, element)
+        elif kind.scalar is not None:
+            _compare_leaf(old, new, into, element)
+        elif kind.items is not None:
+            if kind.items.is_atomic or not ((isinstance(old, list) and old) or (isinstance(new, list) and new)):
+                _compare_leaf(old, new, into, element)
+            else:
+                _compare_lists(kind.items, old, new, into, element)
+
+
+def _is_copy(one: object, other: object) -> bool:
+    """Return whether two values are equal, with their members in the same order: what most parts of an update are."""
+    return one == other and dumps(one) == dumps(other)  # for Python, 1 equals true
+
+
+def _compare_leaf(old: object, new: object, into: Comparison, element: str) -> None:
+    if element and not same(old, new):
+        _add(into.modified, element, MEMBER)
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two decoded JSON values are equal; true and 1 differ, 1 and 1.0 do not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _add(to: FieldSet, element: str, child: FieldSet | None) -> None:
+    if child is not None:
+        own = to.get(element)
+        to[element] = child if own is None else union({element: own}, {element: child})[element]
+
+
+def _compare_maps(of: MapType, old: object, new: object, into: Comparison, element: str) -> None:
+    before = {**of.implied, **old} if isinstance(old, dict) else {}
+    after = {**of.implied, **new} if isinstance(new, dict) else {}
+    inner = Comparison()
+    for name, value in after.items():
+        previous = before.get(name, MISSING)
+        if previous is not value and not (isinstance(value, dict | list) and _is_copy(previous, value)):
+            _compare(of.member(name), previous, value, inner, f"f:{name}")
+    for name, value in before.items():
+        if name not in after:
+            _compare(of.member(name), value, MISSING, inner, f"f:{name}")
+    into.join(inner, element)
+
+
+def _compare_lists(of: ListType, old: object, new: object, into: Comparison, element: str) -> None:
+    before, after = _by_element(of, old), _by_element(of, new)
+    inner = Comparison()
+    for one in {**before, **after}:
+        first, last = before.get(one, []), after.get(one, [])
+        if len(first) <= 1 and len(last) <= 1:
+            _compare(of.item, (first or [MISSING])[0], (last or [MISSING])[0], inner, one)
+        elif len(first) > 1 and len(last) > 1:
+            if not same(first, last):
+                _add(inner.modified, one, MEMBER)
+        elif len(first) > 1:
+            if last:
+                _compare(of.item, MISSING, last[0], inner, one)
+            _add(inner.removed, one, MEMBER)
+        else:
+            if first:
+                _compare(of.item, first[0], MISSING, inner, one)
+            _add(inner.added, one, MEMBER)
+    into.join(inner, element)
+
+
+def _by_element(of: ListType, value: object) -> dict[str, list[Any]]:
+    result: dict[str, list[Any]] = {}
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            result.setdefault(_element(of, index, item), []).append(item)
+    return result
+
+
+def _whole(of: FieldType, value: object) -> tuple[bool, FieldSet]:
+    """Return that a value which only one side has is a member, and the set of all that is below it."""
+    of = of.of(value)
+    result: FieldSet = {}
+    if of.map is not None:
+        if not of.map.is_atomic and isinstance(value, dict):
+            for name, member in ({**of.map.implied, **value} if of.map.implied else value).items():
+                result[f"f:{name}"] = node(*_whole(of.map.member(name), member)) or MEMBER
+    elif of.items is not None and of.scalar is None and not of.items.is_atomic and isinstance(value, list):
+        for element, items in _by_element(of.items, value).items():
+            result[element] = MEMBER if len(items) > 1 else node(*_whole(of.items.item, items[0])) or MEMBER
+    return True, result
+
+
+# --- merge ------------------------------------------------------------------------------------------------------------
+
+
+def merge(of: FieldType, old: Any, new: Any) -> Any:
+    """Return a value with what another one has: leaves are replaced, nothing is removed.
+
+    The items of a merged list have the order of the old one, unless the new one has them in another.
+    """
+    if new is MISSING:
+        return old
+    kind = of.of(new)
+    if kind.map is not None:
+        before, after = (value if isinstance(value, dict) else {} for value in (old, new))
+        if kind.map.is_atomic or not (before or after):
+            return new
+        result = {name: merge(kind.map.member(name), value, after.get(name, MISSING)) for name, value in before.items()}
+        return result | {name: value for name, value in after.items() if name not in before}
+    if kind.scalar is not None or kind.items is None:
+        return new
+    before_items, after_items = (value if isinstance(value, list) else [] for value in (old, new))
+    if kind.items.is_atomic or not (before_items or after_items):
+        return new
+    return _merge_lists(kind.items, before_items, after_items)
+
+
+def _merge_lists(of: ListType, old: list[Any], new: list[Any]) -> list[Any]:
+    """Merge the items of two lists: those of both in the order of the new one, the others near their neighbours."""
+    left, right = _elements(of, old), _elements(of, new)
+    before: dict[str, Any] = {}
+    for element, item in zip(left, old, strict=True):
+        before[element] = None if element in before else item  # duplicates are not merged, but replaced
+    after = dict(zip(right, new, strict=True))
+    shared = iter([element for element in right if element in before])
+    next_shared = next(shared, None)
+    merged: set[str] = set()
+    result: list[Any] = []
+    i = j = 0
+    while i < len(left) or j < len(right):
+        if i < len(left) and j < len(right):
+            if left[i] == right[j]:
+                merged.add(left[i])
+                result.append(merge(of.item, before[left[i]], after[right[j]]))
+                i, j = i + 1, j + 1
+                next_shared = next(shared, None)
+                continue
+            if left[i] in after and next_shared is not None and next_shared != left[i]:
+                i += 1  # an item of both, but its place in the new list is later
+                continue
+        if i < len(left):
+            if left[i] not in after:
+                result.append(old[i])
+                i += 1
+                continue
+            if left[i] in merged:
+                i += 1
+        if j < len(right):
+            element = right[j]
+            merged.add(element)
+            result.append(merge(of.item, before.get(element, MISSING), after[element]))
+            j += 1
+            if element == next_shared:
+                next_shared = next(shared, None)
+    return result
+
+
+# --- removal ----------------------------------------------------------------------------------------------------------
+
+
+def remove(of: FieldType, value: Any, fields: FieldSet) -> Any:
+    """Return a value without the members of a set; an object or a list of which nothing is left becomes null."""
+    of = of.of(value)
+    if of.map is not None:
+        if not isinstance(value, dict) or not value or of.map.is_atomic:
+            return None
+        return _remove_fields(of.map, value, fields) or None
+    if of.scalar is not None or of.items is None:
+        return value
+    if not isinstance(value, list) or not value or of.items.is_atomic:
+        return None
+    result = []
+    for element, item in zip(_elements(of.items, value), value, strict=True):
+        child = fields.get(element)
+        if child is None:
+            result.append(item)
+        elif not is_member(child):
+            result.append(remove(of.items.item, item, child))
+    return result or None
+
+
+def _remove_fields(of: MapType, value: dict[str, Any], fields: FieldSet) -> dict[str, Any]:
+    result = {}
+    for name, member in value.items():
+        child = fields.get(f"f:{name}")
+        if child is None:
+            result[name] = member
+        elif not is_member(child):
+            result[name] = remove(of.member(name), member, child)
+    return result
+
+
+# --- nulls ------------------------------------------------------------------------------------------------------------
+
+
+def without_nulls(of: FieldType, value: Any) -> Any:
+    """Return an object of a built-in kind as Go decodes it: without null fields, and with zero values in maps."""
+    of = of.of(value)
+    if isinstance(value, dict) and of.map is not None:
+        result = {}
+        for name, member in value.items():
+            if member is not None:
+                result[name] = without_nulls(of.map.member(name), member)
+            elif name not in of.map.fields and (element := of.map.element) is not None:
+                zero = _ZEROS.get(element.scalar or "")
+                result[name] = zero if element is not DEDUCED else None
+        return result
+    if isinstance(value, list) and of.items is not None:
+        return [without_nulls(of.items.item, item) for item in value]
+    return value
+
+
+_ZEROS = {"string": "", "numeric": 0, "boolean": False}
