@@ -12,6 +12,8 @@ from trioformer.controller import (
     Controller,
     ControllerOptions,
     ControllerStatistics,
+    Expectations,
+    Expected,
     Request,
     RequeueAfter,
     RetryAfter,
@@ -91,6 +93,9 @@ async def controllers(
     clusters.watch(pods, enqueue=nodes)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # other requests
     clusters.add(Request(None, "a"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(controller, Controller[Request])
+    assert_type(Expectations().get(Request(None, "a")), Expected | None)
+    assert_type(Expectations[tuple[str, Request]]().is_satisfied(("east", Request(None, "a"))), bool)
+    Expectations().forget(("east", "a"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # other requests
     Controller("bad", nodes)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # not async
     await nursery.start(controller.run)
     assert_type(controller.add(Request.parse("a/b"), priority=1), bool)

@@ -25,9 +25,9 @@ Source: kube-controller-manager ``pkg/controller/controller_utils.go``, ``Contro
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar, final
+from typing import Final, Generic, TypeVar, final
 
 import attrs
 import trio
@@ -35,9 +35,8 @@ import trio
 from .._text import one_line
 from ..cache import Added, Deleted, Notification, Updated
 from ..models import KubernetesObject
-from ._enqueue import Enqueue
 from ._predicates import Predicate
-from ._request import Request
+from ._request import K
 from ._results import RequeueAfter
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -66,7 +65,7 @@ class Expected:
 
 @final
 @attrs.define(eq=False, repr=False)
-class Expectations:
+class Expectations(Generic[K]):
     """The creations and deletions that a controller waits to observe, by request.
 
     A request is satisfied when all its expectations have been observed, when the last one was recorded :attr:`period`
@@ -82,12 +81,12 @@ class Expectations:
     """Seconds after which an expectation expires.
 
     An event may never arrive: an object that is created and deleted while the watch is broken has none."""
-    _expected: dict[Request, Expected] = attrs.field(factory=dict, init=False)
+    _expected: dict[K, Expected] = attrs.field(factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<Expectations of {len(self._expected)} requests>"
 
-    def is_satisfied(self, request: Request) -> bool:
+    def is_satisfied(self, request: K) -> bool:
         """Whether the caches have all requested changes, so that their objects may be counted.
 
         Expectations that have expired are logged and removed.
@@ -106,11 +105,11 @@ class Expectations:
         del self._expected[request]
         return True
 
-    def get(self, request: Request) -> Expected | None:
+    def get(self, request: K) -> Expected | None:
         """Return the expectations of a request; None if it has no expectations."""
         return self._expected.get(request)
 
-    def requeue(self, request: Request) -> RequeueAfter | None:
+    def requeue(self, request: K) -> RequeueAfter | None:
         """Return when to reconcile again in case an event is lost: when the expectations expire; None without any.
 
         Return this from every reconcile, satisfied or not.  (The original leaves this to the informers' resyncs.)
@@ -118,14 +117,14 @@ class Expectations:
         expected = self._expected.get(request)
         return None if expected is None else RequeueAfter(max(expected.expires_at - trio.current_time(), 0))
 
-    def forget(self, request: Request) -> None:
+    def forget(self, request: K) -> None:
         """Remove the expectations of a request, for example when the object was deleted."""
         self._expected.pop(request, None)
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def creating(self, request: Request) -> Iterator[None]:
+    def creating(self, request: K) -> Iterator[None]:
         """Expect one creation, which the block requests; an exception in the block removes the expectation.
 
         A creation without a response may have succeeded.  The next reconcile may not see that object yet and create
@@ -139,7 +138,7 @@ class Expectations:
             raise
 
     @contextmanager
-    def deleting(self, request: Request, obj: KubernetesObject) -> Iterator[None]:
+    def deleting(self, request: K, obj: KubernetesObject) -> Iterator[None]:
         """Expect an object's deletion, which the block requests; an exception in the block removes the expectation."""
         self._add(request, deletion=obj.uid)
         try:
@@ -148,7 +147,7 @@ class Expectations:
             self.deletion_observed(request, obj)
             raise
 
-    def _add(self, request: Request, *, creations: int = 0, deletion: str | None = None) -> None:
+    def _add(self, request: K, *, creations: int = 0, deletion: str | None = None) -> None:
         before = self._expected.get(request) if not self.is_satisfied(request) else None
         deletions = frozenset() if deletion is None else frozenset({deletion})
         if before is not None:
@@ -157,23 +156,23 @@ class Expectations:
 
     # --- observing ----------------------------------------------------------------------------------------------------
 
-    def creation_observed(self, request: Request) -> None:
+    def creation_observed(self, request: K) -> None:
         """Count a creation as observed; no effect if none is expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, creations=max(expected.creations - 1, 0)))
 
-    def deletion_observed(self, request: Request, obj: KubernetesObject) -> None:
+    def deletion_observed(self, request: K, obj: KubernetesObject) -> None:
         """Mark an object's deletion as observed; no effect if it is not expected."""
         if (expected := self._expected.get(request)) is not None:
             self._replace(request, attrs.evolve(expected, deletions=expected.deletions - {obj.uid}))
 
-    def _replace(self, request: Request, expected: Expected) -> None:
+    def _replace(self, request: K, expected: Expected) -> None:
         if expected.creations or expected.deletions:
             self._expected[request] = expected
         else:
             del self._expected[request]
 
-    def observing(self, owners: Enqueue[T]) -> Predicate[T]:
+    def observing(self, owners: Callable[[T], Iterable[K]]) -> Predicate[T]:
         """Make a predicate that observes creations and deletions, and passes all events.
 
         Put it first: after another predicate it does not receive the events that that one rejects.
