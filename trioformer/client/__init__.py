@@ -16,6 +16,7 @@
 - ``_undecodable.py``: :class:`Undecodable`, an object that cannot be decoded
 - ``_patch.py``: the types of patch
 - ``_paths.py``: URL paths, and the names of operations in errors
+- ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 
@@ -29,7 +30,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from ._api import Api as Api
-from ._api_writes import PropagationPolicy as PropagationPolicy
 from ._client import Client as Client
 from ._client import VersionInfo as VersionInfo
 from ._client import open_client as open_client
@@ -39,6 +39,7 @@ from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import FieldValidation as FieldValidation
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import ListOptions as ListOptions
+from ._options import PropagationPolicy as PropagationPolicy
 from ._patch import PatchType as PatchType
 from ._paths import ObjectName as ObjectName
 from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
@@ -50,9 +51,25 @@ from ._watch import WatchStream as WatchStream
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources as ApiResources
+    from ._raw import Health as Health
+    from ._raw import HealthCheck as HealthCheck
+    from ._raw import QueryParams as QueryParams
+    from ._raw import RawLines as RawLines
+    from ._raw import RawResponse as RawResponse
+    from ._raw import RawStream as RawStream
+    from ._raw import RequestBody as RequestBody
 
 # Imported when they are used first: most programs do not.
-_LATER: Final = {"ApiResources": "_api_resources"}
+_LATER: Final = {
+    "ApiResources": "_api_resources",
+    "Health": "_raw",
+    "HealthCheck": "_raw",
+    "QueryParams": "_raw",
+    "RawLines": "_raw",
+    "RawResponse": "_raw",
+    "RawStream": "_raw",
+    "RequestBody": "_raw",
+}
 
 __all__ = [
     "PAGE_SIZE",
@@ -61,6 +78,8 @@ __all__ = [
     "Client",
     "FieldSelectorLike",
     "FieldValidation",
+    "Health",
+    "HealthCheck",
     "LabelSelectorLike",
     "ListOptions",
     "ObjectList",
@@ -68,6 +87,11 @@ __all__ = [
     "OwnSubresource",
     "PatchType",
     "PropagationPolicy",
+    "QueryParams",
+    "RawLines",
+    "RawResponse",
+    "RawStream",
+    "RequestBody",
     "Undecodable",
     "UndecodableHandler",
     "VersionInfo",

@@ -11,7 +11,7 @@ from .._suggestions import attribute_hints, describe, suggest_arguments
 from .._util import NoPublicConstructor
 from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of
 from ..transport._internal import ByteStream, Response, Scan, Transport
-from ._options import ListOptions, list_params
+from ._options import FieldValidation, ListOptions, list_params, write_params
 from ._paths import ObjectName, ResourcePaths
 from ._responses import Asked, object_in, streamed_status_error
 from ._subresources import has_own_kind, subresource_in
@@ -30,7 +30,6 @@ suggests_arguments = suggest_arguments(
 """The decorator for methods of :class:`Api` whose requests are in the API's own namespace."""
 
 _METHODS_OF_OTHERS: Final = {
-    "delete_collection": "write list(), and delete(name) for each object",
     "post": "write create(object)",
     "put": "write replace(object)",
     "read": "write get(name)",
@@ -143,6 +142,20 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
             accept=accept,
             retries=self._retries,
             where=where,
+        )
+
+    def _params(
+        self,
+        *,
+        dry_run: bool = False,
+        field_validation: FieldValidation | None = None,
+        field_manager: str | None = None,
+        force: bool = False,
+    ) -> dict[str, str]:
+        """Return the query of a write; the manager is that of the client unless the call has one."""
+        manager = self._field_manager if field_manager is None else field_manager
+        return write_params(
+            field_manager=manager, dry_run=dry_run, field_validation=field_validation, force=force or None
         )
 
     async def _read_list(self, options: ListOptions, read: Callable[[ByteStream], Awaitable[R]]) -> R:

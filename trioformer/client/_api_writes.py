@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from ..models import KubernetesObject, Unstructured, from_dict
 from ..models._internal import dumps, encode_request
 from ._api_requests import ApiRequests, suggests_arguments
-from ._options import FieldValidation, write_params
+from ._options import FieldValidation, PropagationPolicy
 from ._patch import APPLY, PatchType, patch_content, translate_patch_errors
 from ._paths import ObjectName
 from ._responses import Asked, check, object_in
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from ..models.autoscaling_v1 import Scale
 
 T = TypeVar("T", bound=KubernetesObject)
-
-PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
-"""Whether the objects that a deleted object owns are deleted: not at all, after it, or before it."""
 
 
 class ApiWrites(ApiRequests[T]):
@@ -116,19 +113,6 @@ class ApiWrites(ApiRequests[T]):
         path = self._paths.object(obj.name, namespace=namespace, subresource=subresource)
         asked = Asked(obj.name, namespace)
         return await self._request("PUT", path, where, asked=asked, content=encode_request(obj), params=params)
-
-    def _params(
-        self,
-        *,
-        dry_run: bool,
-        field_validation: FieldValidation | None,
-        field_manager: str | None,
-        force: bool = False,
-    ) -> dict[str, str]:
-        manager = self._field_manager if field_manager is None else field_manager
-        return write_params(
-            field_manager=manager, dry_run=dry_run, field_validation=field_validation, force=force or None
-        )
 
     @overload
     async def patch(

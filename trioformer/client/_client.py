@@ -29,6 +29,7 @@ from ..transport import (
 )
 from ..transport._internal import Transport, WarningLog, default_user_agent, open_transport
 from ._api import Api
+from ._client_requests import ClientRequests
 from ._client_writes import ClientWrites
 from ._discovery import discover_resource
 from ._options import check_field_manager
@@ -98,7 +99,7 @@ class VersionInfo:
 
 @final
 @attrs.define(eq=False)
-class Client(ClientWrites, metaclass=NoPublicConstructor):
+class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
     """A client of one cluster; :func:`open_client` makes it and closes it.
 
     Any number of tasks may use it at the same time.

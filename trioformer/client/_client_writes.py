@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from .._suggestions import describe
 from ..models import KubernetesObject, builtin_kind, from_dict
-from ._options import FieldValidation
+from ._options import FieldValidation, PropagationPolicy
 from ._patch import PatchType
 from ._subresources import OwnSubresource
 
 if TYPE_CHECKING:
     from ._api import Api
-    from ._api_writes import PropagationPolicy
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -17,6 +17,9 @@ LabelSelectorLike: TypeAlias = LabelSelector | Mapping[str, str] | str
 FieldSelectorLike: TypeAlias = FieldSelector | Mapping[str, str] | str
 """A field selector: parsed, as text such as ``spec.nodeName=worker-1``, or as fields that must be equal."""
 
+PropagationPolicy: TypeAlias = Literal["Orphan", "Background", "Foreground"]
+"""Whether the objects that a deleted object owns are deleted: not at all, after it, or before it."""
+
 FieldValidation: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 """What the server does about unknown and duplicate fields of a write: nothing, a warning, or an error."""
 

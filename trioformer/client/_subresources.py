@@ -169,7 +169,7 @@ def _with_metadata(response: Response) -> Response:
     return attrs.evolve(response, body=b'{"metadata":{},' + members)
 
 
-def body_in(response: Response, sent: M, namespace: str | None, *, where: str) -> M:
+def body_in(response: Response, sent: M, namespace: str | None, *, method: str, where: str) -> M:
     """Make the object in the response to a subresource's request; it is the sent one if the server sends a Status.
 
     Raises:
@@ -177,7 +177,7 @@ def body_in(response: Response, sent: M, namespace: str | None, *, where: str) -
         UnexpectedResponseError: The response is neither of the class of the sent object nor a Status.
         DecodeError: It is of this class, and cannot be decoded.
     """
-    check(response, method="POST", where=where)
+    check(response, method=method, where=where)
     if is_success(response, where):
         return sent
     cls = type(sent)
@@ -186,12 +186,12 @@ def body_in(response: Response, sent: M, namespace: str | None, *, where: str) -
     if found not in ("", expected):
         if isinstance(sent, Unstructured):
             return _made_by(response, sent, resource_of(type(sent)), namespace, found, where)
-        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method="POST")
+        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method=method)
     try:
         kind_in(response.body)  # raises what too many levels raise on this version of Python
         return from_json(cls, response.body)
     except (ValueError, RecursionError) as exc:
-        raise undecodable(exc, response, where, expected, is_ours=found == expected, method="POST") from exc
+        raise undecodable(exc, response, where, expected, is_ours=found == expected, method=method) from exc
 
 
 def with_name(body: M, name: str) -> M:

@@ -200,20 +200,26 @@ class Transport(metaclass=NoPublicConstructor):
         self,
         path: str,
         *,
+        method: str = "GET",
         params: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        content_type: str | None = None,
         accept: str = "application/json",
         for_watch: bool,
         resumable: bool = False,
         retries: bool = True,
         where: str = "",
     ) -> AsyncGenerator[ByteStream, None]:
-        """Send a GET request; inside the block the body of the response can be read, whatever its status code.
+        """Send a request; inside the block the body of the response can be read, whatever its status code.
 
         Until there is a response that is not retried, it is sent again as by :meth:`request`.
 
         Args:
             path: The path below the server's URL, with its leading slash, quoted.
+            method: Such as ``GET``.
             params: The query.
+            content: The body of the request.
+            content_type: The media type of the body.
             accept: The media types that the response may have.
             for_watch: Whether it is a watch, which may be silent for any time and has no limits.
             resumable: Whether the caller watches again after a ConnectionFailedError; then it is not sent again here,
@@ -236,7 +242,9 @@ class Transport(metaclass=NoPublicConstructor):
             credential = await self.obtain_credential()
             self._generations.current(credential)  # before a probe connection is made for the watch
             await self.health.prepare()
-        outgoing = self._get(path, params, accept, where, for_watch=for_watch, resumable=resumable)
+        outgoing = self._streamed(
+            path, params, accept, where, method, content, content_type, for_watch=for_watch, resumable=resumable
+        )
         attempts = self._retries_of(outgoing, may_retry=retries and not resumable)
         async with self._stream(outgoing, attempts) as body:
             yield body
@@ -269,7 +277,7 @@ class Transport(metaclass=NoPublicConstructor):
             trio.ClosedResourceError: The client is closed.
             Exception: What ``read_body`` raises.
         """
-        outgoing = self._get(path, params, accept, where)
+        outgoing = self._streamed(path, params, accept, where)
         attempts = self._retries_of(outgoing, may_retry=retries)
         while True:
             has_begun = False
@@ -284,24 +292,29 @@ class Transport(metaclass=NoPublicConstructor):
                     raise
             await trio.sleep(delay)
 
-    def _get(
+    def _streamed(
         self,
         path: str,
         params: Mapping[str, str] | None,
         accept: str,
         where: str,
+        method: str = "GET",
+        content: bytes | None = None,
+        content_type: str | None = None,
         *,
         for_watch: bool = False,
         resumable: bool = False,
     ) -> Outgoing:
-        """Make a GET request whose response is streamed."""
-        accepts_gzip = self._headers.uses_gzip and not for_watch  # kube-apiserver compresses no watch
+        """Make a request whose response is streamed."""
+        # kube-apiserver compresses no watch
+        accepts_gzip = self._headers.uses_gzip and method == "GET" and not for_watch
         return Outgoing(
-            method="GET",
+            method=method,
             path=path,
             params=params,
-            headers=self._headers.of(accept=accept, content_type=None, accepts_gzip=accepts_gzip),
+            headers=self._headers.of(accept=accept, content_type=content_type, accepts_gzip=accepts_gzip),
             accepts_gzip=accepts_gzip,
+            content=content,
             where=where,
             for_watch=for_watch,
             resumable=resumable,
@@ -309,7 +322,7 @@ class Transport(metaclass=NoPublicConstructor):
 
     @asynccontextmanager
     async def _stream(self, outgoing: Outgoing, attempts: Retries) -> AsyncGenerator[ByteStream, None]:
-        """Send a GET request until there is a response that is not retried, and yield its body."""
+        """Send a request until there is a response that is not retried, and yield its body."""
         for_watch = outgoing.for_watch
         while True:
             async with self._limited_watch(attempts) if for_watch else self._limited(outgoing) as throttled:

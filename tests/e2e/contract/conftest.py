@@ -55,10 +55,10 @@ async def _embedded(server: APIServer) -> AsyncIterator[Client]:
         nursery.cancel_scope.cancel()
 
 
-def _connected(request: pytest.FixtureRequest, control_plane: str) -> Connected:
+def _connected(request: pytest.FixtureRequest, control_plane: str, *, garbage_collector: bool = False) -> Connected:
     """Return how to connect to the server of a test, which runs it if it is embedded."""
     if request.param == "embedded":
-        return lambda: _embedded(APIServer())
+        return lambda: _embedded(APIServer(garbage_collector=garbage_collector))
     real: ControlPlane = request.getfixturevalue(control_plane)
     return lambda: open_client(kubeconfig=real.kubeconfig)
 
@@ -72,7 +72,7 @@ def server(request: pytest.FixtureRequest) -> Connected:
 @pytest.fixture
 def cluster_server(request: pytest.FixtureRequest) -> Connected:
     """Connect to a cluster."""
-    return _connected(request, "cluster")
+    return _connected(request, "cluster", garbage_collector=True)
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ async def test_a_dry_run_writes_nothing() -> None:
         changed = await http.patch(f"{PODS}/web-1?dryRun=All", **merge_patch({"metadata": {"labels": {"a": "b"}}}))
         assert changed.json()["metadata"]["labels"] == {"a": "b"}
         assert (await http.delete(f"{PODS}/web-1?dryRun=All")).status_code == 200
-        assert failure_of(await http.delete(f"{PODS}/web-1?dryRun=Some"))[0] == 400
+        assert failure_of(await http.delete(f"{PODS}/web-1?dryRun=Some"))[0] == 422
         await http.request("DELETE", PODS, json={"dryRun": ["All"]})
     assert server.statistics().revision == revision
     assert server.get("pods", "web-1")["metadata"]

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Final
 
 from .._storage._kinds import Kinds, ServedKind
+from .._storage._parts import PARTS
 from .._storage._status import status_error
 from .._storage._storage import JSONObject
+from ._health import ENDPOINTS, health
 from ._rendering import clauses_of
 from ._requests import RequestRecord
 from ._responses import Response, json_response, text_response
@@ -33,8 +36,9 @@ VERSION: JSONObject = {
 """The response to ``/version``: the Kubernetes version that the server follows, marked as trioformer."""
 
 _STATUS_VERBS = ["get", "patch", "update"]
+_SERVED: Final = frozenset(("binding", "eviction", "scale", "token", *PARTS))
+"""The subresources that are served; streams such as ``log`` and ``exec`` are not."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_HEALTH = frozenset({"healthz", "livez", "readyz"})
 
 
 def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Response:
@@ -44,7 +48,7 @@ def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Respo
         APIStatusError: 405 when the path supports only GET and HEAD.
     """
     parts = [part for part in record.path.split("/") if part]
-    found = _find(kinds, parts, accept, host)
+    found = _find(kinds, record, parts, accept, host)
     if found is None:
         return text_response("404 page not found\n", code=404)
     if record.verb not in ("get", "head"):
@@ -52,14 +56,14 @@ def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Respo
     return found
 
 
-def _find(kinds: Kinds, parts: list[str], accept: str, host: str) -> Response | None:
+def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, host: str) -> Response | None:
     match parts:
         case []:
             return json_response({"paths": _paths(kinds)})
         case ["version"]:
             return json_response(VERSION)
-        case [health, *_] if health in _HEALTH:
-            return text_response("ok")
+        case [endpoint, *check] if endpoint in ENDPOINTS:
+            return health(endpoint, "/".join(check), record.query)
         case ["api"] if _wants_aggregated(accept):
             return _aggregated(kinds, [""])
         case ["api"]:
@@ -125,14 +129,15 @@ def _subresource_kind(served: ServedKind, subresource: str) -> tuple[JSONObject,
         "scale": ("autoscaling", "v1", "Scale"),
         "binding": ("", "v1", "Binding"),
         "eviction": ("policy", "v1", "Eviction"),
+        "token": ("authentication.k8s.io", "v1", "TokenRequest"),
     }
     group, version, kind = group_kinds.get(subresource, ("", "", served.info.kind))
-    verbs = ["create"] if subresource in ("binding", "eviction") else _STATUS_VERBS
+    verbs = ["create"] if subresource in ("binding", "eviction", "token") else _STATUS_VERBS
     return {"group": group, "version": version, "kind": kind}, verbs
 
 
 def _subresources(served: ServedKind) -> Iterable[str]:
-    return (name for name in served.info.subresources if name in ("binding", "eviction", "scale", "status"))
+    return (name for name in served.info.subresources if name in _SERVED)
 
 
 def _resource_list(kinds: Kinds, group: str, version: str) -> Response | None:

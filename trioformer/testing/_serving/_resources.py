@@ -6,7 +6,7 @@ All of it is synchronous, so each request is atomic.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, TypedDict, final
+from typing import Any, final
 
 import attrs
 
@@ -18,7 +18,7 @@ from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
-from .._storage._registry import DELETED_GRACEFULLY, Registry
+from .._storage._registry import DELETED_GRACEFULLY, Registry, WriteOptions
 from .._storage._status import bad_request, conflict, deleted, status_error
 from .._storage._storage import JSONObject, Stored
 from .._storage._tracking import Writer, manager_of
@@ -80,13 +80,6 @@ class ResourceRequest:
         return Writer(name, self.record.subresource or "")
 
 
-class WriteOptions(TypedDict):
-    """Arguments of both :meth:`Registry.create` and :meth:`Registry.update`."""
-
-    dry_run: bool
-    writer: Writer
-
-
 def _check_json(request: ResourceRequest) -> None:
     """Check that a body is JSON, by its content type; without one it is, as for kube-apiserver.
 
@@ -136,17 +129,29 @@ class Resources:
         if record.namespace is not None and not served.info.namespaced:
             raise status_error(404, details={})
         if record.subresource is not None and record.subresource not in PARTS:
-            body = partial(read_object, request, served.info.kind)
-            patch = partial(read_patch, served, request.content_type, request.body)
-            response = _subresources.handle(
-                self._registry, served, record, body=body, patch=patch, dry_run=request.dry_run
-            )
-            return response, served
+            return self._act_on_subresource(request, served), served
         if record.subresource is not None and record.subresource not in served.info.subresources:
             raise status_error(404, details={})
         if record.verb == "watch":
             return self._watch(request, served), served
         return self._act(request, served), served
+
+    def _act_on_subresource(self, request: ResourceRequest, served: ServedKind) -> Response:
+        record, is_apply = request.record, request.record.verb == "patch" and request.content_type == APPLY
+        if record.verb in ("patch", "update"):
+            check_manager(
+                "PatchOptions" if record.verb == "patch" else "UpdateOptions", record.query, is_apply=is_apply
+            )
+        apply = partial(read_config, request.body) if is_apply else None
+        return _subresources.handle(
+            self._registry,
+            served,
+            record,
+            body=partial(read_object, request, served.info.kind),
+            patch=partial(read_patch, served, request.content_type, request.body),
+            apply=apply,
+            options={"dry_run": request.dry_run, "writer": attrs.evolve(request.writer, is_applier=is_apply)},
+        )
 
     def _bind(self, request: ResourceRequest) -> tuple[Response, ServedKind]:
         body = partial(read_object, request, "Binding")
@@ -226,13 +231,12 @@ class Resources:
         force, config = is_forced(request.record.query), read_config(request.body)
         writer = attrs.evolve(request.writer, is_applier=True)
         options: WriteOptions = {"dry_run": request.dry_run, "writer": writer}
-        is_status = request.record.subresource == "status"
 
         def applied(live: JSONObject | None) -> JSONObject:
             return self._registry.tracker.apply(served, live, config, writer, force=force)
 
-        if is_status or self._registry.has(served, request.namespace, request.name):
-            part: Part = "status" if is_status else "main"
+        if request.part != "main" or self._registry.has(served, request.namespace, request.name):
+            part: Part = request.part
             stored = self._registry.update(served, request.namespace, request.name, applied, part=part, **options)
             return _one(rendering, served, stored)
         obj = applied(None)

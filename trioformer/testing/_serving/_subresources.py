@@ -1,20 +1,22 @@
-"""Handles requests for ``scale``, for ``binding`` and ``eviction`` of pods, and for ``bindings``."""
+"""Handles requests for subresources that have objects of their own, and for ``bindings``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...models._internal import decode
-from .._storage._deletion import Preconditions
+from .._storage._apply import is_forced
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._patching import Change, merge
-from .._storage._registry import Registry, decoded
-from .._storage._status import SUCCESS, bad_request, cause, conflict, invalid, status_error
-from .._storage._storage import JSONObject, Stored
+from .._storage._registry import Registry, WriteOptions, decoded
+from .._storage._status import SUCCESS, bad_request, conflict, status_error
+from .._storage._storage import JSONObject
+from ._evictions import evict
 from ._requests import RequestRecord
 from ._responses import Response, json_response
+from ._scales import ScalePaths, apply_scale, rescale, scale_of
 from ._tables import value_at
+from ._tokens import grant
 
 
 def handle(
@@ -24,9 +26,10 @@ def handle(
     *,
     body: Callable[[], JSONObject],
     patch: Callable[[], Change],
-    dry_run: bool,
+    apply: Callable[[], JSONObject] | None,
+    options: WriteOptions,
 ) -> Response:
-    """Handle a request for a subresource other than ``status``.
+    """Handle a request for a subresource that has objects of its own.
 
     Args:
         registry: The objects.
@@ -34,12 +37,14 @@ def handle(
         record: The request.
         body: Decodes the object in the request's body.
         patch: Decodes the patch in the request's body.
-        dry_run: Whether to write nothing.
+        apply: Decodes the configuration of a server-side apply; None for another patch.
+        options: How to write.
 
     Raises:
         APIStatusError: The request fails; 404 for a subresource that this server does not support.
     """
     namespace, name = record.namespace or "", record.name or ""
+    dry_run = options["dry_run"]
     match served.resource, record.subresource, record.verb:
         case "pods", "binding", "create":
             binding = body()
@@ -47,15 +52,23 @@ def handle(
                 raise bad_request("name in URL does not match name in Binding object")
             return _bind(registry, served, namespace, name, binding, dry_run=dry_run)
         case "pods", "eviction", "create":
-            return _evict(registry, served, namespace, name, body(), dry_run=dry_run)
+            evict(registry, served, namespace, name, body(), dry_run=dry_run)
+            return json_response({**SUCCESS, "code": 201}, code=201)
+        case "serviceaccounts", "token", "create":
+            return json_response(grant(registry, served, namespace, name, body()), code=201)
         case _, "scale", "get" if "scale" in served.info.subresources:
-            return json_response(_scale(registry.get(served, namespace, name)))
+            return json_response(
+                scale_of(ScalePaths.of(registry, served), served, registry.get(served, namespace, name))
+            )
         case _, "scale", "update" if "scale" in served.info.subresources:
             scale = body()
-            return _rescale(registry, served, namespace, name, lambda _: scale, dry_run=dry_run)
+            return json_response(rescale(registry, served, namespace, name, lambda _: scale, options))
+        case _, "scale", "patch" if "scale" in served.info.subresources and apply is not None:
+            force = is_forced(record.query)
+            return json_response(apply_scale(registry, served, namespace, name, apply(), options, force=force))
         case _, "scale", "patch" if "scale" in served.info.subresources:
-            return _rescale(registry, served, namespace, name, patch(), dry_run=dry_run)
-        case _, ("binding" | "eviction" | "scale"), _ if record.subresource in served.info.subresources:
+            return json_response(rescale(registry, served, namespace, name, patch(), options))
+        case _, ("binding" | "eviction" | "scale" | "token"), _ if record.subresource in served.info.subresources:
             raise status_error(405, details={})
         case _:
             raise status_error(404, details={})
@@ -92,56 +105,3 @@ def _bind(
         raise conflict(served.info, name, f'pod {name} is already assigned to node "{bound}"', subresource="binding")
     registry.update(served, namespace, name, lambda pod: merge(pod, {"spec": {"nodeName": node}}), dry_run=dry_run)
     return json_response({**SUCCESS, "code": 201}, code=201)
-
-
-def _evict(
-    registry: Registry, served: ServedKind, namespace: str, name: str, eviction: JSONObject, *, dry_run: bool
-) -> Response:
-    """Delete a pod; there are no disruption budgets."""
-    if metadata_of(eviction).get("name") != name:
-        raise bad_request("name in URL does not match name in Eviction object")
-    preconditions = Preconditions(
-        *(value_at(eviction, "deleteOptions", "preconditions", key) for key in ("uid", "resourceVersion"))
-    )
-    dry_run = dry_run or value_at(eviction, "deleteOptions", "dryRun") == ["All"]
-    registry.delete(served, namespace, name, preconditions=preconditions, dry_run=dry_run)
-    return json_response({**SUCCESS, "code": 201}, code=201)
-
-
-def _scale(stored: Stored) -> JSONObject:
-    obj = decode(b"{" + stored.body)
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    labels = value_at(obj, "spec", "selector", "matchLabels")
-    selector = labels.items() if isinstance(labels, dict) else ()
-    replicas = value_at(obj, "spec", "replicas")
-    status: JSONObject = {"replicas": value_at(obj, "status", "replicas") or 0}
-    if labels:
-        status["selector"] = ",".join(f"{key}={value}" for key, value in sorted(selector))
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": {key: obj["metadata"][key] for key in kept if key in obj["metadata"]},
-        "spec": {"replicas": replicas} if replicas else {},  # Go omits a zero
-        "status": status,
-    }
-
-
-def _rescale(
-    registry: Registry, served: ServedKind, namespace: str, name: str, change: Change, *, dry_run: bool
-) -> Response:
-    """Set the replicas from a change of the Scale; its status, and other metadata, cannot be changed."""
-    scale = change(_scale(registry.get(served, namespace, name)))
-    metadata = metadata_of(scale)
-    registry.check_location(served, namespace, name, metadata)
-    replicas = value_at(scale, "spec", "replicas") or 0
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
-        problem = f"Invalid value: {replicas!r}: must be greater than or equal to 0"
-        raise invalid("autoscaling", "Scale", name, [cause("FieldValueInvalid", problem, "spec.replicas")])
-    version = metadata.get("resourceVersion")
-
-    def rescaled(obj: JSONObject) -> JSONObject:
-        metadata = {**obj["metadata"], "resourceVersion": version or obj["metadata"]["resourceVersion"]}
-        changed: JSONObject = merge({**obj, "metadata": metadata}, {"spec": {"replicas": replicas}})
-        return changed
-
-    return json_response(_scale(registry.update(served, namespace, name, rescaled, dry_run=dry_run)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import TypedDict, final
 
 import attrs
 
@@ -55,6 +55,13 @@ _SUFFIX_LENGTH = 5
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED = 63
 _GENERATE_ATTEMPTS = 8
+
+
+class WriteOptions(TypedDict):
+    """Arguments of both :meth:`Registry.create` and :meth:`Registry.update`."""
+
+    dry_run: bool
+    writer: Writer
 
 
 def decoded(stored: Stored) -> JSONObject:
@@ -126,7 +133,7 @@ class Registry:
         check_type(served, obj)
         given = metadata_of(obj)
         check_shape(served, obj)
-        self._check_namespace(served, namespace, given)
+        self.check_namespace(served, namespace, given)
         if given.get("resourceVersion"):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         self._check_lifecycle(served, namespace, given.get("name") or "")
@@ -138,7 +145,7 @@ class Registry:
         metadata = {
             **without_server_fields(given),
             "name": name,
-            "uid": str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            "uid": self.new_uid(),
             "creationTimestamp": timestamp(self.clock),
             "namespace": namespace if served.info.namespaced else None,
             "resourceVersion": None if dry_run else "0",  # its place in the order of fields; see Storage.put
@@ -159,6 +166,10 @@ class Registry:
         if served.resource == _custom.DEFINITIONS:
             _custom.update_kinds(self.kinds, obj)
         return stored
+
+    def new_uid(self) -> str:
+        """Return a new uid; the sequence is the same in every run."""
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
     def _generated_name(self, served: ServedKind, namespace: str, prefix: str) -> str:
         name = ""
@@ -190,7 +201,12 @@ class Registry:
         namespace["metadata"] = ordered(metadata)
 
     @staticmethod
-    def _check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
+    def check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
+        """Check that an object's namespace, if present, is that of the request.
+
+        Raises:
+            APIStatusError: 400 when it is not.
+        """
         given = metadata.get("namespace") or ""
         if given not in ("", namespace if served.info.namespaced else ""):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -281,7 +297,7 @@ class Registry:
         given = metadata.get("name") or name
         if given != name:
             raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-        cls._check_namespace(served, namespace, metadata)
+        cls.check_namespace(served, namespace, metadata)
 
     def _check_identity(self, served: ServedKind, current: Stored, old: JSONObject, given: JSONObject) -> None:
         self.check_location(served, current.namespace, current.name, given)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import final
+from typing import Final, final
 
 import attrs
 
 from ...errors import SelectorError
-from ...models import FieldSelector, LabelSelector
+from ...models import FieldSelector, LabelOperator, LabelRequirement, LabelSelector
 from ...models._internal import Raw, decode, level_decoder
 from ._kinds import ServedKind
 from ._status import bad_request
 from ._storage import JSONObject, Stored
 
 _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
+_OPERATORS: Final[Mapping[str, LabelOperator]] = {
+    "In": "in",
+    "NotIn": "notin",
+    "Exists": "exists",
+    "DoesNotExist": "!",
+}
 _labels: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("labels",))
 
 
@@ -23,6 +29,23 @@ def labels_of(stored: Stored) -> Mapping[str, str]:
     (raw,) = _labels(_metadata(b"{" + stored.body)[0])
     labels: Mapping[str, str] | None = decode(raw) if bytes(raw) else None
     return labels or {}
+
+
+def selector_in(selector: object) -> LabelSelector:
+    """Return the selector that an object has as ``matchLabels`` and ``matchExpressions``.
+
+    Raises:
+        SelectorError: It is not valid.
+    """
+    try:
+        labels, expressions = (selector.get(key) or {} for key in ("matchLabels", "matchExpressions"))  # type: ignore[attr-defined]  # checked below
+        requirements = [LabelRequirement(key, "=", [value]) for key, value in labels.items()]
+        requirements += [
+            LabelRequirement(one["key"], _OPERATORS[one["operator"]], one.get("values") or ()) for one in expressions
+        ]
+        return LabelSelector(requirements)
+    except (AttributeError, KeyError, TypeError) as exc:
+        raise SelectorError(f"not a label selector: {exc!r}") from exc
 
 
 def _no_field(obj: object, path: str) -> str:

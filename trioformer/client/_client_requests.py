@@ -1,0 +1,138 @@
+"""The methods of a :class:`Client` for requests to any path, and for the health of the server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from ..transport._internal import Transport
+
+if TYPE_CHECKING:
+    from ._raw import Health, QueryParams, RawResponse, RawStream, RequestBody
+
+
+class ClientRequests:
+    """The methods for requests to any path; a base of :class:`Client`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _transport: Transport
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: QueryParams | None = None,
+        body: RequestBody | None = None,
+        content_type: str | None = None,
+        accept: str | None = None,
+    ) -> RawResponse:
+        """Send a request to any path of the server, and return the response of a success.
+
+        For example::
+
+            usage = (await client.request("GET", "/apis/metrics.k8s.io/v1beta1/nodes")).json()
+
+        It has the credentials, the retries and the rate limit of every other request.
+
+        Args:
+            method: Such as ``GET``.
+            path: The path, quoted, with its leading slash: ``/version``.
+            params: The query.
+            body: The body: bytes, text, or what is sent as its JSON.
+            content_type: The media type of the body; None for JSON.
+            accept: The media types that the response may have; None for any, but preferably JSON.
+
+        Raises:
+            StatusError: The server rejected the request; the subclass is the reason.
+            UnexpectedResponseError: The response is a redirect.
+            LimitExceededError: It is longer than ``Limits.response_bytes``; :meth:`stream` takes more.
+            ConnectionFailedError: No complete response arrived.
+            ValueError: The method or the path is not valid.
+            TypeError: The body is of another type.
+        """
+        from . import _raw  # noqa: PLC0415  # most programs never send such a request
+
+        return await _raw.request(
+            self._transport, method, path, params=params, body=body, content_type=content_type, accept=accept
+        )
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: QueryParams | None = None,
+        body: RequestBody | None = None,
+        content_type: str | None = None,
+        accept: str | None = None,
+        endless: bool = False,
+    ) -> AsyncGenerator[RawStream, None]:
+        """Send a request to any path of the server, and receive the body of the response while it arrives.
+
+        For example, the log of a pod::
+
+            path, params = "/api/v1/namespaces/default/pods/web-0/log", {"follow": True}
+            async with client.stream("GET", path, params=params, endless=True) as log:
+                async for line in log.lines():
+                    print(line)
+
+        Args:
+            method: Such as ``GET``.
+            path: The path, quoted, with its leading slash.
+            params: The query.
+            body: As for :meth:`request`.
+            content_type: As for :meth:`request`.
+            accept: As for :meth:`request`.
+            endless: Whether the body may be silent for any time and has no limit, as that of a watch; otherwise it has
+                at most ``Limits.list_bytes``, and must arrive as fast as a list.
+
+        Raises:
+            StatusError: The server rejected the request; the subclass is the reason.
+            UnexpectedResponseError: The response is a redirect.
+            LimitExceededError: The body is too long, or arrives too slowly.
+            ConnectionFailedError: No response arrived, or the body ended early.
+            ValueError: The method or the path is not valid.
+            TypeError: The body is of another type.
+
+        Ownership:
+            No task is started, so an exception of the block is not wrapped in a group.
+            The end of the block closes the connection, unless the body has ended.
+        """
+        from . import _raw  # noqa: PLC0415  # as in request()
+
+        async with _raw.stream(
+            self._transport,
+            method,
+            path,
+            params=params,
+            body=body,
+            content_type=content_type,
+            accept=accept,
+            endless=endless,
+        ) as received:
+            yield received
+
+    async def health(self, endpoint: str = "readyz", *, exclude: Collection[str] = ()) -> Health:
+        """Ask a health endpoint of the server: ``readyz``, ``livez`` or ``healthz``, or one check, ``readyz/etcd``.
+
+        A server that is not healthy is no error: ``is_ok`` is false, and ``failed`` names its checks.
+
+        Args:
+            endpoint: The endpoint.
+            exclude: Checks that are not to be made, such as ``etcd``.
+
+        Raises:
+            NotFoundError: There is no such check.
+            StatusError: The server rejected the request.
+            UnexpectedResponseError: The response is not that of a health endpoint.
+            ConnectionFailedError: No complete response arrived.
+            ValueError: It is no health endpoint.
+        """
+        from . import _raw  # noqa: PLC0415  # as in request()
+
+        return await _raw.health(self._transport, endpoint, exclude)

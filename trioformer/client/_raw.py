@@ -1,0 +1,316 @@
+"""Requests to any path of the server, and its health; behind :meth:`Client.request` and the methods beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, TypeAlias, cast, final
+from urllib.parse import quote, urlencode
+
+import attrs
+
+from .._suggestions import describe
+from .._util import NoPublicConstructor
+from ..models import Model, encode
+from ..models._internal import decode, dumps, plain
+from ..transport import Limits
+from ..transport._internal import ByteStream, Response, Transport, limit_exceeded
+from ._responses import check, raise_failure, status_error, streamed_status_error, unexpected_response
+from ._wire_format import JSON
+
+RequestBody: TypeAlias = bytes | str | Model | Mapping[str, object] | Sequence[object]
+"""The body of a request: bytes and text as they are; models, mappings and sequences as their JSON."""
+
+QueryParams: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
+"""The query of a request: a sequence repeats its parameter, and None omits it; booleans are ``true`` and ``false``."""
+
+_ANY: Final = f"{JSON}, */*"
+_METHOD: Final = re.compile(r"[A-Z]+")
+_NO_PATH: Final = re.compile(r"[\x00-\x20\x7f#?\\]")
+_CHECK: Final = re.compile(r"\[([+-])\](\S+) ?(.*)")
+_ENDPOINTS: Final = ("healthz", "livez", "readyz")
+
+
+@final
+@attrs.frozen
+class RawResponse:
+    """The response to a request of :meth:`Client.request`; always a success."""
+
+    code: int
+    """The HTTP status code, 200 to 206."""
+    headers: Mapping[str, str]
+    """The headers, with names in lower case."""
+    body: bytes = attrs.field(repr=lambda body: f"<{len(body)} bytes>")
+    """The body, as it was sent; :func:`~trioformer.models.from_json` makes an object of it."""
+    _response: Response = attrs.field(repr=False, eq=False)
+    _where: str = attrs.field(repr=False, eq=False)
+
+    @property
+    def text(self) -> str:
+        """The body as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.body.decode(errors="replace")
+
+    def json(self) -> object:
+        """Decode the body: to dictionaries, lists, strings, numbers, booleans and None.
+
+        Raises:
+            UnexpectedResponseError: It is not JSON, or has too many levels.
+        """
+        try:
+            return decode(self.body)
+        except (ValueError, RecursionError) as exc:
+            raise unexpected_response(self._response, self._where, "not JSON") from exc
+
+
+@final
+class RawStream(metaclass=NoPublicConstructor):
+    """The body of a response while it arrives, for one task at a time; :meth:`Client.stream` makes it and closes it.
+
+    ``async for chunk in stream`` iterates over what arrives, in pieces of any size, and ``async for line in
+    stream.lines()`` over lines.
+
+    Attributes:
+        code: The HTTP status code, 200 to 206.
+        headers: The headers, with names in lower case.
+    """
+
+    __slots__ = ("_body", "_limits", "_where", "code", "headers")
+
+    def __init__(self, body: ByteStream, limits: Limits, where: str) -> None:
+        self._body = body
+        self._limits = limits
+        self._where = where
+        self.code: int = body.code
+        self.headers: Mapping[str, str] = body.headers
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._where}: HTTP {self.code}>"
+
+    async def receive_some(self) -> bytes:
+        """Receive the next bytes of the body; ``b""`` at its end.
+
+        Raises:
+            ConnectionFailedError: The body ended early.
+            LimitExceededError: It is too long, or arrives too slowly.
+            trio.ClosedResourceError: The block of the stream has ended, or an earlier call was cancelled.
+
+        Cancellation:
+            Closes the connection; nothing more can be received.
+        """
+        return await self._body.receive_some()
+
+    def __aiter__(self) -> RawStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if chunk := await self.receive_some():
+            return chunk
+        raise StopAsyncIteration
+
+    def lines(self) -> RawLines:
+        """Iterate over the lines of the body as text, without their ends; the last one need not have an end.
+
+        A line has at most ``Limits.frame_bytes``; a longer one raises
+        :class:`~trioformer.errors.LimitExceededError`.
+        """
+        return RawLines._create(self, self._limits, self._where)
+
+
+@final
+class RawLines(metaclass=NoPublicConstructor):
+    """The lines of a body, for ``async for``; :meth:`RawStream.lines` makes it."""
+
+    __slots__ = ("_begin", "_limits", "_lines", "_stream", "_where")
+
+    def __init__(self, stream: RawStream, limits: Limits, where: str) -> None:
+        self._stream = stream
+        self._limits = limits
+        self._where = where
+        self._lines: list[bytes] = []  # in reverse order
+        self._begin = bytearray()
+
+    def __aiter__(self) -> RawLines:
+        return self
+
+    async def __anext__(self) -> str:
+        while not self._lines:
+            chunk = await self._stream.receive_some()
+            if not chunk:
+                if not self._begin:
+                    raise StopAsyncIteration
+                self._lines.append(bytes(self._begin))
+                self._begin.clear()
+                break
+            *complete, rest = chunk.split(b"\n")
+            if complete:
+                complete[0] = bytes(self._begin) + complete[0]
+                self._begin.clear()
+                self._lines = complete[::-1]
+            self._begin += rest
+            longest = max(len(self._begin), *map(len, complete)) if complete else len(self._begin)
+            if longest > self._limits.frame_bytes:
+                raise limit_exceeded(self._where, self._limits, "frame_bytes", "a line is too long")
+        return self._lines.pop().removesuffix(b"\r").decode(errors="replace")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class HealthCheck:
+    """One check of a health endpoint."""
+
+    name: str
+    """Such as ``etcd`` or ``poststarthook/rbac/bootstrap-roles``."""
+    is_ok: bool
+    """Whether it succeeded; true if it was excluded."""
+    is_excluded: bool
+    """Whether it was excluded by the request."""
+    text: str
+    """What the server says of it, such as ``ok`` or ``failed: reason withheld``."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Health:
+    """What a health endpoint of the server reports."""
+
+    endpoint: str
+    """Such as ``readyz``."""
+    is_ok: bool
+    """Whether all checks succeeded that were not excluded."""
+    checks: tuple[HealthCheck, ...] = ()
+    """The checks, in the order of the server; empty if it does not list them."""
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The names of the checks that failed."""
+        return tuple(one.name for one in self.checks if not one.is_ok)
+
+
+async def request(
+    transport: Transport,
+    method: str,
+    path: str,
+    *,
+    params: QueryParams | None,
+    body: RequestBody | None,
+    content_type: str | None,
+    accept: str | None,
+) -> RawResponse:
+    """Send a request to any path; :meth:`Client.request` describes it."""
+    where = _where(method, path)
+    content, content_type = _content(body, content_type)
+    response = await transport.request(
+        method,
+        path + _query(params),
+        content=content,
+        content_type=content_type,
+        accept=_ANY if accept is None else accept,
+        where=where,
+    )
+    check(response, method=method, where=where)
+    raise_failure(response, response.body, where=where)
+    return RawResponse(response.code, response.headers, response.body, response, where)
+
+
+@asynccontextmanager
+async def stream(
+    transport: Transport,
+    method: str,
+    path: str,
+    *,
+    params: QueryParams | None,
+    body: RequestBody | None,
+    content_type: str | None,
+    accept: str | None,
+    endless: bool,
+) -> AsyncGenerator[RawStream, None]:
+    """Send a request to any path, and stream the response; :meth:`Client.stream` describes it."""
+    where = _where(method, path)
+    content, content_type = _content(body, content_type)
+    async with transport.stream(
+        path + _query(params),
+        method=method,
+        content=content,
+        content_type=content_type,
+        accept=_ANY if accept is None else accept,
+        for_watch=endless,
+        where=where,
+    ) as received:
+        if not 200 <= received.code <= 206:
+            raise await streamed_status_error(received, method=method, where=where)
+        yield RawStream._create(received, transport.limits, where)
+
+
+async def health(transport: Transport, endpoint: str, exclude: Collection[str]) -> Health:
+    """Ask a health endpoint; :meth:`Client.health` describes it."""
+    if isinstance(exclude, str):
+        raise TypeError(f"exclude must be a collection of names, not a string; write exclude=[{exclude!r}]")
+    kind, _, name = endpoint.partition("/")
+    if kind not in _ENDPOINTS or (not name and "/" in endpoint):
+        known = ", ".join(_ENDPOINTS)
+        raise ValueError(f"a health endpoint must be one of {known}, or a check such as readyz/etcd, not {endpoint!r}")
+    where = f"GET /{endpoint}"
+    path = f"/{quote(endpoint)}" + _query({"verbose": "", "exclude": list(exclude)})
+    response = await transport.request("GET", path, accept="text/plain, */*", where=where)
+    text = response.body.decode(errors="replace")
+    checks = tuple(_checks_in(text))
+    if response.code != 200 and not (response.code >= 500 and (checks or f"{kind} check failed" in text)):
+        raise status_error(response, method="GET", where=where)
+    if response.code == 200 and not checks and text.strip() != "ok":
+        raise_failure(response, response.body, where=where)
+        raise unexpected_response(response, where, "not the response of a health endpoint")
+    return Health(endpoint=endpoint, is_ok=response.code == 200, checks=checks)
+
+
+def _checks_in(text: str) -> list[HealthCheck]:
+    found = (_CHECK.fullmatch(line.rstrip()) for line in text.splitlines())
+    return [
+        HealthCheck(
+            name=one[2],
+            is_ok=one[1] == "+",
+            is_excluded=one[1] == "+" and one[3].startswith("excluded"),
+            text=one[3],
+        )
+        for one in found
+        if one is not None
+    ]
+
+
+def _where(method: str, path: str) -> str:
+    """Check method and path, and describe the request for errors: without the query, which may be secret."""
+    if not _METHOD.fullmatch(method):
+        raise ValueError(f"a method must be upper-case letters, such as GET, not {method!r}")
+    if not isinstance(path, str):
+        raise TypeError(f"a path must be a string, such as /version, not {describe(path)}")
+    if not path.startswith("/"):
+        raise ValueError("a path must begin with a slash, as in /apis/apps/v1; the client knows the server")
+    if _NO_PATH.search(path):
+        raise ValueError("a path must be quoted, and without query and fragment; pass the query as params")
+    return f"{method} {path}"
+
+
+def _query(params: QueryParams | None) -> str:
+    pairs: list[tuple[str, str]] = []
+    for name, value in (params or {}).items():
+        if value is None:
+            continue
+        values = [value] if isinstance(value, str | int) else value
+        pairs += [(name, str(one).lower() if isinstance(one, bool) else str(one)) for one in values]
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
+def _content(body: RequestBody | None, content_type: str | None) -> tuple[bytes | None, str | None]:
+    if body is None:
+        return None, None
+    if isinstance(body, bytes):
+        content = body
+    elif isinstance(body, str):
+        content = body.encode()
+    elif isinstance(body, Model):
+        content = encode(body)
+    elif isinstance(body, Mapping | Sequence):
+        content = dumps(plain(cast("object", body)))
+    else:
+        raise TypeError(f"a body must be bytes, text, a model, a mapping or a sequence, not {describe(body)}")
+    return content, JSON if content_type is None else content_type

@@ -1,0 +1,102 @@
+"""The ``eviction`` of pods: a deletion that the disruption budgets must allow.
+
+No controller counts pods here: a budget allows what its status says, as with kube-apiserver alone.
+
+Source: kubernetes ``pkg/registry/core/pod/storage/eviction.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...errors import SelectorError
+from .._storage._clock import timestamp
+from .._storage._deletion import DeleteOptions
+from .._storage._kinds import ServedKind
+from .._storage._metadata import metadata_of
+from .._storage._registry import Registry, decoded
+from .._storage._selection import selector_in
+from .._storage._status import bad_request, status_error
+from .._storage._storage import JSONObject
+from ._tables import objects_at, value_at
+
+_BUDGETS: Final = ("policy", "v1", "poddisruptionbudgets")
+_VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_RETRY_AFTER: Final = 10
+
+
+def evict(
+    registry: Registry, served: ServedKind, namespace: str, name: str, eviction: JSONObject, *, dry_run: bool
+) -> None:
+    """Delete a pod, and count it in its budget.
+
+    Raises:
+        APIStatusError: 400, 404, 409, 422, 429 when the budget does not allow it, or 500 when there are several.
+    """
+    if metadata_of(eviction).get("name") != name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    given = value_at(eviction, "deleteOptions")
+    options = DeleteOptions.parse(given if isinstance(given, dict) else {}, {})
+    dry_run = dry_run or options.dry_run
+    pod = decoded(registry.get(served, namespace, name))
+    metadata = pod["metadata"]
+    is_over = value_at(pod, "status", "phase") in ("Pending", "Succeeded", "Failed")
+    if not is_over and not metadata.get("deletionTimestamp"):
+        _use_budget(registry, namespace, pod, dry_run=dry_run)
+    registry.delete(
+        served, namespace, name, preconditions=options.preconditions, policy=options.policy, dry_run=dry_run
+    )
+
+
+def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run: bool) -> None:
+    """Check that the budget of a pod allows its eviction, and count it there."""
+    labels = pod["metadata"].get("labels") or {}
+    served = registry.kinds.find(*_BUDGETS)
+    if served is None:
+        return
+    stored = registry.storage.snapshot(served.resource, f"{namespace}/")
+    budgets = [budget for budget in map(decoded, stored) if _selects(budget, labels)]
+    if not budgets:
+        return
+    if len(budgets) > 1:
+        problem = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise status_error(500, message=problem)
+    (budget,) = budgets
+    name, status = budget["metadata"]["name"], budget.get("status") or {}
+    desired, healthy = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+    if not _is_ready(pod):
+        always = value_at(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow"
+        if always or 0 < desired <= healthy:
+            return  # it does not count among the healthy ones
+    if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+        why = f"The disruption budget {name} is still being processed by the server."
+        details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+        raise status_error(429, message=_VIOLATED, details=details, retry_after=_RETRY_AFTER)
+    allowed = status.get("disruptionsAllowed") or 0
+    if allowed <= 0:
+        why = f"The disruption budget {name} does not allow evicting pods currently"
+        if healthy <= desired:
+            why = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+        details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+        raise status_error(429, message=_VIOLATED, details=details)
+    disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: timestamp(registry.clock)}
+    changed = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
+    registry.update(
+        served, namespace, name, lambda current: {**current, "status": changed}, part="status", dry_run=dry_run
+    )
+
+
+def _is_ready(pod: JSONObject) -> bool:
+    conditions = objects_at(pod, "status", "conditions")
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _selects(budget: JSONObject, labels: dict[str, str]) -> bool:
+    """Whether a budget is for a pod with these labels; one without selector is for none."""
+    selector = value_at(budget, "spec", "selector")
+    if not isinstance(selector, dict):
+        return False
+    try:
+        return selector_in(selector).matches(labels)
+    except SelectorError:
+        return False  # nobody can have stored it in kube-apiserver

@@ -1,0 +1,182 @@
+"""The ``scale`` of workloads, and of custom kinds, whose definitions say where its fields are.
+
+Source: kubernetes ``pkg/registry/apps/*/storage``, apiextensions-apiserver ``pkg/registry/customresource/etcd.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import attrs
+
+from ...models._internal import decode
+from .._storage._custom import DEFINITIONS
+from .._storage._kinds import ServedKind
+from .._storage._metadata import metadata_of
+from .._storage._patching import Change, merge
+from .._storage._registry import Registry, WriteOptions
+from .._storage._selection import selector_in
+from .._storage._status import bad_request, cause, invalid, status_error
+from .._storage._storage import JSONObject, Stored
+from ._tables import objects_at, value_at
+
+
+@final
+@attrs.frozen
+class ScalePaths:
+    """Where the fields of a Scale are in the objects of a kind."""
+
+    replicas: tuple[str, ...] = ("spec", "replicas")
+    """Of ``spec.replicas``."""
+    current: tuple[str, ...] = ("status", "replicas")
+    """Of ``status.replicas``."""
+    selector: tuple[str, ...] | None = None
+    """Of the text ``status.selector``; None for kinds whose spec has a selector, and for those that have none."""
+
+    @classmethod
+    def of(cls, registry: Registry, served: ServedKind) -> ScalePaths:
+        """Find the paths of a kind, in its definition if it has one."""
+        stored = None if served.is_builtin else registry.storage.get(DEFINITIONS, served.resource)
+        if stored is None:
+            return cls()
+        for version in objects_at(decode(b"{" + stored.body), "spec", "versions"):
+            found = value_at(version, "subresources", "scale")
+            if version.get("name") == served.info.version and isinstance(found, dict):
+                selector = found.get("labelSelectorPath")
+                return cls(
+                    _path(found.get("specReplicasPath")) or cls().replicas,
+                    _path(found.get("statusReplicasPath")) or cls().current,
+                    _path(selector) or None,
+                )
+        return cls()
+
+
+def _path(text: object) -> tuple[str, ...]:
+    return tuple(text.removeprefix(".").split(".")) if isinstance(text, str) and text else ()
+
+
+def scale_of(paths: ScalePaths, served: ServedKind, stored: Stored) -> JSONObject:
+    """Return the Scale of an object.
+
+    Raises:
+        APIStatusError: 500 when an object of a custom kind has no number of replicas.
+    """
+    obj = decode(b"{" + stored.body)
+    replicas = value_at(obj, *paths.replicas)
+    if replicas is None and not served.is_builtin:
+        problem = f'the spec replicas field "{_shown(paths.replicas)}" does not exist'
+        details = {"causes": [{"message": problem}]}
+        raise status_error(500, message=f"Internal error occurred: {problem}", details=details)
+    return _scale(paths, served, obj, replicas)
+
+
+def _scale(paths: ScalePaths, served: ServedKind, obj: JSONObject, replicas: object) -> JSONObject:
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: JSONObject = {"replicas": value_at(obj, *paths.current) or 0}
+    selector = _selector(paths, served, obj)
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: obj["metadata"][key] for key in kept if key in obj["metadata"]},
+        "spec": {"replicas": replicas} if replicas else {},  # Go omits a zero
+        "status": status,
+    }
+
+
+def _selector(paths: ScalePaths, served: ServedKind, obj: JSONObject) -> str:
+    if paths.selector is not None:
+        return str(value_at(obj, *paths.selector) or "")
+    selector = value_at(obj, "spec", "selector") if served.is_builtin else None
+    if not isinstance(selector, dict):
+        return ""
+    is_map = served.resource == "replicationcontrollers"
+    return str(selector_in({"matchLabels": selector} if is_map else selector))
+
+
+def rescale(
+    registry: Registry, served: ServedKind, namespace: str, name: str, change: Change, options: WriteOptions
+) -> JSONObject:
+    """Set the replicas from a change of the Scale, and return it; its status, and other metadata, cannot be changed.
+
+    Raises:
+        APIStatusError: 400, 404, 409 or 422.
+    """
+    paths = ScalePaths.of(registry, served)
+    current = registry.get(served, namespace, name)
+    obj = decode(b"{" + current.body)
+    scale = change(_scale(paths, served, obj, value_at(obj, *paths.replicas)))
+    metadata = metadata_of(scale)
+    registry.check_location(served, namespace, name, metadata)
+    replicas = value_at(scale, "spec", "replicas") or 0
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
+        raise _negative(paths, served, name, replicas)
+    version = metadata.get("resourceVersion")
+
+    def rescaled(obj: JSONObject) -> JSONObject:
+        metadata = {**obj["metadata"], "resourceVersion": version or obj["metadata"]["resourceVersion"]}
+        changed: JSONObject = merge({**obj, "metadata": metadata}, _at(paths.replicas, replicas))
+        return changed
+
+    return scale_of(paths, served, registry.update(served, namespace, name, rescaled, **options))
+
+
+def apply_scale(
+    registry: Registry,
+    served: ServedKind,
+    namespace: str,
+    name: str,
+    config: JSONObject,
+    options: WriteOptions,
+    *,
+    force: bool,
+) -> JSONObject:
+    """Apply a Scale, and return it: its manager owns the replicas of the object.
+
+    Raises:
+        APIStatusError: 400, 404, 409 or 422.
+    """
+    paths = ScalePaths.of(registry, served)
+    version, kind = config.get("apiVersion"), config.get("kind")
+    if (version, kind) != ("autoscaling/v1", "Scale"):
+        raise bad_request(f"invalid object type: {version}, Kind={kind}")
+    metadata = metadata_of(config)
+    registry.check_location(served, namespace, name, metadata)
+    replicas = value_at(config, "spec", "replicas")
+    if replicas is not None and (not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0):
+        raise _negative(paths, served, name, replicas)
+    kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
+    wanted: JSONObject = {
+        "apiVersion": served.info.api_version,
+        "kind": served.info.kind,
+        "metadata": {"name": name, **kept},
+        **({} if replicas is None else _at(paths.replicas, replicas)),
+    }
+
+    def applied(live: JSONObject) -> JSONObject:
+        return registry.tracker.apply(served, live, wanted, options["writer"], force=force)
+
+    return scale_of(paths, served, registry.update(served, namespace, name, applied, **options))
+
+
+def _at(path: tuple[str, ...], value: object) -> JSONObject:
+    """Return nested objects with a value at a path."""
+    nested: Any = value
+    for part in reversed(path):
+        nested = {part: nested}
+    made: JSONObject = nested
+    return made
+
+
+def _negative(paths: ScalePaths, served: ServedKind, name: str, replicas: object) -> Exception:
+    if served.is_builtin:
+        problem = f"Invalid value: {replicas!r}: must be greater than or equal to 0"
+        return invalid("autoscaling", "Scale", name, [cause("FieldValueInvalid", problem, "spec.replicas")])
+    problem = f"Invalid value: {replicas!r}: should be a non-negative integer"
+    wrong = cause("FieldValueInvalid", problem, _shown(paths.replicas))
+    return invalid(served.info.group, served.info.kind, name, [wrong])
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    return f".{'.'.join(path)}"

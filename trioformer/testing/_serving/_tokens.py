@@ -1,0 +1,109 @@
+"""Tokens of service accounts: they look like those of kube-apiserver, and nobody accepts them.
+
+Source: kubernetes ``pkg/registry/core/serviceaccount/storage/token.go`` and ``pkg/apis/authentication/validation``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from datetime import timedelta
+from typing import Final
+
+from ...models._internal import dumps
+from .._storage._clock import timestamp
+from .._storage._kinds import ServedKind
+from .._storage._metadata import metadata_of
+from .._storage._registry import Registry, decoded
+from .._storage._status import bad_request, cause, invalid
+from .._storage._storage import JSONObject
+from ._tables import value_at
+
+_ISSUER: Final = "https://kubernetes.default.svc"
+_KEY: Final = b"the embedded API server of trioformer"
+_DEFAULT_SECONDS: Final = 3600
+_BOUND: Final = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
+"""What a token may be bound to, by group and kind."""
+_GROUP: Final = "authentication.k8s.io"
+
+
+def grant(registry: Registry, served: ServedKind, namespace: str, name: str, request: JSONObject) -> JSONObject:
+    """Return a TokenRequest with its token.
+
+    Raises:
+        APIStatusError: 400, 404 or 422.
+    """
+    given = metadata_of(request)
+    registry.check_namespace(served, namespace, given)
+    account = decoded(registry.get(served, namespace, name))["metadata"]
+    if given.get("name") not in (None, "", name):
+        problem = f'Invalid value: "{given["name"]}": must match the service account name if specified'
+        raise invalid(_GROUP, "TokenRequest", name, [cause("FieldValueInvalid", problem, "metadata.name")])
+    seconds = value_at(request, "spec", "expirationSeconds")
+    seconds = _DEFAULT_SECONDS if seconds is None else seconds
+    if (why := _problem_of(seconds)) is not None:
+        wrong = cause("FieldValueInvalid", f"Invalid value: {seconds}: {why}", "spec.expirationSeconds")
+        raise invalid(_GROUP, "TokenRequest", "", [wrong])
+    audiences = value_at(request, "spec", "audiences") or [_ISSUER]
+    bound = value_at(request, "spec", "boundObjectRef")
+    claims: JSONObject = {"namespace": namespace, "serviceaccount": {"name": name, "uid": account["uid"]}}
+    if bound is not None:
+        claims |= _bound_claim(registry, namespace, name, bound)
+    now = registry.clock()
+    expires = now + timedelta(seconds=seconds)
+    token = _signed(
+        {
+            "aud": audiences,
+            "exp": int(expires.timestamp()),
+            "iat": int(now.timestamp()),
+            "iss": _ISSUER,
+            "jti": registry.new_uid(),
+            "kubernetes.io": claims,
+            "nbf": int(now.timestamp()),
+            "sub": f"system:serviceaccount:{namespace}:{name}",
+        }
+    )
+    kept = {key: account[key] for key in ("name", "namespace", "uid")}
+    return {
+        "kind": "TokenRequest",
+        "apiVersion": f"{_GROUP}/v1",
+        "metadata": {**kept, "creationTimestamp": timestamp(registry.clock)},
+        "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound},
+        "status": {"token": token, "expirationTimestamp": timestamp(lambda: expires)},
+    }
+
+
+def _problem_of(seconds: object) -> str | None:
+    if not isinstance(seconds, int) or isinstance(seconds, bool):
+        return "must be an integer"
+    if seconds < 600:
+        return "may not specify a duration less than 10 minutes"
+    return "may not specify a duration larger than 2^32 seconds" if seconds > 2**32 else None
+
+
+def _bound_claim(registry: Registry, namespace: str, account: str, bound: object) -> JSONObject:
+    """Find the object that a token is bound to."""
+    version, kind, name = (str(value_at(bound, key) or "") for key in ("apiVersion", "kind", "name"))
+    plural = _BOUND.get((version.rpartition("/")[0], kind))
+    served = None if plural is None else registry.kinds.find("", "v1", plural)
+    if served is None:
+        group_version = version if "/" in version else f"/{version}"
+        raise bad_request(f"cannot bind token to object of type {group_version}, Kind={kind}")
+    found = decoded(registry.get(served, namespace, name))
+    runs_as = value_at(found, "spec", "serviceAccountName") or ""
+    if kind == "Pod" and runs_as != account:
+        problem = f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
+        raise bad_request(problem)
+    return {kind.lower(): {"name": name, "uid": found["metadata"]["uid"]}}
+
+
+def _signed(claims: JSONObject) -> str:
+    """Encode a JSON web token, with a key that everybody knows."""
+    parts = [_encoded(dumps(part)) for part in ({"alg": "HS256", "typ": "JWT"}, claims)]
+    signature = hmac.new(_KEY, b".".join(parts), hashlib.sha256).digest()
+    return b".".join([*parts, _encoded(signature)]).decode()
+
+
+def _encoded(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
