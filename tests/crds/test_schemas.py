@@ -99,6 +99,7 @@ def members_of(schema: dict[str, Any]) -> set[str]:
     return {*schema}.union(*(members_of(each) for each in inner if each))
 
 
+BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 INT = {"type": "integer", "format": "int64"}
 INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
@@ -119,7 +120,7 @@ EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, **ANYTHING
         (float, {"type": "number", "format": "double"}),
         (int | float, {"type": "number", "format": "double"}),
         (bool, {"type": "boolean"}),
-        (bytes, {"type": "string", "format": "byte"}),
+        (bytes, {"type": "string", "pattern": BASE64}),
         (datetime, {"type": "string", "format": "date-time"}),
         (Time, {"type": "string", "format": "date-time"}),
         (MicroTime, {"type": "string", "format": "date-time"}),

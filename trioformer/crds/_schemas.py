@@ -31,6 +31,8 @@ _QUANTITY: Final = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
+# Not the format "byte": the server does not accept an empty string for it.
+_BASE64: Final = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _INT_OR_STRING: Final = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 _ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
 _SCALARS: Final[Mapping[Any, JSONSchema]] = {
@@ -38,7 +40,7 @@ _SCALARS: Final[Mapping[Any, JSONSchema]] = {
     int: {"type": "integer", "format": "int64"},
     float: {"type": "number", "format": "double"},
     bool: {"type": "boolean"},
-    bytes: {"type": "string", "format": "byte"},
+    bytes: {"type": "string", "pattern": _BASE64},
     datetime: {"type": "string", "format": "date-time"},
     object: _ANYTHING,
     Any: _ANYTHING,
