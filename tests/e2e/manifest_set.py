@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import yaml
 
+from trioformer.manifests import dump_manifests
 from trioformer.models import from_dict
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
-from trioformer.manifests import dump_manifests
 
 BUILTIN: Final = Path(__file__).with_name("manifests")
 NAMESPACE: Final = "every-kind"
@@ -24,7 +24,10 @@ _SPECS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "Amount": ({"size": {"type": "integer", "minimum": 0, "default": 3}, "rate": {"type": "number"}}, {"rate": 1.5}),
     "Choice": ({"mode": {"type": "string", "enum": ["on", "off"], "default": "off"}}, {"mode": "on"}),
     "Port": ({"port": {"x-kubernetes-int-or-string": True}}, {"port": "50%"}),
-    "Free": ({"any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}, {"any": {"a": [1, {"b": "c"}]}}),
+    "Free": (
+        {"any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        {"any": {"a": [1, {"b": "c"}]}},
+    ),
     "Keyed": (
         {
             "ports": {
@@ -34,19 +37,29 @@ _SPECS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
                 "items": {
                     "type": "object",
                     "required": ["name"],
-                    "properties": {"name": _STRING, "port": {"type": "integer"}, "protocol": {**_STRING, "default": "TCP"}},
+                    "properties": {
+                        "name": _STRING,
+                        "port": {"type": "integer"},
+                        "protocol": {**_STRING, "default": "TCP"},
+                    },
                 },
             }
         },
         {"ports": [{"name": "b", "port": 2}, {"name": "a", "port": 1, "protocol": "UDP"}]},
     ),
     "Unique": ({"names": {"type": "array", "x-kubernetes-list-type": "set", "items": _STRING}}, {"names": ["z", "a"]}),
-    "Atomic": ({"point": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"x": {"type": "integer"}}}}, {"point": {"x": 1}}),
+    "Atomic": (
+        {"point": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"x": {"type": "integer"}}}},
+        {"point": {"x": 1}},
+    ),
     "Nested": (
         {"tree": {"type": "object", "properties": {"left": {"type": "object", "additionalProperties": _STRING}}}},
         {"tree": {"left": {"a": "1", "b": "true"}}},
     ),
-    "Timed": ({"at": {"type": "string", "format": "date-time"}, "none": {**_STRING, "nullable": True}}, {"at": "2026-11-22T19:00:00Z"}),
+    "Timed": (
+        {"at": {"type": "string", "format": "date-time"}, "none": {**_STRING, "nullable": True}},
+        {"at": "2026-11-22T19:00:00Z"},
+    ),
     "Global": ({"text": {"type": "string", "maxLength": 100}}, {"text": "several\nlines\n  indented\n"}),
 }
 

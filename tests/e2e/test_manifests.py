@@ -11,7 +11,14 @@ import trio
 from tests.e2e.manifest_set import TOTAL, write_manifests
 from trioformer import Client, open_client
 from trioformer.errors import ManifestsFailedError
-from trioformer.manifests import Manifest, Readiness, apply_manifests, delete_manifests, load_manifests, wait_for_manifests
+from trioformer.manifests import (
+    Manifest,
+    Readiness,
+    apply_manifests,
+    delete_manifests,
+    load_manifests,
+    wait_for_manifests,
+)
 from trioformer.models import builtin_resources, resource_of
 from trioformer.testing import ControlPlane
 

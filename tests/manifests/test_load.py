@@ -62,7 +62,9 @@ def problems(text: str | bytes) -> list[str]:
 
 
 def test_documents_become_objects_of_their_classes_and_know_their_lines() -> None:
-    text = f"# a comment\n---\n{CONFIG_MAP}data: {{a: b}}\n---\n{DEPLOYMENT}".replace("REPLICAS", "3").replace("PORT", "80")
+    text = f"# a comment\n---\n{CONFIG_MAP}data: {{a: b}}\n---\n{DEPLOYMENT}".replace("REPLICAS", "3").replace(
+        "PORT", "80"
+    )
     config_map, deployment = load_manifests(text=text)
     assert isinstance(config_map.object, ConfigMap)
     assert config_map.object.data == {"a": "b"}
@@ -101,7 +103,9 @@ def test_lists_may_be_in_lists_and_empty() -> None:
 
 
 def test_items_of_lists_know_their_own_lines() -> None:
-    text = "kind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata:\n    name: s\n    uid: 3\n"
+    text = (
+        "kind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata:\n    name: s\n    uid: 3\n"
+    )
     assert problems(text) == [
         "line 8, column 10: the metadata.uid of the Secret is not valid: Expected `str`, got `int`"
     ]
@@ -120,7 +124,12 @@ def test_an_unknown_kind_has_the_resource_of_a_definition_in_the_set() -> None:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "mice.example.com"},
-        "spec": {"group": "example.com", "scope": "Cluster", "names": {"kind": "Mouse", "plural": "mice"}, "versions": []},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"kind": "Mouse", "plural": "mice"},
+            "versions": [],
+        },
     }
     mouse = {"apiVersion": "example.com/v1beta1", "kind": "Mouse", "metadata": {"name": "m"}}
     found, _ = load_manifests(text=f"{json.dumps(mouse)}\n---\n{json.dumps(crd)}")
@@ -217,23 +226,50 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
         ("kind: List\nitems: []\n", "contains no manifests: write at least one document"),
         ("metadata:\n\tname: a\n", "line 2, column 1: is not YAML: the indentation has a tab: use spaces"),
         ("metadata:\n  name: a\n\tb: c\n", "line 3, column 1: is not YAML: the indentation has a tab: use spaces"),
-        ("a: [1, 2\n", "line 2, column 1: is not YAML: while parsing a flow sequence, did not find expected ',' or ']'"),
+        (
+            "a: [1, 2\n",
+            "line 2, column 1: is not YAML: while parsing a flow sequence, did not find expected ',' or ']'",
+        ),
         ("a: 'b\n", "line 2, column 1: is not YAML: while scanning a quoted scalar, found unexpected end of stream"),
-        ("{{ .Values.all }}\n", "line 1, column 2: a key must be a string, not a list, a mapping or an alias; render a"),
-        ("a: {{ .Values.a }}\n", "line 1, column 5: a key must be a string, not a list, a mapping or an alias; render a"),
+        (
+            "{{ .Values.all }}\n",
+            "line 1, column 2: a key must be a string, not a list, a mapping or an alias; render a",
+        ),
+        (
+            "a: {{ .Values.a }}\n",
+            "line 1, column 5: a key must be a string, not a list, a mapping or an alias; render a",
+        ),
         ("a: b\n{{- if .Values.a }}\n", "line 3, column 1: is not YAML: it looks like a template: render it first"),
         ("? [a]\n: b\n", "line 1, column 3: a key must be a string, not a list, a mapping or an alias"),
-        (f"{CONFIG_MAP}kind: Secret\n", "line 5, column 1: has the key 'kind' twice in one mapping: remove one of them"),
+        (
+            f"{CONFIG_MAP}kind: Secret\n",
+            "line 5, column 1: has the key 'kind' twice in one mapping: remove one of them",
+        ),
         (f"{CONFIG_MAP}  name: d\n", "line 5, column 3: has the key 'name' twice in one mapping: remove one of them"),
-        (f"{CONFIG_MAP}data: {{yes: a}}\n", "line 5, column 8: has a key that is not a string but a number, a boolean or"),
+        (
+            f"{CONFIG_MAP}data: {{yes: a}}\n",
+            "line 5, column 8: has a key that is not a string but a number, a boolean or",
+        ),
         (f"{CONFIG_MAP}data: {{0x1F: a}}\n", "line 5, column 8: has a key that is not a string but a number"),
-        (f"{CONFIG_MAP}data: {{~: a}}\n", "line 5, column 8: has a key that is not a string but a number, a boolean or"),
+        (
+            f"{CONFIG_MAP}data: {{~: a}}\n",
+            "line 5, column 8: has a key that is not a string but a number, a boolean or",
+        ),
         (f"{CONFIG_MAP}data: {{<<: a}}\n", "line 5, column 12: the value of a merge key (<<) must be a mapping, or a"),
         (f"{CONFIG_MAP}data: {{a: !secret b}}\n", "line 5, column 11: has a tag (!) that manifests cannot have"),
-        (f"{CONFIG_MAP}data: {{a: .inf}}\n", "line 5, column 11: contains an infinite number or .nan, which JSON does not"),
+        (
+            f"{CONFIG_MAP}data: {{a: .inf}}\n",
+            "line 5, column 11: contains an infinite number or .nan, which JSON does not",
+        ),
         (f"{CONFIG_MAP}data: {{a: *b}}\n", "line 5, column 11: begins with * but is not an alias of a value before it"),
-        (f"{CONFIG_MAP}data: {{a: 1}}\n", "line 5, column 11: the data.a of the ConfigMap is not valid: Expected `str`"),
-        (f"{CONFIG_MAP}data: b\n", "line 5, column 7: the data of the ConfigMap is not valid: Expected `object`, got `str`"),
+        (
+            f"{CONFIG_MAP}data: {{a: 1}}\n",
+            "line 5, column 11: the data.a of the ConfigMap is not valid: Expected `str`",
+        ),
+        (
+            f"{CONFIG_MAP}data: b\n",
+            "line 5, column 7: the data of the ConfigMap is not valid: Expected `object`, got `str`",
+        ),
         ("a: b\x00c\n", "contains a control character (line 1): remove it"),
         (b"a: \xff\n", "is not UTF-8 text (line 1): save it in UTF-8"),
         ("just text", "line 1, column 1: a manifest must be a mapping, not a single value"),
@@ -268,7 +304,10 @@ def test_mistakes_of_the_caller_say_what_to_write() -> None:
             DEPLOYMENT.replace("REPLICAS", "3").replace("PORT", "http"),
             "line 11, column 26: the spec.template.spec.containers[0].ports[0].containerPort of the Deployment is not",
         ),
-        ('{"a": 1, "a": "\\ud83d\\ude00"}', "line 1, column 1: has the key 'a' twice in one object: remove one of them"),
+        (
+            '{"a": 1, "a": "\\ud83d\\ude00"}',
+            "line 1, column 1: has the key 'a' twice in one object: remove one of them",
+        ),
         ('{"a": 1\n "b": 2}', "line 2, column 5: is not YAML: while parsing a flow mapping, did not find expected ','"),
     ],
 )

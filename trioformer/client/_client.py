@@ -442,6 +442,11 @@ async def open_client(
         yield Client._create(config, transport, opened)
 
 
+def default_field_manager(client: Client) -> str | None:
+    """Return the manager of the fields that the client writes; None if it was opened without one."""
+    return client._opened.field_manager
+
+
 @asynccontextmanager
 async def open_separate_client(client: Client, *, purpose: str) -> AsyncGenerator[Client, None]:
     """Open a client of the same cluster whose requests do not wait behind those of another one.

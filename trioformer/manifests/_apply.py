@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Final, final
 
 import attrs
-import trio
 
-from .._retry import Backoff, BackoffPolicy
-from ..client import Client, LabelSelectorLike, ListOptions
+from ..client import Client, LabelSelectorLike
+from ..client._internal import default_field_manager
+from ..crds import wait_until_served
 from ..errors import (
     ConnectionFailedError,
     ManifestFailure,
@@ -19,25 +19,20 @@ from ..errors import (
     UnauthorizedError,
 )
 from ..models import KubernetesObject, to_dict
+from ..models.apiextensions_v1 import CustomResourceDefinition
 from ._apply_set import ApplySet, Membership, open_apply_set
 from ._manifest import Manifest, ManifestProgress, ManifestResult
 from ._prune import Pruning, by_selector, prune_objects
 from ._targets import CRDS, Target, find_targets
-from ._wait import wait_until_ready
 
 _BOOKKEEPING: Final = ("generation", "managedFields", "resourceVersion")
-_BACKOFF: Final = BackoffPolicy(initial=0.05, factor=2.0, maximum=1.0, jitter=0.2)
-"""The delays until a new kind is served, which takes the server some milliseconds."""
-
-SERVED_WITHIN: Final = 10.0
-"""Seconds after which a version that is not served is an error: a definition need not serve all of its versions."""
 
 
 async def apply_manifests(
     client: Client,
     manifests: Iterable[Manifest | KubernetesObject],
     *,
-    field_manager: str,
+    field_manager: str | None = None,
     force: bool = False,
     namespace: str | None = None,
     dry_run: bool = False,
@@ -59,7 +54,7 @@ async def apply_manifests(
     Args:
         client: The cluster.
         manifests: What :func:`load_manifests` returns, or objects.
-        field_manager: Who applies, such as the name of the program.
+        field_manager: Who applies, such as the name of the program; None for the manager of the client.
         force: Whether to take fields that another manager has set to another value.
         namespace: For objects without one; None for that of the client's configuration.
         dry_run: Whether the server only checks what it would do, and stores nothing.  Objects in a namespace, or of a
@@ -78,22 +73,25 @@ async def apply_manifests(
         ManifestError: Two manifests are the same object, or one has no name; nothing was applied.
         ConnectionFailedError: No complete response arrived; a note names the object.
         UnauthorizedError: The server rejected the credentials.
-        ValueError: A manifest does not match the label selector.
+        ValueError: A manifest does not match the label selector, or nothing says who applies.
 
     Cancellation:
         What was applied stays so, and nothing is pruned any more.
     """
     manifests = tuple(manifests)
+    manager = default_field_manager(client) if field_manager is None else field_manager
+    if manager is None:
+        raise ValueError("apply_manifests needs a field manager; pass field_manager=, here or to open_client()")
     targets = await find_targets(client, manifests, namespace)
-    run = _Run(field_manager, force, dry_run, on_progress, failures=targets.failures)
+    run = _Run(client, manager, force, dry_run, on_progress, failures=targets.failures)
     membership: Membership | None = None
     pruning: Pruning | None = None
     if isinstance(prune, ApplySet):
         membership = await open_apply_set(
-            client, prune, targets.found, namespace=namespace, field_manager=field_manager, dry_run=dry_run
+            client, prune, targets.found, namespace=namespace, field_manager=manager, dry_run=dry_run
         )
     elif prune is not None:
-        pruning = by_selector(client, prune, targets.found, field_manager)
+        pruning = by_selector(client, prune, targets.found, manager)
     crds: list[Target] = []
     for target in targets.found:
         if target.rank == CRDS:
@@ -130,14 +128,13 @@ def _content(obj: KubernetesObject) -> dict[str, object]:
 class _Run:
     """One call of :func:`apply_manifests`."""
 
+    _client: Client
     _field_manager: str
     _force: bool
     _dry_run: bool
     _on_progress: ManifestProgress | None
     failures: list[ManifestFailure] = attrs.field(kw_only=True)
     results: list[ManifestResult] = attrs.field(factory=list, init=False)
-    _served: set[tuple[str, str]] = attrs.field(factory=set, init=False)
-    """The kinds that are defined here and served already: apiVersion and kind."""
 
     def report(self, result: ManifestResult) -> None:
         self.results.append(result)
@@ -147,8 +144,6 @@ class _Run:
     async def apply(self, target: Target, membership: Membership | None) -> None:
         """Apply one object; what the server rejects is noted, and other errors propagate."""
         try:
-            if target.is_defined_here and not self._dry_run:
-                await self._wait_until_served(target)
             result = await self._applied(target, membership)
         except (ConnectionFailedError, UnauthorizedError) as exc:
             exc.add_note(f"while applying {target.manifest}, after {len(self.results)} others")
@@ -165,39 +160,27 @@ class _Run:
         except NotFoundError:
             before = None
         obj = target.object if membership is None else membership.labelled(target, before)
-        after = await target.api.apply(obj, field_manager=self._field_manager, force=self._force, dry_run=self._dry_run)
+        after = await target.api.apply(
+            obj,
+            field_manager=self._field_manager,
+            force=self._force,
+            dry_run=self._dry_run,
+        )
         if before is None:
             return ManifestResult(manifest=target.manifest, action="created", object=after)
         is_same = before.uid == after.uid and _content(before) == _content(after)
         return ManifestResult(manifest=target.manifest, action="unchanged" if is_same else "configured", object=after)
 
     async def wait_for_crds(self, crds: Iterable[Target]) -> None:
-        """Wait until definitions that were applied are established."""
-        applied = {id(result.manifest) for result in self.results}
+        """Wait until the server serves the kinds of definitions that were applied."""
+        applied = {id(result.manifest): result.object for result in self.results}
         for target in crds:
-            if self._dry_run or id(target.manifest) not in applied:
+            stored = applied.get(id(target.manifest))
+            if self._dry_run or not isinstance(stored, CustomResourceDefinition):
                 continue
             try:
-                await wait_until_ready(target)
+                await wait_until_served(self._client, stored)
             except (ConnectionFailedError, UnauthorizedError):
                 raise
             except TrioformerError as exc:
                 self.failures.append(target.failure(exc))
-
-    async def _wait_until_served(self, target: Target) -> None:
-        """Wait until the server serves a kind whose definition is established.
-
-        A moment lies between the two, in each of the server's replicas; nothing announces its end.
-        """
-        resource = target.api.resource
-        kind = resource.api_version, resource.kind
-        backoff, deadline = Backoff(_BACKOFF), trio.current_time() + SERVED_WITHIN
-        while kind not in self._served:
-            try:
-                await target.api.list_page(ListOptions(limit=1, resource_version="0"))
-            except NotFoundError:
-                if trio.current_time() > deadline:
-                    raise
-                await trio.sleep(backoff.next_delay())
-            else:
-                self._served.add(kind)

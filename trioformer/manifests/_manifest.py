@@ -13,7 +13,8 @@ from ..models import KubernetesObject
 ManifestAction: TypeAlias = Literal["created", "configured", "unchanged", "pruned", "deleted", "absent", "ready"]
 """What was done.
 
-The first three are the words of ``kubectl apply``; ``unchanged`` if only the status or the owners of fields have changed.
+The first three are the words of ``kubectl apply``.  An object of which only the status, or the owners of fields, have
+changed is ``unchanged``.
 ``absent`` is an object that did not exist when it was to be deleted.
 """
 

@@ -75,8 +75,6 @@ class Target:
     object: KubernetesObject
     """Of the class of the API."""
     api: Api[KubernetesObject]
-    is_defined_here: bool
-    """Whether a CustomResourceDefinition of the set defines the kind."""
 
     @property
     def key(self) -> tuple[str, str, str | None, str]:
@@ -137,8 +135,7 @@ async def find_targets(
         if isinstance(info, TrioformerError):
             not_served.append((manifest, info))
             continue
-        is_defined = (info.group, info.kind) in defined
-        targets.append(_target(client, manifest, info, namespace, is_defined=is_defined))
+        targets.append(_target(client, manifest, info, namespace))
     _check(targets)
     return Targets(tuple(sorted(targets, key=operator.attrgetter("rank"))), tuple(not_served))
 
@@ -171,14 +168,14 @@ async def _resource(
     return resources[key]
 
 
-def _target(client: Client, manifest: Manifest, info: ResourceInfo, namespace: str, *, is_defined: bool) -> Target:
+def _target(client: Client, manifest: Manifest, info: ResourceInfo, namespace: str) -> Target:
     obj = manifest.object
     cls = unstructured_kind(info) if isinstance(obj, Unstructured) else type(obj)
     place = (obj.namespace or namespace) if info.namespaced else None
     edited = _without_server_fields(obj, drop_namespace=not info.namespaced)
     if edited is not None or cls is not type(obj):
         obj = from_dict(cls, to_dict(obj) if edited is None else edited)
-    return Target(manifest, obj, cast("Api[KubernetesObject]", client.api(cls, place)), is_defined)
+    return Target(manifest, obj, cast("Api[KubernetesObject]", client.api(cls, place)))
 
 
 def _without_server_fields(obj: KubernetesObject, *, drop_namespace: bool) -> dict[str, Any] | None:
