@@ -90,7 +90,9 @@ async def test_a_scale_is_requested_as_such_and_not_as_metadata() -> None:
 
 async def test_the_scale_of_a_custom_kind_is_a_scale(api_server: APIServer, client: Client) -> None:
     names = {"plural": "crontabs", "kind": "CronTab"}
-    version = {"name": "v1", "served": True, "storage": True, "subresources": {"scale": {}}}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"scale": paths}}
     definition = {"group": "stable.example.com", "scope": "Namespaced", "names": names, "versions": [version]}
     metadata = {"name": "crontabs.stable.example.com"}
     kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}

@@ -27,6 +27,10 @@ from ._serde import plain as plain
 from ._serde import scan_head as scan_head
 from ._serde import scan_whole as scan_whole
 from ._serde import scan_without_managed_fields as scan_without_managed_fields
+from ._shapes import Shape as Shape
+from ._shapes import builtin_shape as builtin_shape
+from ._shapes import metadata_shape as metadata_shape
+from ._shapes import shape_of as shape_of
 from ._values import MAX_LEVELS as MAX_LEVELS
 from ._values import TOO_DEEP as TOO_DEEP
 from ._values import camel_case as camel_case

@@ -373,16 +373,29 @@ async def test_lists_watches_and_tables_take_objects_of_other_types(api_server: 
         assert (await http.get("/apis/apps/v1/namespaces/default/deployments/a/scale")).status_code in (200, 404)
 
 
+SCHEMA_KEYS = (
+    "type format pattern default enum required properties items additionalProperties allOf anyOf oneOf not nullable"
+    " maximum minimum exclusiveMaximum multipleOf maxLength minLength maxItems minItems maxProperties minProperties"
+    " uniqueItems description x-kubernetes-int-or-string x-kubernetes-embedded-resource x-kubernetes-list-type"
+    " x-kubernetes-list-map-keys x-kubernetes-map-type x-kubernetes-preserve-unknown-fields x-kubernetes-validations"
+)
+
+
 @pytest.mark.parametrize("value", [*HOSTILE, "../..", "pods"], ids=lambda value: str(value)[:20])
 async def test_no_definition_of_a_kind_breaks_discovery_or_other_kinds(api_server: APIServer, value: Any) -> None:
     names = {"plural": "widgets", "kind": "Widget"}
-    version = {"name": "v1", "served": True, "storage": True}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     spec: dict[str, Any] = {"group": "e.io", "scope": "Namespaced", "names": names, "versions": [version]}
     variants = [value, *({**spec, key: value} for key in ("group", "scope", "names", "versions"))]
     variants += [{**spec, "names": {**names, key: value}} for key in ("plural", "kind", "shortNames", "categories")]
     variants += [
-        {**spec, "versions": [{**version, key: value}]} for key in ("name", "served", "storage", "subresources")
+        {**spec, "versions": [{**version, key: value}]}
+        for key in ("name", "served", "storage", "subresources", "schema", "additionalPrinterColumns", "deprecated")
     ]
+    for key in SCHEMA_KEYS.split():
+        below = {"type": "object", "properties": {"a": {"type": "object", key: value}}}
+        variants.append({**spec, "versions": [{**version, "schema": {"openAPIV3Schema": below}}]})
     async with http_client(api_server) as http:
         for variant in variants:
             created = await http.post(DEFINITIONS, json={"metadata": {"name": "widgets.e.io"}, "spec": variant})
@@ -390,6 +403,10 @@ async def test_no_definition_of_a_kind_breaks_discovery_or_other_kinds(api_serve
             for path in ("/", "/api", "/apis", "/apis/e.io/v1", "/openapi/v3", "/api/v1/namespaces"):
                 assert (await http.get(path)).status_code in (200, 404)
             if created.status_code == 201:
+                for one in (1, "a", None, [], {"a": 1}, {}):
+                    widget = {"metadata": {"name": "w"}, "a": one}
+                    response = await http.post("/apis/e.io/v1/namespaces/default/widgets?dryRun=All", json=widget)
+                    assert response.status_code in (201, 400, 404, 422), response.text
                 assert (await http.delete(f"{DEFINITIONS}/widgets.e.io")).status_code == 200
             assert (await http.post(f"{CONFIG_MAPS}?dryRun=All", json=config_map())).status_code == 201
 

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from tests.support.raw_requests import MERGE, PODS, failure_of, merge_patch, pod, running
-from trioformer.errors import InvalidError
+from trioformer.errors import StatusError
 from trioformer.testing import APIServer
 
 # --- custom kinds and subresources ----------------------------------------------------------------------------------
 
 
 def definition(**version: Any) -> dict[str, Any]:
-    versions = [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, **version}]
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    one = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    versions = [one | version]
     names = {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -88,22 +90,24 @@ async def test_numbers_of_a_custom_kind_are_stored_as_kube_apiserver_stores_them
 
 
 @pytest.mark.parametrize(
-    "spec", [{"names": {"plural": "x", "kind": "X"}, "versions": [5]}, {"versions": [{"storage": True}]}]
+    ("spec", "code"),
+    [
+        ({"names": {"plural": "x", "kind": "X"}, "versions": [5]}, 400),
+        ({"versions": [{"storage": True}]}, 400),
+        ({"versions": [{"name": "v1", "storage": True}]}, 422),
+        ({}, 422),
+    ],
 )
-def test_an_invalid_definition_is_rejected(spec: Any) -> None:
+def test_an_invalid_definition_is_rejected(spec: Any, code: int) -> None:
     server = APIServer()
     bad = {**definition(), "spec": spec}
-    with pytest.raises(InvalidError, match=r"widgets\.example\.com"):
+    with pytest.raises(StatusError) as caught:
         server.create(bad)
+    assert caught.value.code == code
     server.create(definition())
-    with pytest.raises(InvalidError):
+    with pytest.raises(StatusError) as caught:
         server.replace(bad)
-
-
-def test_a_definition_without_names_serves_nothing() -> None:
-    server = APIServer()
-    server.create({**definition(), "spec": {}})
-    server.delete("customresourcedefinitions", "widgets.example.com")
+    assert caught.value.code == code
 
 
 async def test_replicas_are_read_and_set_through_the_scale_subresource() -> None:

@@ -206,7 +206,7 @@ async def test_every_kind_of_patch_changes_the_object(content_type: str, patch: 
 )
 async def test_a_body_that_is_not_a_patch_is_rejected(content_type: str, body: bytes, code: int) -> None:
     server = APIServer()
-    server.create({**pod(), "metadata": {"name": "web-1", "finalizers": ["a"]}})
+    server.create({**pod(), "metadata": {"name": "web-1", "finalizers": ["example.com/a"]}})
     async with running(server) as http:
         response = await http.patch(f"{PODS}/web-1", content=body, headers={"content-type": content_type})
         assert failure_of(response)[0] == code

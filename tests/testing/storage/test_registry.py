@@ -127,8 +127,8 @@ def bad_request(message: str) -> tuple[int, str, str]:
         (PODS, {"metadata": {}}, (422, "Invalid", NO_NAME)),
         (PODS, {"metadata": None}, (422, "Invalid", NO_NAME)),
         (PODS, {"metadata": {"name": "Bad_Name"}}, bad_name("Pod", "Bad_Name", NO_SUBDOMAIN)),
-        (PODS, {"metadata": {"name": "a" * 254}}, bad_name("Pod", "a" * 254, "must be no more than 253 bytes")),
-        ("/api/v1/namespaces", {"metadata": {"name": "a.b"}}, bad_name("Namespace", "a.b", NO_LABEL)),
+        (PODS, {"metadata": {"name": "a" * 254}}, bad_name("Pod", "a" * 254, "must be no more than 253 characters")),
+        ("/api/v1/namespaces", {"metadata": {"name": "a.b"}}, bad_name("Namespace", "a.b", "must not contain dots")),
         (
             ROLES,
             {"metadata": {"name": "a/b"}},
@@ -264,9 +264,10 @@ async def test_a_write_without_a_change_is_not_an_event() -> None:
 
 async def test_a_change_from_one_to_true_is_a_change() -> None:
     server = APIServer()
-    server.create({**config_map(), "flag": 1})
+    server.register(WIDGET)
+    server.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "flag": 1})
     revision = server.statistics().revision
-    server.patch("configmaps", "cm", {"flag": True})
+    server.patch("widgets", "w", {"flag": True})
     assert server.statistics().revision == revision + 1
 
 

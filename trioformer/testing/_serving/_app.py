@@ -19,6 +19,7 @@ import attrs
 import trio
 
 from .._storage._bodies import MAX_BYTES
+from .._storage._field_checks import warning_headers
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._status import APIStatusError, status_error
 from . import _discovery
@@ -31,6 +32,7 @@ from ._watching import Watch, Watches
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _COMMON_HEADERS = ((b"cache-control", b"no-cache, private"),)
 
@@ -74,19 +76,21 @@ class Application:
         )
         self.served += 1
         self._records.append(record)
+        warnings: list[str] = []
         try:
             body = await _read_body(receive)
             if body is None:
                 return
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            request = ResourceRequest(record, headers.get("accept", ""), content_type, body)
+            request = ResourceRequest(record, headers.get("accept", ""), content_type, body, warnings)
             result, served = self._handle(request, headers.get("host", ""))
         except APIStatusError as error:
             result, served = error_response(error), None
+        headers_of_warnings = warning_headers(warnings) if warnings else ()
         if isinstance(result, Watch) and served is not None:
-            await self._watch(result, served, receive, send)
+            await self._watch(result, served, headers_of_warnings, receive, send)
         elif isinstance(result, Response):
-            await send_response(result, send)
+            await send_response(result, send, headers_of_warnings)
 
     def _handle(self, request: ResourceRequest, host: str) -> tuple[Response | Watch, ServedKind | None]:
         self._faults.check(request.record)
@@ -94,10 +98,10 @@ class Application:
             return self._resources.handle(request)
         return _discovery.handle(self._kinds, request.record, request.accept, host), None
 
-    async def _watch(self, watch: Watch, served: ServedKind, receive: Receive, send: Send) -> None:
+    async def _watch(self, watch: Watch, served: ServedKind, headers: Headers, receive: Receive, send: Send) -> None:
         is_clean = False
         with self._watches.register(served.resource) as open_watch:
-            await send(_start(200, b"application/json"))
+            await send(_start(200, b"application/json", *_encoded(headers)))
 
             async def send_frame(frame: bytes) -> None:
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
@@ -138,11 +142,15 @@ def _start(code: int, content_type: bytes, *headers: tuple[bytes, bytes]) -> Mes
     return {"type": "http.response.start", "status": code, "headers": all_headers}
 
 
-async def send_response(response: Response, send: Send) -> None:
+def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers]
+
+
+async def send_response(response: Response, send: Send, more_headers: Headers = ()) -> None:
     """Send a response."""
     chunks: Iterator[bytes] = iter(response.chunks)
     first = list(islice(chunks, 2))
-    headers = [(name.encode(), value.encode()) for name, value in response.headers]
+    headers = _encoded((*response.headers, *more_headers))
     if len(first) < 2:  # the whole body
         headers.append((b"content-length", str(sum(map(len, first))).encode()))
     await send(_start(response.code, response.content_type.encode(), *headers))

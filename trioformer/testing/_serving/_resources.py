@@ -14,6 +14,7 @@ from ...models._internal import decode
 from .._storage._apply import APPLY, check_manager, is_forced, read_config
 from .._storage._bodies import decode_body
 from .._storage._deletion import DeleteOptions
+from .._storage._field_checks import FieldCheck
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._parts import PARTS, Part
@@ -45,6 +46,8 @@ class ResourceRequest:
     """The media type of the body, without parameters."""
     body: bytes
     """The complete body."""
+    warnings: list[str] = attrs.field(factory=list, eq=False)
+    """The warnings of the response, whether it is an error or not."""
 
     @property
     def name(self) -> str:
@@ -79,6 +82,14 @@ class ResourceRequest:
         name = self.record.query.get("fieldManager") or manager_of(self.record.user_agent)
         return Writer(name, self.record.subresource or "")
 
+    def field_check(self) -> FieldCheck:
+        """Return what the request asks for unknown and duplicate fields.
+
+        Raises:
+            APIStatusError: 422 when ``fieldValidation`` has an unsupported value.
+        """
+        return FieldCheck(self.record.verb, self.record.query.get("fieldValidation", ""), self.warnings)
+
 
 def _check_json(request: ResourceRequest) -> None:
     """Check that a body is JSON, by its content type; without one it is, as for kube-apiserver.
@@ -89,8 +100,8 @@ def _check_json(request: ResourceRequest) -> None:
         raise status_error(415, message=_UNKNOWN_FORMAT)
 
 
-def read_object(request: ResourceRequest, kind: str) -> JSONObject:
-    """Decode the object in a request's body, which must be JSON.
+def read_object(request: ResourceRequest, kind: str, fields: FieldCheck | None = None) -> JSONObject:
+    """Decode the object in a request's body, which must be JSON; duplicate fields are noted.
 
     Raises:
         APIStatusError: 400 or 415.
@@ -103,6 +114,8 @@ def read_object(request: ResourceRequest, kind: str) -> JSONObject:
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem}") from exc
     if not isinstance(obj, dict):
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): not a JSON object")
+    if fields is not None:
+        fields.check_duplicates(request.body, obj)
     return obj
 
 
@@ -128,6 +141,8 @@ class Resources:
             raise status_error(404, details={})
         if record.namespace is not None and not served.info.namespaced:
             raise status_error(404, details={})
+        if served.deprecation:
+            request.warnings.append(served.deprecation)
         if record.subresource is not None and record.subresource not in PARTS:
             return self._act_on_subresource(request, served), served
         if record.subresource is not None and record.subresource not in served.info.subresources:
@@ -183,14 +198,17 @@ class Resources:
                 return self._create(request, served)
             case "update" if has_object:
                 check_manager("UpdateOptions", record.query)
-                obj = read_object(request, served.info.kind)
+                fields = request.field_check()
+                obj = read_object(request, served.info.kind, fields)
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
-                return self._update(request, served, lambda _: obj)
+                return self._update(request, served, lambda _: obj, fields)
             case "patch" if has_object and request.content_type == APPLY:
                 return self._apply(request, served)
             case "patch" if has_object:
                 check_manager("PatchOptions", record.query)
-                return self._update(request, served, read_patch(served, request.content_type, request.body))
+                fields = request.field_check()
+                change = read_patch(served, request.content_type, request.body, fields)
+                return self._update(request, served, change, fields)
             case "delete" if has_object and record.subresource is None:
                 return self._delete(request, served)
             case "deletecollection" if may_create:
@@ -212,15 +230,25 @@ class Resources:
     def _create(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request)
         check_manager("CreateOptions", request.record.query)
-        obj = read_object(request, served.info.kind)
-        stored = self._registry.create(served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer)
+        fields = request.field_check()
+        obj = read_object(request, served.info.kind, fields)
+        stored = self._registry.create(
+            served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer, fields=fields
+        )
         return _one(rendering, served, stored, code=201)
 
-    def _update(self, request: ResourceRequest, served: ServedKind, change: Change) -> Response:
+    def _update(self, request: ResourceRequest, served: ServedKind, change: Change, fields: FieldCheck) -> Response:
         rendering = self._rendering(request)
         part: Part = request.part
         stored = self._registry.update(
-            served, request.namespace, request.name, change, part=part, dry_run=request.dry_run, writer=request.writer
+            served,
+            request.namespace,
+            request.name,
+            change,
+            part=part,
+            dry_run=request.dry_run,
+            writer=request.writer,
+            fields=fields,
         )
         return _one(rendering, served, stored)
 

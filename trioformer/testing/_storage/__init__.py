@@ -2,7 +2,10 @@
 
 - ``_storage.py``: versioned objects, revisions, history and compaction, as etcd has them
 - ``_registry.py``: creates, updates and deletes objects as kube-apiserver does
-- ``_metadata.py``: names, server-set fields and finalizers
+- ``_metadata.py``: the types of metadata, server-set fields and finalizers
+- ``_object_meta.py``: the rules for names, labels, annotations, owners and finalizers
+- ``_field_checks.py``: unknown and duplicate fields
+- ``_validation.py``: what is wrong with an object that is about to be stored
 - ``_deletion.py``: preconditions and result of a delete
 - ``_patching.py``: merge patch, JSON patch and strategic merge patch
 - ``_apply.py``: requests for server-side apply
@@ -15,6 +18,11 @@
 - ``_selection.py``: label and field selectors
 - ``_kinds.py``: which kinds are served, and how they differ
 - ``_custom.py``: the kinds of CustomResourceDefinitions
+- ``_definitions.py``, ``_definition_schemas.py``, ``_structural.py``: the rules for them and their schemas
+- ``_schemas.py``: parsed schemas: pruning and defaults
+- ``_schema_validation.py``, ``_schema_formats.py``, ``_patterns.py``: the values of custom objects
+- ``_custom_objects.py``: unique items, and objects in custom objects
+- ``_field_errors.py``: errors of fields, in the words of kube-apiserver
 - ``_status.py``: errors as Status objects
 - ``_clock.py``: the time for timestamps in objects
 

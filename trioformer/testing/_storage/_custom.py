@@ -1,44 +1,50 @@
 """CustomResourceDefinitions: creating one serves its kinds, deleting it removes the kinds and their objects.
 
-The schema is ignored: objects of custom kinds are stored as received.
+The objects of a kind are pruned, defaulted and validated by the schema of the version that they are written in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ...models import ResourceInfo
+from ._definitions import DEFINITIONS as DEFINITIONS
+from ._definitions import definition_causes, deprecation_of
 from ._kinds import Kinds, ServedKind
-from ._status import cause, invalid
+from ._schemas import parse_schema
+from ._status import bad_request
 from ._storage import JSONObject
 
-DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+
+@contextmanager
+def _as_bad_request() -> Iterator[None]:
+    """Refuse a definition that kube-apiserver could not decode, because a part of it has another type."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as exc:
+        kind = "CustomResourceDefinition"
+        raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {exc!r}') from exc
 
 
-def check(definition: JSONObject) -> None:
-    """Check that a definition is well-formed.
+def causes_of(definition: JSONObject, old: JSONObject | None) -> list[JSONObject]:
+    """Return what is wrong with a definition, after its defaults.
 
     Raises:
-        APIStatusError: 422 when it is not.
+        APIStatusError: 400 when a part of it has another type.
     """
-    name = definition["metadata"].get("name", "")
-    try:
-        for info, _ in infos_of(definition):
-            if name != f"{info.plural}.{info.group}":  # a kind without a group could replace a built-in one
-                raise ValueError(f"the name must be {info.plural}.{info.group}")  # noqa: TRY301  # one way to refuse
-        accepted_status(definition, "")
-    except (AttributeError, KeyError, TypeError, ValueError) as exc:
-        wrong = cause("FieldValueInvalid", f"Invalid value: {exc!r}", "spec")
-        raise invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, [wrong]) from exc
+    with _as_bad_request():
+        causes = definition_causes(definition, old)
+        if not causes:
+            list(_versions_of(definition))
+    return causes
 
 
-def infos_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, bool]]:
-    """Yield each version of a definition's kind and whether it is served; nothing when the definition names no kind."""
-    spec = definition.get("spec") or {}
-    names = spec.get("names") or {}
-    if not (isinstance(names, dict) and names.get("plural") and names.get("kind")):
-        return
-    for version in spec.get("versions") or ():
+def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObject]]:
+    """Yield each version of a definition's kind, and what the definition says of it."""
+    spec = definition["spec"]
+    names = spec["names"]
+    for version in spec["versions"]:
         subresources = version.get("subresources") or {}
         info = ResourceInfo(
             group=spec.get("group", ""),
@@ -50,36 +56,44 @@ def infos_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, bool]]:
             categories=tuple(names.get("categories") or ()),
             subresources=tuple(sorted(subresources)),
         )
-        yield info, bool(version.get("served", True))
+        yield info, version
 
 
 def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
     """Serve the versions that a definition marks as served, and remove the others."""
-    for info, is_served in infos_of(definition):
-        if is_served:
-            kinds.add(info)
+    for info, version in _versions_of(definition):
+        if version.get("served"):
+            schema = parse_schema(version["schema"]["openAPIV3Schema"])
+            kinds.add(info, schema=schema, deprecation=deprecation_of(definition["spec"], version))
         else:
             kinds.remove(info)
 
 
 def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:
     """Stop serving the kinds of a definition; returns the removed kinds."""
-    removed = [kinds.find(info.group, info.version, info.plural) for info, _ in infos_of(definition)]
-    for info, _ in infos_of(definition):
+    removed = [kinds.find(info.group, info.version, info.plural) for info, _ in _versions_of(definition)]
+    for info, _ in _versions_of(definition):
         kinds.remove(info)
     return [served for served in removed if served is not None]
 
 
 def accepted_status(definition: JSONObject, now: str) -> JSONObject:
-    """Build the status that kube-apiserver's controllers set on a definition that they accept."""
-    spec = definition.get("spec") or {}
+    """Build the status that kube-apiserver's controllers set on a definition that they accept.
+
+    Raises:
+        APIStatusError: 400 when a part of the definition has another type.
+    """
+    with _as_bad_request():
+        spec = definition.get("spec") or {}
+        stored = [one["name"] for one in spec.get("versions") or () if one.get("storage")]
+        names = spec.get("names") or {}
     reasons = {"NamesAccepted": "NoConflicts", "Established": "InitialNamesAccepted"}
     messages = {"NamesAccepted": "no conflicts found", "Established": "the initial names have been accepted"}
     return {
-        "acceptedNames": spec.get("names") or {},
+        "acceptedNames": names,
         "conditions": [
             {"type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": messages[kind]}
             for kind, reason in reasons.items()
         ],
-        "storedVersions": [one["name"] for one in spec.get("versions") or () if one.get("storage")],
+        "storedVersions": stored,
     }

@@ -9,6 +9,7 @@ import attrs
 
 from ...models import ResourceInfo, builtin_resources
 from ...models._internal import dumps
+from ._schemas import Schema
 
 WITH_GENERATION = frozenset(
     {
@@ -60,6 +61,12 @@ NEEDS_RESOURCE_VERSION = frozenset(
 )
 """Built-in kinds whose updates must carry a ``resourceVersion``; those of all custom kinds must."""
 
+DEPRECATIONS = {
+    ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+    ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+"""The warnings of built-in kinds; all are of versions that the server still serves."""
+
 
 def _type_meta(info: ResourceInfo, *, is_builtin: bool) -> bytes:
     # Go structs begin with the kind; custom objects are Go maps, which are encoded sorted.
@@ -76,6 +83,10 @@ class ServedKind:
     """Its group, version, kind and plural."""
     is_builtin: bool
     """Whether it is a built-in kind; custom kinds differ in the items of lists and in patches."""
+    schema: Schema | None = attrs.field(default=None, eq=False)
+    """The schema of a custom kind; None if every object is valid."""
+    deprecation: str = ""
+    """The warning that each response has, if this version is deprecated."""
     resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
     """``plural.group``: the key of its storage, which all versions share."""
     type_meta: bytes = attrs.field(
@@ -118,12 +129,15 @@ class Kinds:
         kinds = cls()
         for info in builtin_resources():
             if "watch" in info.verbs:  # the others, such as SubjectAccessReview, are not stored
-                kinds.add(info, is_builtin=True)
+                deprecation = DEPRECATIONS.get((info.api_version, info.kind), "")
+                kinds.add(info, is_builtin=True, deprecation=deprecation)
         return kinds
 
-    def add(self, info: ResourceInfo, *, is_builtin: bool = False) -> ServedKind:
+    def add(
+        self, info: ResourceInfo, *, is_builtin: bool = False, schema: Schema | None = None, deprecation: str = ""
+    ) -> ServedKind:
         """Serve a kind; replaces one with the same group, version and plural."""
-        served = ServedKind(info, is_builtin)
+        served = ServedKind(info, is_builtin, schema, deprecation)
         self._by_path[info.group, info.version, info.plural] = served
         return served
 

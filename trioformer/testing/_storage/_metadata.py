@@ -1,12 +1,11 @@
-"""The rules for ``metadata``: valid names, fields that only the server sets, the order of fields.
+"""The rules for ``metadata``: the types of its fields, fields that only the server sets, the order of fields.
 
 Source: apimachinery ``pkg/api/validation`` and apiserver ``pkg/registry/rest``.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -38,19 +37,6 @@ _SERVER_FIELDS = (
     "deletionGracePeriodSeconds",
 )
 _STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
-_NAME_LENGTH = 253
-_LABEL_LENGTH = 63
-
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_PROBLEM = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
-    f" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-)
-_SUBDOMAIN_PROBLEM = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
-    f" end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
 
 
 def metadata_of(obj: JSONObject) -> JSONObject:
@@ -62,23 +48,40 @@ def metadata_of(obj: JSONObject) -> JSONObject:
     metadata = obj.setdefault("metadata", {})
     if metadata is None:
         metadata = obj["metadata"] = {}
+    if problem := metadata_problem(metadata, "metadata"):
+        raise bad_request(f"the object provided is unrecognized: {problem}")
+    checked: JSONObject = metadata
+    return checked
+
+
+def metadata_problem(metadata: object, path: str) -> str:
+    """Return why a value does not fit ``metav1.ObjectMeta``; empty if it does."""
+    if metadata is None:
+        return ""
     if not isinstance(metadata, dict):
-        raise _unrecognized("metadata", "an object")
+        return f"{path} must be an object"
     for name in _STRINGS:
         if not isinstance(metadata.get(name, ""), str | None):
-            raise _unrecognized(f"metadata.{name}", "a string")
+            return f"{path}.{name} must be a string"
     for name in ("labels", "annotations"):
         texts = metadata.get(name)
         if texts is not None and not (
             isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())
         ):
-            raise _unrecognized(f"metadata.{name}", "a map of strings")
-    finalizers = metadata.get("finalizers")
-    if finalizers is not None and not (
-        isinstance(finalizers, list) and all(isinstance(one, str) for one in finalizers)
-    ):
-        raise _unrecognized("metadata.finalizers", "a list of strings")
-    return metadata
+            return f"{path}.{name} must be a map of strings"
+    if not _is_list_of(metadata.get("finalizers"), str):
+        return f"{path}.finalizers must be a list of strings"
+    owners = metadata.get("ownerReferences") or []
+    if not _is_list_of(owners, dict):
+        return f"{path}.ownerReferences must be a list of objects"
+    for name in ("apiVersion", "kind", "name", "uid") if owners else ():
+        if not all(isinstance(owner.get(name, ""), str | None) for owner in owners):
+            return f"{path}.ownerReferences.{name} must be a string"
+    return ""
+
+
+def _is_list_of(value: object, type_: type[object]) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(one, type_) for one in value))
 
 
 def check_type(served: ServedKind, obj: JSONObject) -> None:
@@ -132,36 +135,6 @@ def with_server_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> JSONOb
     """Return new metadata with the old values of the fields that a writer cannot change."""
     kept = {key: old[key] for key in (*_SERVER_FIELDS, "name", "namespace") if key in old}
     return ordered({**without_server_fields(new), **kept})
-
-
-def check_name(served: ServedKind, name: str) -> None:
-    """Check that a name is valid for a new object.
-
-    Raises:
-        APIStatusError: 422 when it is not.
-    """
-    field = "metadata.name"
-    causes = [
-        cause("FieldValueInvalid", f'Invalid value: "{name}": {problem}', field) for problem in _problems(served, name)
-    ]
-    if not name:
-        causes = [cause("FieldValueRequired", "Required value: name or generateName is required", field)]
-    if causes:
-        raise invalid(served.info.group, served.info.kind, name, causes)
-
-
-def _problems(served: ServedKind, name: str) -> Iterable[str]:
-    if served.info.group == "rbac.authorization.k8s.io":  # names such as system:node
-        if name in (".", ".."):
-            yield f"may not be '{name}'"
-        yield from (f"may not contain '{character}'" for character in "/%" if character in name)
-        return
-    is_label = served.resource in ("namespaces", "services")
-    length = _LABEL_LENGTH if is_label else _NAME_LENGTH
-    if len(name) > length:
-        yield f"must be no more than {length} bytes"
-    if not re.fullmatch(_LABEL if is_label else _SUBDOMAIN, name):
-        yield _LABEL_PROBLEM if is_label else _SUBDOMAIN_PROBLEM
 
 
 def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
 from ._bodies import check_size, count_values, decode_body, has_too_many_levels, has_too_many_values
+from ._field_checks import FieldCheck
 from ._kinds import ServedKind
 from ._metadata import json_equal
 from ._status import bad_request, status_error
@@ -58,7 +59,7 @@ Change = Callable[[JSONObject], JSONObject]
 """Returns the new state of an object; is given the old one, which it may modify."""
 
 
-def read_patch(served: ServedKind, content_type: str, body: bytes) -> Change:
+def read_patch(served: ServedKind, content_type: str, body: bytes, fields: FieldCheck | None = None) -> Change:
     """Parse the body of a patch request.
 
     The change raises 413 when the object becomes larger than a body may be: patches cannot make it grow for ever.
@@ -67,7 +68,7 @@ def read_patch(served: ServedKind, content_type: str, body: bytes) -> Change:
         APIStatusError: 400 when the body is not a patch; 413 when it has too many operations or values; 415 when the
             content type is not supported for the kind.
     """
-    change = _read_change(served, content_type, body)
+    change = _read_change(served, content_type, body, fields)
 
     def bounded(obj: JSONObject) -> JSONObject:
         changed = change(obj)
@@ -77,7 +78,7 @@ def read_patch(served: ServedKind, content_type: str, body: bytes) -> Change:
     return bounded
 
 
-def _read_change(served: ServedKind, content_type: str, body: bytes) -> Change:
+def _read_change(served: ServedKind, content_type: str, body: bytes, fields: FieldCheck | None) -> Change:
     if content_type not in (MERGE, JSON_PATCH, STRATEGIC):
         raise status_error(415, details={})
     if content_type == STRATEGIC and not served.is_builtin:
@@ -86,12 +87,16 @@ def _read_change(served: ServedKind, content_type: str, body: bytes) -> Change:
         patch: Any = decode_body(body)
     except ValueError as exc:
         raise bad_request(f"error decoding patch: {exc}") from exc
+    if fields is not None:
+        fields.check_duplicates(body, patch, prefix="json patch " if content_type == JSON_PATCH else "")
     if content_type == JSON_PATCH:
         if not (isinstance(patch, list) and all(isinstance(one, dict) for one in patch)):
             raise bad_request("error decoding patch: a JSON patch is a list of operations")
         if len(patch) > MAX_OPERATIONS:
             problem = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
             raise status_error(413, message=f"Request entity too large: {problem}")
+        if fields is not None:
+            fields.check_operations(patch)
         return lambda obj: apply_json_patch(obj, patch)
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected a JSON object")

@@ -2,7 +2,7 @@
 
 As in kube-apiserver: names and uids, timestamps, generations, conflicts, the status subresource, finalizers,
 namespaces.
-Unlike in a cluster: there is no schema, so nothing is defaulted, pruned or validated below ``metadata``;
+Unlike in a cluster: built-in kinds are neither defaulted nor validated below ``metadata``;
 there is no kubelet, so a deleted pod is removed immediately, whatever its grace period;
 without a garbage collector (``_garbage.py``), ``propagationPolicy`` and owner references have no effect.
 """
@@ -20,10 +20,10 @@ from ...models._internal import decode
 from . import _custom
 from ._clock import Clock, timestamp
 from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
+from ._field_checks import FieldCheck, decode_fields
 from ._kinds import STATUS_ON_CREATE, Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
-    check_name,
     check_shape,
     check_type,
     json_equal,
@@ -33,6 +33,7 @@ from ._metadata import (
     with_server_fields,
     without_server_fields,
 )
+from ._object_meta import name_causes
 from ._parts import PARTS, Part, changed_part
 from ._status import (
     already_exists,
@@ -46,6 +47,7 @@ from ._status import (
 )
 from ._storage import JSONObject, Storage, Stored, body_of
 from ._tracking import FieldTracker, Writer
+from ._validation import check_object
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 DELETED_GRACEFULLY = frozenset({"pods", _custom.DEFINITIONS})
@@ -123,9 +125,19 @@ class Registry:
         *,
         part: Part = "main",
         dry_run: bool = False,
+        fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
         """Create an object; one without a writer has no managers.
+
+        Args:
+            served: Its kind.
+            namespace: Its namespace; ignored for cluster-scoped kinds.
+            obj: The object, which is modified.
+            part: Whether it may have a status.
+            dry_run: Whether to write nothing.
+            fields: What to do about unknown fields, which are removed; None to say nothing.
+            writer: Who is its manager; None for nobody.
 
         Raises:
             APIStatusError: 400, 403, 404 (no such namespace), 409, 422, or 500 when it has a resourceVersion.
@@ -133,15 +145,15 @@ class Registry:
         check_type(served, obj)
         given = metadata_of(obj)
         check_shape(served, obj)
+        decode_fields(served, obj, fields)
         self.check_namespace(served, namespace, given)
         if given.get("resourceVersion"):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         self._check_lifecycle(served, namespace, given.get("name") or "")
         name = given.get("name") or self._generated_name(served, namespace, given.get("generateName") or "")
-        check_name(served, name)
+        if not name:
+            raise invalid(served.info.group, served.info.kind, name, name_causes(served, name))
         key = self.key(served, namespace, name)
-        if self.storage.get(served.resource, key) is not None:
-            raise already_exists(served.info, name)
         metadata = {
             **without_server_fields(given),
             "name": name,
@@ -154,10 +166,11 @@ class Registry:
         obj["metadata"] = ordered(metadata)
         if served.is_namespace:
             self._label_namespace(obj)
-        if served.resource == _custom.DEFINITIONS:
-            _custom.check(obj)
         obj["metadata"] = ordered({**obj["metadata"], "managedFields": self.tracker.created(served, obj, writer)})
         self._prepare(served, obj, keep_status=part == "whole")
+        check_object(served, obj, fields=fields)
+        if self.storage.get(served.resource, key) is not None:
+            raise already_exists(served.info, name)
         if not served.is_builtin:
             obj = stored_numbers(obj)
         if dry_run:
@@ -232,6 +245,7 @@ class Registry:
         *,
         part: Part = "main",
         dry_run: bool = False,
+        fields: FieldCheck | None = None,
         writer: Writer | None = None,
     ) -> Stored:
         """Update an object.
@@ -243,6 +257,7 @@ class Registry:
             change: Returns the new state; is given the old one, which it may modify.
             part: What it may change; the rest is taken from the old state.
             dry_run: Whether to write nothing.
+            fields: What to do about unknown fields, which are removed; None to say nothing.
             writer: Who is its manager; None leaves the managers as they are.
 
         Returns:
@@ -257,6 +272,7 @@ class Registry:
         check_type(served, new)
         old_metadata, given = old["metadata"], metadata_of(new)
         check_shape(served, new)
+        decode_fields(served, new, fields, keeps_nulls=writer is not None and writer.is_applier)
         self._check_identity(served, current, old_metadata, given)
         metadata = with_server_fields(given, old_metadata)
         check_finalizers(served, old_metadata, metadata)
@@ -274,10 +290,9 @@ class Registry:
         obj["metadata"] = ordered({**metadata, "managedFields": managed})
         if json_equal(obj, old):
             return current
+        check_object(served, obj, old, status_only=part == "status", fields=fields)
         if not served.is_builtin:
             obj = stored_numbers(obj)
-        if served.resource == _custom.DEFINITIONS:
-            _custom.check(obj)
         if dry_run:
             return Stored(current.key, current.revision, body_of(obj))
         if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):

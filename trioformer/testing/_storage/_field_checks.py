@@ -1,0 +1,243 @@
+"""Unknown and duplicate fields of a request's object: they are removed, and refused or warned of, as the client asks.
+
+kube-apiserver decodes built-in kinds into Go structs and custom kinds by their schemas; in both of them a field that is
+not known disappears, and null means that a field is not set.
+With ``fieldValidation=Strict`` such a request is refused, with ``Warn``, the default, its response has warnings.
+
+Source: apiserver ``pkg/endpoints/handlers``, ``sigs.k8s.io/json``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, final
+
+import attrs
+
+from ...models._internal import Shape, builtin_shape, dumps, metadata_shape, shape_of
+from ._definitions import DEFINITIONS, set_definition_defaults
+from ._field_errors import invalid_value, not_supported, shown
+from ._kinds import ServedKind
+from ._metadata import metadata_problem
+from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
+from ._status import APIStatusError, bad_request, invalid, invalid_options
+from ._storage import JSONObject
+
+_DIRECTIVES: Final = ("", "Ignore", "Strict", "Warn")
+_OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+_MEMBER: Final = re.compile(rb'"\s*:')
+_OPERATION: Final = frozenset({"op", "path", "from", "value"})
+_MOST_PROBLEMS: Final = 100
+
+
+_SHAPES: dict[bytes, Shape | None] = {}
+"""The fields of the built-in kinds, by their kind and apiVersion in JSON; found when a kind is first written."""
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
+@final
+@attrs.define(eq=False)
+class FieldCheck:
+    """What one request asks for its unknown and duplicate fields, and those that were found."""
+
+    verb: str
+    """``create``, ``update`` or ``patch``; other verbs check nothing."""
+    directive: str
+    """``Ignore``, ``Warn``, ``Strict``, or empty for the default."""
+    warnings: list[str]
+    """Gets the warnings."""
+    _problems: list[str] = attrs.field(init=False, factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        if self.directive not in _DIRECTIVES and self.verb in _OPTIONS:
+            cause = not_supported("fieldValidation", self.directive, _DIRECTIVES)
+            raise invalid_options(_OPTIONS[self.verb], [cause])
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything is reported."""
+        return self.directive != "Ignore"
+
+    def check_duplicates(self, body: bytes, decoded: Any, *, prefix: str = "") -> None:
+        """Find the fields that a body has twice; the last of them counts."""
+        # Few bodies have a colon after a quotation mark anywhere else; those are parsed again.
+        if self.is_active and len(_MEMBER.findall(body)) != _count_members(decoded):
+            self._problems += [f'{prefix}duplicate field "{path}"' for path in _duplicates(body)]
+
+    def on_unknown(self, path: str) -> None:
+        """Note a field that was removed."""
+        if self.is_active:
+            self._problems.append(f'unknown field "{path}"')
+
+    def check_operations(self, operations: Iterable[Mapping[str, Any]]) -> None:
+        """Find unknown members of the operations of a JSON patch."""
+        if self.is_active:
+            for i, operation in enumerate(operations):
+                unknown = [name for name in operation if name not in _OPERATION]
+                self._problems += [f'json patch unknown field "[{i}].{name}"' for name in unknown]
+
+    def report(self, served: ServedKind, obj: JSONObject, original: JSONObject | None = None) -> None:
+        """Warn of what was found, or refuse the request.
+
+        Args:
+            served: The kind.
+            obj: The decoded object.
+            original: The result of a patch before unknown fields were removed.
+
+        Raises:
+            APIStatusError: 400, or 422 for a patch.
+        """
+        problems, self._problems = self._problems[:_MOST_PROBLEMS], []
+        if not problems:
+            return
+        if self.directive != "Strict":
+            self.warnings += problems
+            return
+        text = f"strict decoding error: {', '.join(problems)}"
+        if self.verb == "patch":
+            shown = dumps(original if original is not None else obj).decode()
+            raise invalid("", "", "", [invalid_value("patch", shown, text)])
+        raise undecodable(served, text)
+
+
+def undecodable(served: ServedKind, problem: str) -> APIStatusError:
+    """Build the 400 for an object that cannot be decoded as its kind."""
+    info = served.info
+    return bad_request(f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: {problem}')
+
+
+def decode_fields(
+    served: ServedKind, obj: JSONObject, check: FieldCheck | None = None, *, keeps_nulls: bool = False
+) -> None:
+    """Remove the fields of an object that its kind does not have, and set the defaults of a custom kind.
+
+    The metadata were checked before.
+
+    Args:
+        served: The kind.
+        obj: The object, which is modified.
+        check: Gets the problems; None to say nothing.
+        keeps_nulls: Whether nulls of a custom kind stay, as those do that a server-side apply leaves.
+
+    Raises:
+        APIStatusError: 400 or 422 for an unknown or duplicate field, if the request asks for it.
+    """
+    is_strict_patch = check is not None and check.verb == "patch" and check.directive == "Strict"
+    original = json.loads(dumps(obj)) if is_strict_patch else None
+    on_unknown = check.on_unknown if check is not None else _ignore
+    if served.is_builtin:
+        shape = _SHAPES.get(served.type_meta, ...)
+        if shape is ...:
+            shape = _SHAPES[served.type_meta] = builtin_shape(served.info.api_version, served.info.kind)
+        if shape is not None:
+            _remove_unknown(obj, shape, "", on_unknown)
+        if served.resource == DEFINITIONS:
+            set_definition_defaults(obj)
+    else:
+        _remove_unknown(obj.get("metadata"), metadata_shape(), "metadata", on_unknown)
+        if served.schema is not None:
+            _decode_custom(served, obj, served.schema, on_unknown, keeps_nulls=keeps_nulls)
+    if check is not None:
+        check.report(served, obj, original)
+
+
+def _decode_custom(
+    served: ServedKind, obj: JSONObject, schema: Schema, on_unknown: Callable[[str], None], *, keeps_nulls: bool
+) -> None:
+    unknown: list[str] = []
+    meta = {name: obj[name] for name in META_FIELDS if name in obj}
+    prune(obj, attrs.evolve(schema, is_embedded=True), unknown.append)
+    for path in sorted(unknown):
+        on_unknown(path)
+    if not keeps_nulls:
+        drop_nulls(obj, schema)
+    obj.update(meta)
+    for path, embedded in embedded_objects(obj, schema):
+        for name in ("apiVersion", "kind"):
+            text = embedded.get(name, "")
+            if not isinstance(text, str):
+                raise undecodable(served, f"{path}.{name}: Invalid value: {shown(text)}: must be a string")
+        problem = metadata_problem(embedded.get("metadata"), f"{path}.metadata")
+        if problem:
+            raise undecodable(served, problem)
+        _remove_unknown(embedded.get("metadata"), metadata_shape(), f"{path}.metadata", on_unknown)
+    set_defaults(obj, schema)
+
+
+def _remove_unknown(value: Any, shape: Shape, path: str, on_unknown: Callable[[str], None]) -> None:
+    """Remove the members that a struct of Go does not have, and its nulls."""
+    if not isinstance(value, dict):
+        return
+    gone: list[str] = []
+    for name, member in value.items():
+        field = shape.get(name)
+        if field is None:
+            on_unknown(f"{path}.{name}" if path else name)
+            gone.append(name)
+            continue
+        container, model, is_any = field
+        if member is None:
+            if not is_any:
+                gone.append(name)
+        elif model is not None:
+            where = f"{path}.{name}" if path else name
+            if container is None:
+                _remove_unknown(member, shape_of(model), where, on_unknown)
+            elif isinstance(member, list):
+                for i, item in enumerate(member):
+                    _remove_unknown(item, shape_of(model), f"{where}[{i}]", on_unknown)
+            elif isinstance(member, dict):
+                for key, item in member.items():
+                    _remove_unknown(item, shape_of(model), f"{where}.{key}", on_unknown)
+    for name in gone:
+        del value[name]
+
+
+# --- duplicates -------------------------------------------------------------------------------------------------------
+
+
+def _count_members(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_count_members(one) for one in value.values() if isinstance(one, dict | list))
+    if isinstance(value, list):
+        return sum(_count_members(one) for one in value if isinstance(one, dict | list))
+    return 0
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The members of an object, with those of the same name."""
+
+
+def _duplicates(body: bytes) -> list[str]:
+    found: list[str] = []
+    _find_duplicates(json.loads(body, object_pairs_hook=_Pairs), "", found)
+    return found
+
+
+def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, member in value:
+            where = f"{path}.{name}" if path else name
+            if name in seen and where not in found:
+                found.append(where)
+            seen.add(name)
+            _find_duplicates(member, where, found)
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            _find_duplicates(item, f"{path}[{i}]", found)
+
+
+def warning_headers(warnings: list[str]) -> tuple[tuple[str, str], ...]:
+    """Return the headers of a response for its warnings, each once."""
+    return tuple(("warning", f"299 - {_quoted(text)}") for text in dict.fromkeys(warnings))
+
+
+def _quoted(text: str) -> str:
+    escaped = re.sub(r'(["\\])', r"\\\1", "".join(one if one.isprintable() else " " for one in text))
+    return f'"{escaped}"'

@@ -1,0 +1,232 @@
+"""The rules for names, labels, annotations, owner references and finalizers.
+
+Each kind has a rule for its names: most are DNS subdomains, some DNS labels, those of RBAC only segments of a path.
+
+Source: apimachinery ``pkg/api/validate/content`` and ``pkg/api/validation``, and the validation of each group.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from ...models._internal import dumps
+from ._field_errors import Verbatim, invalid_value, required, too_long
+from ._kinds import ServedKind
+from ._storage import JSONObject
+
+_MAX_NAME: Final = 253
+_MAX_LABEL: Final = 63
+_MAX_ANNOTATIONS: Final = 256 * 1024
+"""The most bytes of all keys and values of an object's annotations."""
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_DNS_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = rf"({_KEY})?"
+
+_ALPHANUMERIC = "must start and end with an alphanumeric character"
+_LABEL_PROBLEM = (
+    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ALPHANUMERIC}"
+    f" (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_SUBDOMAIN_PROBLEM = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and"
+    f" {_ALPHANUMERIC} (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_DNS_1035_PROBLEM = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character,"
+    " and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is"
+    f" '{_DNS_1035}')"
+)
+_KEY_PROBLEM = (
+    f"must consist of alphanumeric characters, '-', '_' or '.', and {_ALPHANUMERIC}"
+    f" (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_KEY}')"
+)
+_VALUE_PROBLEM = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and"
+    f" {_ALPHANUMERIC} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE}')"
+)
+_IS_LABEL = re.compile(_LABEL).fullmatch
+_IS_SUBDOMAIN = re.compile(_SUBDOMAIN).fullmatch
+_IS_DNS_1035 = re.compile(_DNS_1035).fullmatch
+_IS_KEY = re.compile(_KEY).fullmatch
+_IS_VALUE = re.compile(_VALUE).fullmatch
+
+STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+NameRule = Callable[[str], Iterator[str]]
+"""Yields what is wrong with a name."""
+
+
+def _too_long(limit: int, unit: str = "characters") -> str:
+    return f"must be no more than {limit} {unit}"
+
+
+def subdomain_problems(text: str, *, unit: str = "characters") -> Iterator[str]:
+    """Yield what makes a text no DNS subdomain of RFC 1123; the unit is a word of the error."""
+    if len(text) > _MAX_NAME:
+        yield _too_long(_MAX_NAME, unit)
+    if not _IS_SUBDOMAIN(text):
+        yield _SUBDOMAIN_PROBLEM
+
+
+def label_problems(text: str) -> Iterator[str]:
+    """Yield what makes a text no DNS label of RFC 1123."""
+    if len(text) > _MAX_LABEL:
+        yield _too_long(_MAX_LABEL)
+    if not _IS_LABEL(text):
+        yield "must not contain dots" if _IS_SUBDOMAIN(text) else _LABEL_PROBLEM
+
+
+def dns_1035_problems(text: str) -> Iterator[str]:
+    """Yield what makes a text no DNS label of RFC 1035."""
+    if len(text) > _MAX_LABEL:
+        yield _too_long(_MAX_LABEL)
+    if not _IS_DNS_1035(text):
+        yield _DNS_1035_PROBLEM
+
+
+def segment_problems(name: str) -> Iterator[str]:
+    """Yield what makes a text no segment of a URL's path."""
+    if name in (".", ".."):
+        yield f"may not be '{name}'"
+        return
+    yield from (f"may not contain '{character}'" for character in "/%" if character in name)
+
+
+def _address_problems(name: str) -> Iterator[str]:
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        yield "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+    else:
+        if str(address) != name:
+            yield f'must be in canonical form ("{address}")'
+
+
+_NAME_RULES: Mapping[str, NameRule] = {
+    "certificatesigningrequests.certificates.k8s.io": segment_problems,
+    "ipaddresses.networking.k8s.io": _address_problems,
+    "namespaces": label_problems,
+    "services": label_problems,
+    "statefulsets.apps": label_problems,
+}
+"""The kinds whose names are not DNS subdomains; those of RBAC are found by their group."""
+
+
+def _name_rule(served: ServedKind) -> NameRule:
+    if served.info.group == "rbac.authorization.k8s.io":  # names such as system:node
+        return segment_problems
+    return _NAME_RULES.get(served.resource, subdomain_problems)
+
+
+def name_causes(served: ServedKind, name: str, generate_name: str = "") -> list[JSONObject]:
+    """Return what is wrong with the name of a new object, and with the prefix that it was generated from."""
+    rule = _name_rule(served)
+    causes = []
+    if generate_name:
+        # A dash at the end is followed by what is generated.
+        prefix = f"{generate_name[:-2]}a" if len(generate_name) > 1 and generate_name.endswith("-") else generate_name
+        causes += [invalid_value("metadata.generateName", generate_name, problem) for problem in rule(prefix)]
+    if not name:
+        return [*causes, required("metadata.name", "name or generateName is required")]
+    return [*causes, *(invalid_value("metadata.name", name, problem) for problem in rule(name))]
+
+
+# --- labels, annotations, owners and finalizers -----------------------------------------------------------------------
+
+
+@functools.lru_cache(4_096)
+def key_problems(key: str) -> tuple[str, ...]:
+    """Return what makes a text no key of a label or annotation, and no finalizer: ``example.com/name`` or ``name``."""
+    return tuple(_key_problems(key))
+
+
+def _key_problems(key: str) -> Iterator[str]:
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        prefix_problem = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        yield f"a valid label key {_KEY_PROBLEM} {prefix_problem}"
+        return
+    if slash and not prefix:
+        yield "prefix part must be non-empty"
+    elif prefix:
+        yield from (f"prefix part {problem}" for problem in subdomain_problems(prefix, unit="bytes"))
+    if not name:
+        yield "name part must be non-empty"
+    elif len(name) > _MAX_LABEL:
+        yield f"name part {_too_long(_MAX_LABEL, 'bytes')}"
+    if not _IS_KEY(name):
+        yield f"name part {_KEY_PROBLEM}"
+
+
+@functools.lru_cache(4_096)
+def value_problems(value: str) -> tuple[str, ...]:
+    """Return what makes a text no value of a label."""
+    problems = (_too_long(_MAX_LABEL, "bytes"),) if len(value) > _MAX_LABEL else ()
+    return problems if _IS_VALUE(value) else (*problems, _VALUE_PROBLEM)
+
+
+def metadata_causes(metadata: Mapping[str, Any], path: str = "metadata") -> list[JSONObject]:
+    """Return what is wrong with labels, annotations, owner references and finalizers, whose types were checked."""
+    causes: list[JSONObject] = []
+    for key, value in (metadata.get("labels") or {}).items():
+        causes += [invalid_value(f"{path}.labels", key, problem) for problem in key_problems(key)]
+        causes += [invalid_value(f"{path}.labels", value, problem) for problem in value_problems(value)]
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        causes += [invalid_value(f"{path}.annotations", key, problem) for problem in key_problems(key.lower())]
+    if sum(len(text.encode()) for pair in annotations.items() for text in pair) > _MAX_ANNOTATIONS:
+        causes.append(too_long(f"{path}.annotations", _MAX_ANNOTATIONS))
+    if owners := metadata.get("ownerReferences"):
+        causes += _owner_causes(owners, f"{path}.ownerReferences")
+    finalizers = metadata.get("finalizers") or ()
+    for one in finalizers:
+        causes += [invalid_value(f"{path}.finalizers", one, problem) for problem in key_problems(one)]
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        problem = "finalizer orphan and foregroundDeletion cannot be both set"
+        causes.append(invalid_value(f"{path}.finalizers", finalizers, problem))
+    return causes
+
+
+def _owner_causes(owners: list[JSONObject], path: str) -> Iterator[JSONObject]:
+    controller = ""
+    for owner in owners:
+        names = {key: owner.get(key) or "" for key in ("apiVersion", "kind", "name", "uid")}
+        for key, text in names.items():
+            if not text:
+                problem = "version must not be empty" if key == "apiVersion" else "must not be empty"
+                yield invalid_value(f"{path}.{key}", text, problem)
+        if (names["apiVersion"], names["kind"]) == ("v1", "Event"):
+            yield invalid_value(
+                path, Verbatim(dumps(owner).decode()), "/v1, Kind=Event is disallowed from being an owner"
+            )
+        if owner.get("controller"):
+            this = f"{names['kind']}/{names['name']}"
+            if controller:
+                problem = "Only one reference can have Controller set to true."
+                found = f'Found "true" in references for {controller} and {this}'
+                yield invalid_value(path, Verbatim(dumps(owners).decode()), f"{problem} {found}")
+            else:
+                controller = this
+
+
+def unqualified_finalizers(finalizers: list[str]) -> list[int]:
+    """Return the indexes of finalizers without a domain, which built-in kinds refuse."""
+    return [i for i, one in enumerate(finalizers) if "/" not in one and one not in STANDARD_FINALIZERS]
+
+
+def finalizer_warnings(finalizers: list[str], old: list[str]) -> list[str]:
+    """Return the warnings for new finalizers of a custom object that have no domain."""
+    warnings = []
+    for one in sorted(set(finalizers) - set(old)):
+        if "/" not in one and one not in STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in one else ""
+            advice = f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts"
+            warnings.append(f'metadata.finalizers: "{one}": {advice} with other finalizer writers')
+    return warnings

@@ -1,0 +1,63 @@
+"""What is wrong with an object that is about to be stored: its metadata, and what is known of its kind.
+
+Of built-in kinds only the metadata are validated; custom kinds have their schema, and definitions their own rules.
+"""
+
+from __future__ import annotations
+
+from . import _custom
+from ._custom_objects import custom_causes
+from ._definitions import definition_warnings
+from ._field_checks import FieldCheck
+from ._field_errors import invalid_value
+from ._kinds import ServedKind
+from ._object_meta import finalizer_warnings, metadata_causes, name_causes, unqualified_finalizers
+from ._status import invalid
+from ._storage import JSONObject
+
+_GENERIC_METADATA = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io"})
+"""The groups of built-in kinds whose finalizers need no domain."""
+
+
+def check_object(
+    served: ServedKind,
+    obj: JSONObject,
+    old: JSONObject | None = None,
+    *,
+    status_only: bool = False,
+    fields: FieldCheck | None = None,
+) -> None:
+    """Check an object, as it would be stored.
+
+    Args:
+        served: Its kind.
+        obj: The object.
+        old: Its state before an update.
+        status_only: Whether only the status is written.
+        fields: Gets the warnings.
+
+    Raises:
+        APIStatusError: 422 when it is not valid.
+    """
+    metadata = obj["metadata"]
+    causes = name_causes(served, metadata["name"], metadata.get("generateName") or "") if old is None else []
+    causes += metadata_causes(metadata)
+    finalizers = metadata.get("finalizers") or []
+    if served.is_builtin and served.info.group not in _GENERIC_METADATA:
+        problem = "name is neither a standard finalizer name nor is it fully qualified"
+        for i in unqualified_finalizers(finalizers):
+            causes.append(invalid_value(f"metadata.finalizers[{i}]", finalizers[i], problem))
+    if served.resource == _custom.DEFINITIONS:
+        causes += _custom.causes_of(obj, old)
+    elif served.schema is not None:
+        names = {"apiVersion": served.info.api_version, "kind": served.info.kind}
+        was = None if old is None else {**names, **old}
+        causes += custom_causes({**names, **obj}, served.schema, was, status_only=status_only)
+    if causes:
+        raise invalid(served.info.group, served.info.kind, metadata["name"], causes)
+    if fields is not None:
+        if not served.is_builtin:
+            before = [] if old is None else old["metadata"].get("finalizers") or []
+            fields.warnings += finalizer_warnings(finalizers, before)
+        if served.resource == _custom.DEFINITIONS:
+            fields.warnings += definition_warnings(obj)
