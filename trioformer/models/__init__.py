@@ -28,6 +28,8 @@ Import a kind from the module of its API group, and what works on every kind fro
 - ``_hints.py``: refuses classes with fields of mutable types, and of types that JSON does not have
 - ``_serde.py``: JSON to Python and back, with msgspec
 - ``_converter.py``: the same for the types that msgspec does not support, with cattrs
+- ``_from_crd/``: makes the source of classes from CustomResourceDefinitions, for the command
+  ``python -m trioformer.models generate``
 - ``_generate/``: the developers' tool that generates modules from ``_schema.json``; the library never imports it
 - ``_internal.py``: what other packages of trioformer need
 """

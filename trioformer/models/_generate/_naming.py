@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Mapping
 
 import attrs
 
+from .._from_crd._names import snake_case as snake_case
 from .._values import camel_case
 from ._schema import names_in
 
@@ -35,19 +34,6 @@ BY_HAND = frozenset({f"{_META}.{name}" for name in ("ManagedFieldsEntry", "Objec
 """Classes of ``_meta.py``."""
 
 _SCALARS = {"string": ("str", '""'), "integer": ("int", "0"), "number": ("float", "0.0"), "boolean": ("bool", "False")}
-
-# A field of this name would hide the type in later annotations of the same class.
-_USED_IN_ANNOTATIONS = frozenset({"bool", "bytes", "float", "int", "str", "tuple"})
-
-
-def snake_case(name: str) -> str:
-    """The Python name of a field: ``podIPs`` → ``pod_ips``, ``x-kubernetes-list-type`` → ``x_kubernetes_list_type``."""
-    words = name.lstrip("$").replace("-", "_")
-    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words)
-    words = re.sub(r"([A-Z])(V\d)", r"\1_\2", words)
-    # The last of several capitals begins the next word, except in the plural of an acronym.
-    words = re.sub(r"([A-Z])([A-Z])(?=[a-z])(?!s(?:_|$))", r"\1_\2", words).lower()
-    return f"{words}_" if keyword.iskeyword(words) or words in _USED_IN_ANNOTATIONS else words
 
 
 def needs_map(name: str) -> bool:

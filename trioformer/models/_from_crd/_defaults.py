@@ -1,0 +1,60 @@
+"""Defaults in JSON to Python's."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from ._source import Call, Expression, called, literal
+from ._types import Schema, Type, Uses
+
+__all__ = ["default_of", "empty_default"]
+
+
+def empty_default(schema: Schema, found: Type, uses: Uses) -> Expression | None:
+    """Return the default of a field that may be absent: an empty list or map, None for all others."""
+    if found.is_class or schema.get("x-kubernetes-int-or-string"):
+        return None
+    if schema.get("type") == "array":
+        return "()"
+    return uses.use("trioformer.models", "EMPTY_MAP") if schema.get("type") == "object" else None
+
+
+def default_of(schema: Schema, found: Type, uses: Uses, *, can_be_made: bool) -> Expression | None:
+    """Return the expression of a schema's default; None if it has no simple one.
+
+    Args:
+        schema: The schema, which has a default.
+        found: Its type.
+        uses: What the module imports.
+        can_be_made: Whether the class that is the type has no field that must be given.
+    """
+    value: Any = schema["default"]
+    if value is None:
+        return None
+    if found.is_class:
+        return called(str(found.hint)) if value == {} and can_be_made else None
+    if value in ([], {}):
+        return empty_default(schema, found, uses)
+    if found.hint == "Quantity":
+        return called("Quantity", literal(str(value)))
+    if found.hint == "bytes":
+        return _bytes(value)
+    if not found.is_literal:
+        return None
+    made = literal(value)
+    return called(uses.use("trioformer.models", "FrozenMap"), made) if isinstance(value, Mapping) else made
+
+
+def _bytes(value: object) -> Expression | None:
+    try:
+        return repr(base64.b64decode(str(value), validate=True)).replace("'", '"')
+    except binascii.Error:
+        return None
+
+
+def is_empty(expression: Expression | None) -> bool:
+    """Whether a default is an empty list, map or object, which trioformer.crds does not state unless it is told to."""
+    return expression in ("()", "EMPTY_MAP") or (isinstance(expression, Call) and not expression.items)
