@@ -128,11 +128,11 @@ async def serve(client: Client, stop: trio.Event, *, http: str | None = None) ->
     await manager.run_controllers(client, initializers, http=http, leader_election=lease, metrics=Metrics(), stop=stop)
 
 
-async def main(stop: trio.Event, http: str = ":8080") -> None:
+async def main(stop: trio.Event, http: str) -> None:
     async with open_client() as client:
         await serve(client, stop, http=http)
 
 
 if __name__ == "__main__":
     stop = trio.Event()
-    sys.exit(run(main, stop, *sys.argv[1:], stop=stop))
+    sys.exit(run(main, stop, sys.argv[1] if sys.argv[1:] else ":8080", stop=stop))

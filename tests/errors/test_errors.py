@@ -119,8 +119,8 @@ MISUSE_AND_LIFETIME = {
     *("trio.BrokenResourceError", "trio.BusyResourceError", "trio.ClosedResourceError", "trio.EndOfChannel"),
     *("trio.WouldBlock", "StopAsyncIteration"),
 }
-FOR_PROGRAMS = {"ReconcileDeadlineError", "TerminalError"}
-"""What a reconcile raises, or is logged as the failure of one; neither leaves the library."""
+FOR_PROGRAMS = {"ReconcileDeadlineError", "RetryAfter", "TerminalError"}
+"""What a reconcile raises, or is logged as the failure of one; none leaves the library."""
 INTERNAL_CAUSES = {"RecursionError", "cattrs.IterableValidationError"}
 
 
