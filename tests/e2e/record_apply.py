@@ -15,7 +15,7 @@ from pathlib import Path
 
 import trio
 
-from tests.e2e.contract.apply_cases import CASES, RESULTS, run_case, serve_widgets
+from tests.e2e.contract.apply_cases import CASES, RESULTS, run_case
 from tests.e2e.workloads import make_namespace
 from trioformer import open_client
 from trioformer.testing import ControlPlane
@@ -24,9 +24,8 @@ from trioformer.testing import ControlPlane
 async def record(kubeconfig: Path) -> str:
     parts = []
     async with open_client(kubeconfig=kubeconfig) as client:
-        await serve_widgets(client)
-        for name, (kind, steps) in CASES.items():
-            results = await run_case(client, await make_namespace(client, "record"), "one", kind, steps)
+        for name in CASES:
+            results = await run_case(client, await make_namespace(client, "record"), name)
             lines = ",\n".join(json.dumps(result, ensure_ascii=False) for result in results)
             parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
     return "{\n" + ",\n".join(parts) + "\n}\n"

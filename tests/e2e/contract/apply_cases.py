@@ -185,8 +185,20 @@ async def serve_widgets(client: Client) -> None:
                 return
 
 
-async def run_case(client: Client, namespace: str, name: str, kind: str, steps: list[Step]) -> list[Any]:
+async def run_case(client: Client, namespace: str, case: str) -> list[Any]:
     """Make the writes of a case, and return what the server responds, without what differs each time."""
+    kind, steps = CASES[case]
+    if kind == "Widget":
+        await serve_widgets(client)
+    results = await run_steps(client, namespace, kind, steps)
+    if case in STRATEGIC:
+        for result in results:
+            result.pop("managed", None)
+    return results
+
+
+async def run_steps(client: Client, namespace: str, kind: str, steps: list[Step], name: str = "one") -> list[Any]:
+    """Make some writes of one object, and return what the server responds, without what differs each time."""
     version, plural = KINDS[kind]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     path = f"{root}/namespaces/{namespace}/{plural}"
@@ -229,9 +241,25 @@ def _plain(code: int, obj: dict[str, Any], namespace: str, kind: str) -> dict[st
     managed = metadata.get("managedFields", [])
     kept = {key: metadata[key] for key in ("labels", "annotations", "finalizers", "ownerReferences") if key in metadata}
     result = {key: obj[key] for key in sorted(obj) if key not in ("apiVersion", "kind")}
-    parts = {} if kind in DEFAULTED else result | {"metadata": kept}
+    parts = {"containers": _containers(obj)} if kind in DEFAULTED else result | {"metadata": kept}
     entries = sorted(map(_entry, managed), key=json.dumps)
     return {"code": code} | parts | {"managed": entries}
+
+
+def _containers(obj: dict[str, Any]) -> list[Any]:
+    """Return what strategic merges merge in a Deployment, in its order."""
+    spec = obj["spec"].get("template", {}).get("spec", {}) if "spec" in obj else {}
+    ports = ("containerPort", "protocol", "name")
+    return [
+        [
+            one["name"],
+            one.get("image"),
+            [[port[key] for key in ports if key in port] for port in one.get("ports", ())],
+            one.get("args", []),
+            one.get("env", []),
+        ]
+        for one in spec.get("containers", ())
+    ] + spec.get("volumes", [])
 
 
 def _entry(entry: dict[str, Any]) -> list[Any]:
@@ -241,6 +269,172 @@ def _entry(entry: dict[str, Any]) -> list[Any]:
     return [" ".join(map(str, who)), entry["fieldsV1"]]
 
 
+def strategic(body: Any) -> Step:
+    return patch("u", body, "strategic")
+
+
+def _spec(**spec: Any) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": spec}}}
+
+
+_PORTS = [
+    {"containerPort": 80, "protocol": "TCP"},
+    {"containerPort": 80, "protocol": "UDP"},
+    {"containerPort": 90, "protocol": "TCP"},
+]
+_TEMPLATE: Final = {
+    "metadata": {"labels": {"app": "w"}},
+    "spec": {
+        "containers": [
+            {"name": "a", "image": "i:1", "args": ["x"], "ports": _PORTS, "env": [{"name": "X", "value": "1"}]},
+            {"name": "b", "image": "i:2"},
+            {"name": "c", "image": "i:3"},
+        ],
+        "volumes": [{"name": "v", "emptyDir": {}}],
+    },
+}
+_MADE = create("u", spec={"selector": {"matchLabels": {"app": "w"}}, "template": _TEMPLATE})
+_OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u1"}
+_ACCOUNT = create("u", secrets=[{"name": "x"}, {"name": "y"}], imagePullSecrets=[{"name": "p"}])
+_FINALIZED = create("u", metadata={"finalizers": ["e.io/a", "e.io/b"], "ownerReferences": [_OWNER]})
+_NEW = {"name": "d", "image": "i:4"}
+STRATEGIC: Final[dict[str, tuple[str, list[Step]]]] = {
+    f"strategic merge: {name}": (kind, [made, *map(strategic, bodies)])
+    for name, kind, made, bodies in (
+        ("an item by its key", "Deployment", _MADE, [_spec(containers=[{"name": "b", "image": "i:9"}])]),
+        ("a new item comes first", "Deployment", _MADE, [_spec(containers=[_NEW])]),
+        (
+            "new items and old ones",
+            "Deployment",
+            _MADE,
+            [_spec(containers=[{"name": "c", "image": "i:8"}, _NEW, {"name": "a", "image": "i:9"}])],
+        ),
+        ("an item is deleted", "Deployment", _MADE, [_spec(containers=[{"name": "b", "$patch": "delete"}])]),
+        (
+            "an item is deleted, and one is new",
+            "Deployment",
+            _MADE,
+            [_spec(containers=[{"name": "b", "$patch": "delete"}, _NEW])],
+        ),
+        ("all items are replaced", "Deployment", _MADE, [_spec(containers=[_NEW, {"$patch": "replace"}])]),
+        (
+            "the order is set",
+            "Deployment",
+            _MADE,
+            [{"spec": {"template": {"spec": {"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}]}}}}],
+        ),
+        (
+            "the order is set, with a new item",
+            "Deployment",
+            _MADE,
+            [
+                _spec(
+                    **{
+                        "$setElementOrder/containers": [{"name": "b"}, {"name": "d"}, {"name": "a"}],
+                        "containers": [_NEW],
+                    }
+                )
+            ],
+        ),
+        (
+            "the order is not that of the patch",
+            "Deployment",
+            _MADE,
+            [
+                _spec(
+                    **{
+                        "$setElementOrder/containers": [{"name": "b"}, {"name": "d"}],
+                        "containers": [_NEW, {"name": "b", "image": "i:9"}],
+                    }
+                )
+            ],
+        ),
+        ("an item without its key", "Deployment", _MADE, [_spec(containers=[{"image": "i:4"}])]),
+        ("an unknown directive", "Deployment", _MADE, [_spec(containers=[{"name": "a", "$patch": "frob"}])]),
+        (
+            "ports have one key",
+            "Deployment",
+            _MADE,
+            [_spec(containers=[{"name": "a", "ports": [{"containerPort": 90, "name": "x"}]}])],
+        ),
+        ("lists without a key are replaced", "Deployment", _MADE, [_spec(containers=[{"name": "a", "args": ["y"]}])]),
+        (
+            "an environment",
+            "Deployment",
+            _MADE,
+            [_spec(containers=[{"name": "a", "env": [{"name": "Y", "value": "2"}, {"name": "X", "value": None}]}])],
+        ),
+        (
+            "keys are retained",
+            "Deployment",
+            _MADE,
+            [
+                _spec(
+                    volumes=[{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/x", "type": ""}}]
+                )
+            ],
+        ),
+        (
+            "keys that are not retained",
+            "Deployment",
+            _MADE,
+            [_spec(volumes=[{"name": "v", "$retainKeys": ["name"], "hostPath": {"path": "/x"}}])],
+        ),
+        (
+            "a struct is replaced",
+            "ConfigMap",
+            create("u", data={"x": "1"}),
+            [{"data": {"$patch": "replace", "y": "2"}}],
+        ),
+        ("a struct is deleted", "ConfigMap", create("u", data={"x": "1"}), [{"data": {"$patch": "delete"}}]),
+        (
+            "a member is deleted",
+            "ConfigMap",
+            create("u", data={"x": "1", "y": "2"}),
+            [{"data": {"x": None, "z": None}}],
+        ),
+        ("a set gets an item", "ConfigMap", _FINALIZED, [{"metadata": {"finalizers": ["e.io/c", "e.io/a"]}}]),
+        (
+            "items of a set are deleted",
+            "ConfigMap",
+            _FINALIZED,
+            [{"metadata": {"$deleteFromPrimitiveList/finalizers": ["e.io/a"]}}],
+        ),
+        (
+            "items of a set are deleted and ordered",
+            "ConfigMap",
+            _FINALIZED,
+            [
+                {
+                    "metadata": {
+                        "$deleteFromPrimitiveList/finalizers": ["e.io/a"],
+                        "$setElementOrder/finalizers": ["e.io/c", "e.io/b"],
+                        "finalizers": ["e.io/c"],
+                    }
+                }
+            ],
+        ),
+        ("a list that is no list", "ConfigMap", _FINALIZED, [{"metadata": {"$deleteFromPrimitiveList/finalizers": 5}}]),
+        (
+            "owners by their uid",
+            "ConfigMap",
+            _FINALIZED,
+            [
+                {"metadata": {"ownerReferences": [_OWNER | {"uid": "u2"}]}},
+                {"metadata": {"ownerReferences": [{"uid": "u1", "$patch": "delete"}]}},
+            ],
+        ),
+        (
+            "secrets have a key",
+            "ServiceAccount",
+            _ACCOUNT,
+            [{"secrets": [{"name": "y"}, {"name": "z"}]}],
+        ),
+        ("image pull secrets have a key", "ServiceAccount", _ACCOUNT, [{"imagePullSecrets": [{"name": "q"}]}]),
+        ("a list of other values", "ServiceAccount", _ACCOUNT, [{"secrets": ["y"]}]),
+        ("a list is set to null", "ServiceAccount", _ACCOUNT, [{"secrets": None}]),
+    )
+}
 W = "Widget"
 CASES: dict[str, tuple[str, list[Step]]] = {
     # --- ownership of scalars
@@ -795,4 +989,5 @@ CASES: dict[str, tuple[str, list[Step]]] = {
             apply("kubectl", data={"x": "5"}),
         ],
     ),
+    **STRATEGIC,
 }

@@ -195,7 +195,7 @@ async def test_strategic_merges_of_long_lists_take_linear_time(api_server: APISe
         response = await http.patch(f"{PODS}/a", content=json.dumps(patch), headers=STRATEGIC)
     assert response.status_code == 200
     containers = response.json()["spec"]["initContainers"]
-    assert [one["name"] for one in containers] == [f"c{i}" for i in range(count)]
+    assert [one["name"] for one in containers] == [f"c{i}" for i in reversed(range(count))]
     assert {one["image"] for one in containers} == {"x"}
 
 

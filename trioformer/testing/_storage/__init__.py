@@ -7,13 +7,15 @@
 - ``_field_checks.py``: unknown and duplicate fields
 - ``_validation.py``: what is wrong with an object that is about to be stored
 - ``_deletion.py``: preconditions and result of a delete
-- ``_patching.py``: merge patch, JSON patch and strategic merge patch
+- ``_patching.py``: requests for the other patches; merge patch and JSON patch
+- ``_strategic.py``: strategic merge patch
 - ``_apply.py``: requests for server-side apply
 - ``_tracking.py``: applies configurations, and keeps the managers of objects
 - ``_managed_fields.py``: which manager owns which fields; conflicts
 - ``_field_sets.py``: sets of fields, as in managedFields
 - ``_typed_values.py``: merges and compares values of known types
 - ``_typed_problems.py``: why a value does not fit its type
+- ``_go_formats.py``: values in Go's formats, for errors
 - ``_field_types.py``: the types of fields, of built-in kinds from ``_field_types.json``
 - ``_selection.py``: label and field selectors
 - ``_kinds.py``: which kinds are served, and how they differ

@@ -1,21 +1,23 @@
-"""The three kinds of patch: RFC 7386 merge patch, RFC 6902 JSON patch, and a subset of Kubernetes' strategic merge.
+"""The three kinds of patch: RFC 7386 merge patch, RFC 6902 JSON patch, and Kubernetes' strategic merge patch.
 
-Source: apimachinery ``pkg/util/strategicpatch`` and the API conventions' "Strategic Merge Patch".
+``_apply.py`` has the fourth one, server-side apply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
 from ._bodies import check_size, count_values, decode_body, has_too_many_levels, has_too_many_values
 from ._field_checks import FieldCheck
+from ._field_types import DEDUCED, builtin_type
 from ._kinds import ServedKind
 from ._metadata import json_equal
 from ._status import bad_request, status_error
 from ._storage import JSONObject
+from ._strategic import strategic_merge
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -30,30 +32,6 @@ They may add as many values as a body may have.
 """
 
 _UNKNOWN_FORMAT = "the body of the request was in an unknown format - accepted media types include: "
-
-MERGE_KEYS: Mapping[str, str] = {
-    "conditions": "type",
-    "containers": "name",
-    "containerStatuses": "name",
-    "env": "name",
-    "ephemeralContainers": "name",
-    "hostAliases": "ip",
-    "imagePullSecrets": "name",
-    "initContainers": "name",
-    "ownerReferences": "uid",
-    "podIPs": "ip",
-    "ports": "containerPort",
-    "topologySpreadConstraints": "topologyKey",
-    "volumeDevices": "devicePath",
-    "volumeMounts": "mountPath",
-    "volumes": "name",
-}
-"""The merge key of each list that a strategic merge merges; other lists are replaced.
-
-kube-apiserver reads it from the Go types; ``ports`` is a Service's when its items have no ``containerPort``.
-"""
-_SERVICE_PORT_KEY = "port"
-_MERGED_SETS = frozenset({"finalizers"})
 
 Change = Callable[[JSONObject], JSONObject]
 """Returns the new state of an object; is given the old one, which it may modify."""
@@ -102,7 +80,8 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
         raise bad_request("error decoding patch: expected a JSON object")
     if content_type == MERGE:
         return lambda obj: merge(obj, patch)
-    return lambda obj: _strategic_change(obj, patch)
+    of = builtin_type(served.info.api_version, served.info.kind) or DEDUCED
+    return lambda obj: strategic_merge(of, obj, patch)
 
 
 # --- RFC 7386 ---------------------------------------------------------------------------------------------------------
@@ -119,72 +98,6 @@ def merge(obj: object, patch: object) -> Any:
         else:
             merged[key] = merge(merged.get(key), value)
     return merged
-
-
-# --- strategic merge --------------------------------------------------------------------------------------------------
-
-
-def _strategic_change(obj: JSONObject, patch: JSONObject) -> JSONObject:
-    try:
-        changed: JSONObject = strategic_merge(obj, patch)
-    except (AttributeError, TypeError) as exc:  # one of them has a list or an object where the other has not
-        raise bad_request(f"unable to apply the patch: {exc}") from exc
-    return changed
-
-
-def strategic_merge(obj: object, patch: JSONObject) -> Any:
-    """Apply a strategic merge patch: like :func:`merge`, but lists with a merge key are merged by item.
-
-    Supports ``$patch: replace``, ``$patch: delete`` and ``$deleteFromPrimitiveList``; ignores ``$setElementOrder`` and
-    ``$retainKeys``.
-    """
-    directive = patch.get("$patch")
-    rest = {key: value for key, value in patch.items() if not key.startswith("$")}
-    if directive == "delete":
-        return {}
-    merged: JSONObject = dict(obj) if isinstance(obj, dict) and directive != "replace" else {}
-    for key, value in patch.items():
-        if key.startswith("$deleteFromPrimitiveList/"):
-            name = key.partition("/")[2]
-            deleted = set(map(dumps, value))
-            merged[name] = [one for one in merged.get(name, ()) if dumps(one) not in deleted]
-    for key, value in rest.items():
-        if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, dict):
-            merged[key] = strategic_merge(merged.get(key), value)
-        elif isinstance(value, list):
-            merged[key] = _merge_list(key, merged.get(key), value)
-        else:
-            merged[key] = value
-    return merged
-
-
-def _merge_list(name: str, old: object, patch: list[Any]) -> list[Any]:
-    items: list[Any] = list(old) if isinstance(old, list) else []
-    if name in _MERGED_SETS:
-        return list({dumps(one): one for one in (*items, *patch)}.values())
-    key = MERGE_KEYS.get(name)
-    if name == "ports" and not any(isinstance(one, dict) and "containerPort" in one for one in patch):
-        key = _SERVICE_PORT_KEY
-    if key is None or not all(isinstance(one, dict) for one in (*items, *patch)):
-        return patch
-    if any(one.get("$patch") == "replace" for one in patch):
-        return [one for one in patch if "$patch" not in one]
-    # By the key's JSON, since values of hostile objects may not be hashable, and 1 and 1.0 are not the same.
-    positions = {dumps(item.get(key)): i for i, item in reversed(list(enumerate(items)))}
-    deleted: set[int] = set()
-    for one in patch:
-        identity = dumps(one.get(key))
-        if one.get("$patch") == "delete":
-            deleted.add(positions.pop(identity, -1))
-        elif identity in positions:
-            index = positions[identity]
-            items[index] = strategic_merge(items[index], one)
-        else:
-            positions[identity] = len(items)
-            items.append(strategic_merge(None, one))
-    return [item for i, item in enumerate(items) if i not in deleted]
 
 
 # --- RFC 6902 ---------------------------------------------------------------------------------------------------------

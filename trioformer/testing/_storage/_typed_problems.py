@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ._field_sets import element_text, json_text
+from ._field_sets import element_text
 from ._field_types import FieldType, ListType, MapType, Scalar
+from ._go_formats import go_syntax, go_type, go_value
 from ._typed_values import item_element
 
 
@@ -22,7 +23,7 @@ def problems(of: FieldType, value: object, path: str = "") -> Iterator[str]:
         if isinstance(value, dict):
             yield from _map_problems(of.map, value, path)
         else:
-            yield f"{path}: expected map, got {_go_value(value)}"
+            yield f"{path}: expected map, got {go_value(value)}"
     elif of.scalar is not None:
         expected = _SCALARS[of.scalar]
         if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
@@ -31,7 +32,7 @@ def problems(of: FieldType, value: object, path: str = "") -> Iterator[str]:
         if isinstance(value, list):
             yield from _list_problems(of.items, value, path)
         else:
-            yield f"{path}: expected list, got {_go_value(value)}"
+            yield f"{path}: expected list, got {go_value(value)}"
 
 
 _SCALARS = {"string": (str,), "numeric": (int, float), "boolean": (bool,), "untyped": (str, int, float, bool)}
@@ -41,51 +42,13 @@ def _scalar_problem(expected: Scalar, value: object) -> str:
     """Return the rest of an error, which shows each type of value in another of Go's formats."""
     match expected:
         case "numeric":
-            return f"numeric (int or float), got {_go_type(value)}"
+            return f"numeric (int or float), got {go_type(value)}"
         case "string":
-            return f"string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+            return f"string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
         case "boolean":
-            return f"boolean, got {_go_value(value)}"
+            return f"boolean, got {go_value(value)}"
         case _:
-            return f"any scalar, got {_go_value(value)}"
-
-
-def _go_type(value: object) -> str:
-    names = {dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool"}
-    return names.get(type(value), "<nil>")
-
-
-def _go_value(value: object) -> str:
-    return f"&{{{_go_text(value)}}}"
-
-
-def _go_text(value: object) -> str:
-    """Return a value in Go's format ``%v``."""
-    match value:
-        case dict():
-            return f"map[{' '.join(f'{key}:{_go_text(value[key])}' for key in sorted(value))}]"
-        case list():
-            return f"[{' '.join(map(_go_text, value))}]"
-        case str():
-            return value
-        case None:
-            return "<nil>"
-        case _:
-            return json_text(value)
-
-
-def _go_syntax(value: object) -> str:
-    """Return a value in Go's format ``%#v``."""
-    match value:
-        case dict():
-            members = [f"{json_text(key)}:{_go_syntax(value[key])}" for key in sorted(value)]
-            return f"{_go_type(value)}{{{', '.join(members)}}}"
-        case list():
-            return f"{_go_type(value)}{{{', '.join(map(_go_syntax, value))}}}"
-        case None:
-            return "interface {}(nil)"
-        case _:
-            return json_text(value)
+            return f"any scalar, got {go_value(value)}"
 
 
 def _map_problems(of: MapType, value: dict[str, Any], path: str) -> Iterator[str]:
