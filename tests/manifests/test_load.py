@@ -178,8 +178,10 @@ def test_each_file_and_problem_is_named_and_all_are_found(tmp_path: Path) -> Non
     assert [str(problem).removeprefix(f"{tmp_path}/") for problem in error.problems] == [
         "a.yaml:6:1: a manifest has no apiVersion: add one, such as apps/v1",
         "a.yaml:8:1: a manifest must be a mapping, not a list",
-        "b.yaml:1:5: is not YAML: mapping values are not allowed in this context; "
-        "put a value with special characters in quotes",
+        (
+            "b.yaml:1:5: is not YAML: mapping values are not allowed in this context; "
+            "put a value with special characters in quotes"
+        ),
         "c.yaml: is a FIFO, not a regular file: write a file instead",
         "missing.yaml: does not exist",
         "d: the directory contains no file *.json, *.yaml, *.yml, or pass recursive=True for the directories in it",
