@@ -28,11 +28,10 @@ This module re-exports the everyday names; the kinds are imported from their gro
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from ._run import run as run
+from ._util import names_on_demand as _names_on_demand
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -163,15 +162,5 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # type checkers would accept every name
-
-    def __getattr__(name: str) -> object:
-        if name in _PACKAGES:
-            return import_module(f".{name}", __name__)
-        if name not in _PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-        value = globals()[name] = getattr(import_module(f".{_PLACES[name]}", __name__), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_PACKAGES})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _names_on_demand(globals(), _PLACES, _PACKAGES)

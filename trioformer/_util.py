@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from abc import ABCMeta
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Any, NoReturn, TypeVar, final
 
 import trio
@@ -137,3 +139,32 @@ def remove_frames(error: BaseException) -> None:
 def warn_once(logger: logging.Logger, text: str) -> None:
     """Log a warning, unless it was logged before; the texts that are remembered are limited."""
     logger.warning("%s", text)
+
+
+def names_on_demand(
+    package: dict[str, Any], places: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Make the ``__getattr__`` and ``__dir__`` of a package that imports some of its names when they are used first.
+
+    Type checkers read the imports under ``if TYPE_CHECKING``; for them the result must be hidden, since they would
+    accept every name.
+
+    Args:
+        package: Its ``globals()``.
+        places: In which module of the package each name is.
+        modules: The modules of the package that are names themselves.
+    """
+    module: str = package["__name__"]
+
+    def __getattr__(name: str) -> object:  # noqa: N807  # it becomes the package's
+        if name in modules:
+            return import_module(f".{name}", module)
+        if name not in places:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules[module])
+        value = package[name] = getattr(import_module(f".{places[name]}", module), name)
+        return value
+
+    def __dir__() -> list[str]:  # noqa: N807
+        return sorted({*package, *package["__all__"], *modules})
+
+    return __getattr__, __dir__

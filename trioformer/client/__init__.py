@@ -26,9 +26,9 @@ table.  What decides itself when to send again, such as an informer of :mod:`tri
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from .._util import names_on_demand as _names_on_demand
 from ._api import Api as Api
 from ._client import Client as Client
 from ._client import VersionInfo as VersionInfo
@@ -101,13 +101,5 @@ __all__ = [
     "retry_on_conflict",
 ]
 
-if not TYPE_CHECKING:  # type checkers would accept every name
-
-    def __getattr__(name: str) -> object:
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _names_on_demand(globals(), _LATER)

@@ -38,6 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._util import names_on_demand as _names_on_demand
 from ._kinds import builtin_kind as builtin_kind
 from ._kinds import builtin_resources as builtin_resources
 from ._lazy import Model as Model
@@ -114,13 +115,5 @@ __all__ = [
     "unstructured_kind",
 ]
 
-
-if not TYPE_CHECKING:  # type checkers would accept every name
-
-    def __getattr__(name: str) -> object:
-        # Most programs need it never, and each module costs a start some time.
-        if name == "extract":
-            from ._extract import extract  # noqa: PLC0415
-
-            return extract
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # most programs never need it
+    __getattr__, __dir__ = _names_on_demand(globals(), {"extract": "_extract"})

@@ -27,8 +27,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from .._util import names_on_demand as _names_on_demand
 
 if TYPE_CHECKING:
     from ._serve_http import serve_http as serve_http
@@ -61,12 +62,5 @@ _MODULES = {
     "simulate_cluster": "_simulation",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _names_on_demand(globals(), _MODULES)
