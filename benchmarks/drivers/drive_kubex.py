@@ -21,7 +21,7 @@ async def crud_of(api: Api[ConfigMap], name: str) -> None:
     made = {"metadata": {"name": name, "namespace": crud.NAMESPACE}, "data": crud.DATA}
     await api.create(ConfigMap.model_validate(made))
     await api.get(name)
-    await api.patch(name, MergePatch(ConfigMap.model_validate(crud.PATCH)))
+    await api.patch(name, MergePatch(ConfigMap.model_validate({"metadata": {"name": name}, **crud.PATCH})))
     await api.delete(name)
 
 

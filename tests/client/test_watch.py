@@ -290,7 +290,7 @@ async def test_each_end_of_a_watch_block_closes_the_connection() -> None:
                     async for _ in events:
                         scope.cancel()  # takes effect while the next one is waited for
             assert scope.cancelled_caught
-            assert client._transport._generations.present.watches._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+            assert client._transport._generations.present.watches.connections == []  # type: ignore[attr-defined]  # of Connections
             assert suspended_generators() == []
         nursery.cancel_scope.cancel()
     assert server.connections == 3

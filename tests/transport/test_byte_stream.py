@@ -48,7 +48,7 @@ class Opened:
 def pool_of(transport: Transport, *, for_watch: bool) -> list[object]:
     http_transport = transport._generations.present.watches if for_watch else transport._generations.present.requests
     assert isinstance(http_transport, Connections)
-    return list(http_transport._pool.connections)
+    return list(http_transport.connections)
 
 
 @asynccontextmanager

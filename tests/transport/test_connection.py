@@ -77,9 +77,9 @@ async def test_requests_share_connections_until_the_transport_is_closed() -> Non
             for _ in range(3):
                 assert (await transport.request("GET", "/x")).body == b"hello"
             assert server.connections == 1
-            connections = transport._generations.present.requests._pool.connections  # type: ignore[attr-defined]  # of Connections
-            assert [connection.is_closed() for connection in connections] == [False]
-        assert [connection.is_closed() for connection in connections] == [True]
+            connections = transport._generations.present.requests.connections  # type: ignore[attr-defined]  # of Connections
+            assert [connection.is_closed for connection in connections] == [False]
+        assert [connection.is_closed for connection in connections] == [True]
 
 
 async def test_the_kernel_keeps_connections_alive() -> None:
@@ -172,7 +172,7 @@ async def test_cancelled_requests_release_limiter_and_pool() -> None:
                 for _ in range(150):
                     nursery.start_soon(transport.request, "GET", "/x")
         assert transport._limiter.borrowed_tokens == 0
-        assert transport._generations.present.requests._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert transport._generations.present.requests.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 
@@ -252,7 +252,7 @@ async def test_an_observer_that_raises_leaves_no_connection_in_use(for_watch: bo
                 async with transport.stream("/x", for_watch=for_watch):
                     pass
         pool = transport._generations.present.of(for_watch=for_watch)
-        assert pool._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert pool.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 

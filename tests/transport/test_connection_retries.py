@@ -419,7 +419,7 @@ async def test_a_connection_that_was_closed_while_idle_is_replaced_before_a_writ
         found = look(stream, info)
         if info == "is_readable":
             looks.append(info)
-            if len(looks) == 1:  # the pool's, which is too early to notice
+            if len(looks) == 1:  # after the response, which is too early to notice
                 look(stream, "socket").shutdown(socket.SHUT_RD)
         return found
 
@@ -428,8 +428,8 @@ async def test_a_connection_that_was_closed_while_idle_is_replaced_before_a_writ
         serving(complete(b"ok"), keep_alive=True) as server,
         open_transport(ClusterConfig(server=server.url), observer=observer) as transport,
     ):
-        await transport.request("POST", "/x", content=b"1")
         monkeypatch.setattr(_SocketStream, "get_extra_info", look_and_close)
+        await transport.request("POST", "/x", content=b"1")
         assert (await transport.request("POST", "/x", content=b"2")).body == b"ok"
         assert server.connections == 2
         assert observer.attempts == [(200, 1), (200, 1)]

@@ -159,7 +159,7 @@ async def test_a_watch_cancelled_during_a_probe_closes_its_connection(tls: ssl.S
 
                     await body.receive_some()
         assert scope.cancelled_caught
-        assert transport._generations.present.watches._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert transport._generations.present.watches.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 
@@ -388,7 +388,7 @@ async def closing(server: _ClosingServer) -> AsyncGenerator[Transport, None]:
 
 
 def pool_of(transport: Transport) -> list[object]:
-    return list(transport._generations.present.requests._pool.connections)  # type: ignore[attr-defined]  # of Connections
+    return list(transport._generations.present.requests.connections)  # type: ignore[attr-defined]  # of Connections
 
 
 @pytest.mark.parametrize("in_one_piece", [False, True])

@@ -60,13 +60,13 @@ def connections_in_kernel(server: Loopback) -> int:
 def pool_of(transport: Transport) -> list[str]:
     """Return the pool's connections of both clients, each with its state."""
     clients = (transport._generations.present.requests, transport._generations.present.watches)
-    return [repr(each) for client in clients for each in client._pool.connections]  # type: ignore[attr-defined]  # of Connections
+    return [repr(each) for client in clients for each in client.connections]  # type: ignore[attr-defined]  # of Connections
 
 
 async def check_counts(server: Loopback, transport: Transport) -> None:
     """Check that every connection of the pools can be used, and that nobody knows of another."""
     pool = pool_of(transport)
-    assert [each for each in pool if "IDLE" not in each] == []
+    assert [each for each in pool if "idle" not in each] == []
     assert transport._limiter.borrowed_tokens == 0
     probes = transport.health._connection
     expected = len(pool) + (probes is not None and probes.is_live)

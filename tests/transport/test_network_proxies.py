@@ -245,7 +245,7 @@ async def test_the_connection_of_a_forwarded_request_that_is_rejected_is_not_kep
         with pytest.raises(ProxyError):
             await transport.request("GET", "/x")
         present = transport._generations.present
-        assert present.requests._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+        assert present.requests.connections == []  # type: ignore[attr-defined]  # of Connections
     assert suspended_generators() == []
 
 

@@ -87,7 +87,7 @@ async def client(context: ssl.SSLContext | None) -> AsyncGenerator[httpx.AsyncCl
     transport = Connections(context, socket_options=[], idle_period=60)
     async with httpx.AsyncClient(transport=transport, trust_env=False) as http:
         yield http
-    assert transport._pool.connections == []
+    assert transport.connections == []
 
 
 async def test_a_client_of_httpx_sends_and_receives_over_it() -> None:

@@ -732,7 +732,7 @@ async def test_leaving_the_block_closes_the_connection_and_wraps_no_exception() 
                     async for _ in events:
                         scope.cancel()  # takes effect while the next one is waited for
             assert scope.cancelled_caught
-            assert client._transport._generations.present.watches._pool.connections == []  # type: ignore[attr-defined]  # of Connections
+            assert client._transport._generations.present.watches.connections == []  # type: ignore[attr-defined]  # of Connections
             assert suspended_generators() == []
             assert len(nursery.child_tasks) == before
         nursery.cancel_scope.cancel()

@@ -124,7 +124,7 @@ class ByteStream(metaclass=NoPublicConstructor):
         accepts_gzip: bool = False,
     ) -> None:
         self.code: int = response.status_code
-        self.headers: Mapping[str, str] = dict(response.headers)
+        self.headers: Mapping[str, str] = _headers_of(response)
         self.history: str = ""
         self._response = response
         self._server = server
@@ -289,6 +289,18 @@ class ByteStream(metaclass=NoPublicConstructor):
             # Only a transport that is not a connection gets here: one that always has more bytes and never waits.
             if isinstance(self._chunks, AsyncGenerator):
                 await self._chunks.aclose()
+
+
+def _headers_of(response: httpx.Response) -> dict[str, str]:
+    """Return the headers, with names in lower case; httpx decodes each of them several times."""
+    found: dict[str, str] = {}
+    try:
+        for name, value in response.headers.raw:
+            key, text = name.decode("ascii").lower(), value.decode("ascii")
+            found[key] = f"{found[key]}, {text}" if key in found else text
+    except UnicodeDecodeError:
+        return dict(response.headers)
+    return found
 
 
 async def _once(data: bytes) -> AsyncGenerator[bytes, None]:

@@ -10,7 +10,6 @@ from typing import Final, TypeVar, final
 from urllib.parse import urlsplit
 
 import attrs
-import httpx
 import trio
 
 from .._util import NoPublicConstructor
@@ -23,7 +22,7 @@ from ._generations import Generations
 from ._health import VERSION_PATH, ServerHealth
 from ._limits import Limits
 from ._observer import RequestObserver
-from ._outgoing import Content, Outgoing
+from ._outgoing import Outgoing, Requests
 from ._request_headers import RequestHeaders, impersonation_headers
 from ._response import Response
 from ._retries import MAX_RETRIES, Retries
@@ -60,7 +59,6 @@ class Transport(metaclass=NoPublicConstructor):
 
     __slots__ = (
         "_credentials",
-        "_extensions",
         "_generations",
         "_headers",
         "_host",
@@ -68,6 +66,7 @@ class Transport(metaclass=NoPublicConstructor):
         "_max_retries",
         "_observer",
         "_rate_limiter",
+        "_requests",
         "_wait_log",
         "_warning_handler",
         "health",
@@ -106,7 +105,7 @@ class Transport(metaclass=NoPublicConstructor):
         self._headers = headers
         # TLS sends this name, and the certificate must be valid for it.
         name = config.tls_server_name
-        self._extensions: dict[str, str] = {"sni_hostname": name} if name else {}
+        self._requests = Requests(config.server, {"sni_hostname": name} if name else {})
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} to {self.server}{', closed' if self.health.is_closed else ''}>"
@@ -401,7 +400,10 @@ class Transport(metaclass=NoPublicConstructor):
             throttled = trio.current_time() - began_at
             self._wait_log.record(throttled, outgoing.where or f"{outgoing.method} {outgoing.path}")
         borrower = object()  # not the task, which may send a request while it reads a list
-        await self._limiter.acquire_on_behalf_of(borrower)
+        try:  # each turn of the loop that nothing needs costs as much as parsing a response
+            self._limiter.acquire_on_behalf_of_nowait(borrower)
+        except trio.WouldBlock:
+            await self._limiter.acquire_on_behalf_of(borrower)
         try:
             yield throttled
         finally:
@@ -418,7 +420,7 @@ class Transport(metaclass=NoPublicConstructor):
         self, outgoing: Outgoing, attempt: int, throttled: float | None
     ) -> tuple[ByteStream, bytes, Credential]:
         """Send a request once; with a limit, receive the whole body."""
-        method, content, limit, where = outgoing.method, outgoing.content, outgoing.limit, outgoing.where
+        method, limit, where = outgoing.method, outgoing.limit, outgoing.where
         for_watch = outgoing.for_watch
         credential = await self.obtain_credential()
         sent_at = trio.current_time()
@@ -426,15 +428,7 @@ class Transport(metaclass=NoPublicConstructor):
         body: ByteStream | None = None
         try:
             try:
-                request = httpx.Request(
-                    method,
-                    self.server + outgoing.path,
-                    params=outgoing.params or None,
-                    content=content,
-                    headers=outgoing.headers,
-                    extensions={**self._extensions, "timeout": outgoing.patience},
-                )
-                request.stream = Content(content or b"")
+                request = self._requests.of(outgoing, has_targets=self.health.has_probes)  # they are of a network
                 if credential.authorization is not None:  # httpx has what it builds a request from in local variables
                     request.headers["Authorization"] = credential.authorization.reveal()
                 response = await self._generations.send(request, credential, for_watch=for_watch)

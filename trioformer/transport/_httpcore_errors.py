@@ -35,6 +35,7 @@ _ERRORS: Final[dict[type[Exception], type[httpx.TransportError]]] = {
 _CLEARED: Final = (
     "httpcore.",
     "h11.",
+    f"{__package__}._http11",
     f"{__package__}._network",
     f"{__package__}._probe_connection",
     f"{__package__}._proxy",

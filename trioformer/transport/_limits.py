@@ -6,7 +6,9 @@ Each part of the transport and of the client checks the limits of what it reads,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
+from types import TracebackType
 from typing import Final, final
 
 import attrs
@@ -266,3 +268,35 @@ class BodyMeter:
         self._left -= len(data)
         if self._left < 0:
             raise LimitPassedError(self._limit, getattr(self._limits, self._limit), "the body is too long")
+
+
+@final
+class Bounded:
+    """Limit the time of a block, and raise the exceptions that httpcore expects of a backend.
+
+    A class, because each request has three such blocks, and a generator with ``fail_after`` costs three times as much.
+    """
+
+    __slots__ = ("_broken", "_scope", "_too_slow")
+
+    def __init__(self, patience: float | None, too_slow: type[Exception], broken: type[Exception]) -> None:
+        is_limited = patience is not None and patience != math.inf
+        self._scope = trio.move_on_after(patience) if is_limited else None  # type: ignore[arg-type]  # it is not None
+        self._too_slow = too_slow
+        self._broken = broken
+
+    def __enter__(self) -> None:
+        if self._scope is not None:
+            self._scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._scope is not None:
+            self._scope.__exit__(kind, error, traceback)
+            if self._scope.cancelled_caught:
+                too_slow = trio.TooSlowError()
+                raise self._too_slow(too_slow) from too_slow
+        if isinstance(error, OSError | trio.BrokenResourceError | trio.ClosedResourceError | ValueError):
+            # An ssl.SSLError is an OSError.  A ValueError, such as a UnicodeError, is about a name for DNS or TLS.
+            raise self._broken(error) from error

@@ -30,8 +30,7 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import httpcore
@@ -41,7 +40,7 @@ from .._util import raise_ungrouped
 from ._chunks import ChunkMerger
 from ._errors import SilentConnectionError
 from ._health import ServerHealth
-from ._limits import DEFAULT_LIMITS, BodyReceiver, LimitPassedError, Limits, Patience
+from ._limits import DEFAULT_LIMITS, BodyReceiver, Bounded, LimitPassedError, Limits, Patience
 from ._tls import _client_context
 
 if TYPE_CHECKING:
@@ -64,19 +63,6 @@ class _Use(enum.Enum):
     FRESH = "for nothing yet"
     IDLE = "for nothing between two requests"
     REQUEST = "for a request"
-
-
-@contextmanager
-def _bounded(patience: float | None, too_slow: type[Exception], broken: type[Exception]) -> Generator[None, None, None]:
-    """Limit the time of a block, and raise the exceptions that httpcore expects of a backend."""
-    try:
-        with nullcontext() if patience is None or patience == math.inf else trio.fail_after(patience):
-            yield
-    except trio.TooSlowError as exc:
-        raise too_slow(exc) from exc
-    except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, ValueError) as exc:
-        # An ssl.SSLError is an OSError.  A ValueError, such as a UnicodeError, is about a name for DNS or TLS.
-        raise broken(exc) from exc
 
 
 class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
@@ -105,7 +91,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's interface
         merger = self._merger
         while True:
-            with _bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
+            with Bounded(timeout, httpcore.ReadTimeout, httpcore.ReadError):
                 data = await self._read(max_bytes, resumable=timeout == RESUMABLE)
             merged = merger.feed(data)
             # Only a head has a deadline here: any part of a chunk may be the last thing that a watch sends for an hour.
@@ -198,7 +184,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
             self._check_usable()
         self._merger.start()
         self._head_patience = self.body_patience = None
-        with _bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
+        with Bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
             await self._write(buffer)
 
     async def _write(self, data: bytes) -> None:
@@ -224,6 +210,11 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
             raise httpcore.ConnectError(OSError(error, os.strerror(error)))
         self._use = _Use.REQUEST
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the socket was closed on this side."""
+        return self._stream.socket.fileno() < 0
+
     async def aclose(self) -> None:
         await self._stream.aclose()
 
@@ -243,7 +234,7 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
     ) -> _TLSStream:
         patience = HANDSHAKE_PATIENCE if timeout is None else min(timeout, HANDSHAKE_PATIENCE)
         try:
-            with _bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
+            with Bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
                 tls = _TLSStream(
                     self._stream, ssl_context, server_hostname, opened_at=self.opened_at, limits=self._limits
                 )
@@ -442,7 +433,7 @@ class _Network(httpcore.AsyncNetworkBackend):
         local_address: str | None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None,
     ) -> _SocketStream:
-        with _bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
+        with Bounded(patience, httpcore.ConnectTimeout, httpcore.ConnectError):
             stream = self._stream(await trio.open_tcp_stream(host, port, local_address=local_address))
             try:
                 for option in socket_options or ():

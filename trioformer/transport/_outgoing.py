@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Final, final
 
@@ -24,6 +25,10 @@ _WATCH_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": None, "write": WR
 # Infinite is no limit either; ``_network.RESUMABLE`` says what the difference is.
 _RESUMABLE_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": math.inf, "write": WRITE_PATIENCE, "pool": None}
 
+# Without escapes, and without segments of dots, which are part of a path that is resolved.
+_PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)+").fullmatch
+_PLAIN_QUERY: Final = re.compile(r"[A-Za-z]+=[A-Za-z0-9._-]+(?:&[A-Za-z]+=[A-Za-z0-9._-]+)*")
+
 
 @final
 @attrs.frozen(kw_only=True)
@@ -41,6 +46,13 @@ class Outgoing:
     where: str
     for_watch: bool = False
     resumable: bool = False
+
+    def plain_target(self) -> bytes | None:
+        """Return the path and the query as they are sent; None if something in them must be quoted."""
+        if self.params:
+            query = "&".join([f"{name}={value}" for name, value in self.params.items()])
+            return f"{self.path}?{query}".encode() if _PLAIN_QUERY.fullmatch(query) and _PLAIN(self.path) else None
+        return self.path.encode() if _PLAIN(self.path) else None
 
     @property
     def patience(self) -> Mapping[str, float | None]:
@@ -74,3 +86,44 @@ class _Once:
         if not self._rest:
             raise StopAsyncIteration
         return self._rest.pop()
+
+
+@final
+class Requests:
+    """Makes httpx's requests of those to one server."""
+
+    __slots__ = ("_extensions", "_prefix", "_server", "_url")
+
+    def __init__(self, server: str, extensions: Mapping[str, object]) -> None:
+        self._server = server
+        self._extensions = extensions
+        self._url: httpx.URL | None = None
+        self._prefix = b""
+
+    def of(self, outgoing: Outgoing, *, has_targets: bool) -> httpx.Request:
+        """Make a request: with the URL of the server and the target beside it, or with a URL of its own.
+
+        To parse a URL takes httpx as long as the rest of a request, so only a target that needs quoting is parsed.
+
+        Args:
+            outgoing: What to send.
+            has_targets: Whether the transport takes the target from the extensions, as httpcore does.
+        """
+        url: str | httpx.URL = self._server + outgoing.path
+        params = outgoing.params or None
+        extensions: dict[str, object] = {**self._extensions, "timeout": outgoing.patience}
+        if has_targets and (target := outgoing.plain_target()) is not None:
+            if self._url is None:
+                self._url = httpx.URL(f"{self._server}/")
+                self._prefix = self._url.raw_path[:-1]
+            url, params, extensions["target"] = self._url, None, self._prefix + target
+        request = httpx.Request(
+            outgoing.method,
+            url,
+            params=params,
+            content=outgoing.content,
+            headers=outgoing.headers,
+            extensions=extensions,
+        )
+        request.stream = Content(outgoing.content or b"")
+        return request

@@ -1,15 +1,14 @@
-"""The transport of httpx: httpcore's pool of connections, with the sockets and the TLS of this package.
+"""The transport of httpx: a pool of connections, with the sockets and the TLS of this package.
 
-httpx's own transport over this pool makes the pool itself, and cannot be given a network backend.
-To replace its pool would mean to give it a pool that verifies nothing first, which it would use if the attribute were
-renamed.
-This transport uses what httpcore documents, and a name that httpcore removes is an error before there is a connection.
+The pool is as small as it can be, because the number of connections has no limit: a request takes the connection that
+was used last, or opens one.  Those that were used before it expire in the meantime.
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections import deque
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final, cast, final
 from weakref import WeakSet
 
@@ -19,9 +18,11 @@ import trio
 
 from ._errors import RetiredConnectionError
 from ._health import ServerHealth
+from ._http11 import Head, Http11Connection
 from ._httpcore_errors import clear_locals, to_httpx
 from ._limits import DEFAULT_LIMITS, Limits
 from ._network import _Network
+from ._tls import _client_context
 
 if TYPE_CHECKING:
     from ._proxy._route import Route
@@ -65,56 +66,103 @@ class Connections(httpx.AsyncBaseTransport):
         self._sockets: WeakSet[trio.socket.SocketType] = WeakSet()
         self._lists: WeakSet[trio.socket.SocketType] = WeakSet()
         """Sockets of watches that begin with a list, until these end."""
-        self._pool = httpcore.AsyncConnectionPool(
-            # Without a context httpcore would use its own for an https:// server, which verifies, too.
-            ssl_context=context,
-            max_connections=None,
-            max_keepalive_connections=None,
-            keepalive_expiry=idle_period,
-            http1=True,
-            http2=False,
-            retries=0,
-            network_backend=_Backend(_Network(health, limits, route=route, context=context), self),
-            socket_options=socket_options,
-        )
+        self._context = context
+        self._socket_options = socket_options
+        self._idle_period = idle_period
+        self._network = _Network(health, limits, route=route, context=context)
+        self._idle: deque[Http11Connection] = deque()
+        """Those that no request uses, the one that was used last at the end."""
+        self._open: set[Http11Connection] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url, forwarded = request.url, self._forwarded
-        target = url.raw_path if forwarded is None else forwarded.target(url, url.raw_path)
+        forwarded = self._forwarded
         began_at = trio.current_time()
         try:
-            response = await self._pool.handle_async_request(
-                httpcore.Request(
-                    method=request.method,
-                    url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=target),
-                    headers=request.headers.raw if forwarded is None else forwarded.headers(request.headers.raw),
-                    content=cast("httpx.AsyncByteStream", request.stream),
-                    extensions=request.extensions,
-                )
-            )
+            connection, head = await self._exchange(request)
             if forwarded is not None:
                 try:
-                    forwarded.check(response.status)
+                    forwarded.check(head.code)
                 except BaseException:
-                    await response.aclose()
+                    self._close_connection(connection)
                     raise
         except BaseException as exc:
             clear_locals(exc)
             if (error := to_httpx(exc)) is not None:
                 raise error from exc
             raise
-        if b"sendInitialEvents=true" in url.query:
-            self._lists.add(_socket_of(response))
+        if b"sendInitialEvents=true" in (request.extensions.get("target") or request.url.query):
+            self._lists.add(_socket_of(connection))
         return httpx.Response(
-            response.status,
-            headers=response.headers,
-            stream=_Body(response, self, began_at),
-            extensions=response.extensions,
+            head.code,
+            headers=head.headers,
+            stream=_Body(connection, self, began_at, request.extensions["timeout"].get("read")),
+            extensions={
+                "http_version": head.version,
+                "reason_phrase": head.reason,
+                "network_stream": connection.stream,
+            },
         )
+
+    async def _exchange(self, request: httpx.Request) -> tuple[Http11Connection, Head]:
+        """Send a request on a connection that is idle, or else on a new one, and receive the head of its response."""
+        while True:
+            connection = self._take_idle() or await self._connect(request)
+            try:
+                return connection, await connection.request(request, self._forwarded)
+            except httpcore.ConnectionNotAvailable:
+                self._close_connection(connection)
+            except BaseException:
+                self._close_connection(connection)
+                raise
+
+    def _take_idle(self) -> Http11Connection | None:
+        """Take the connection that was used last, and close those that have expired."""
+        idle = self._idle
+        while idle and idle[0].has_expired:
+            self._close_connection(idle.popleft())
+        while idle:
+            connection = idle.pop()
+            if not connection.has_expired:
+                return connection
+            self._close_connection(connection)
+        return None
+
+    async def _connect(self, request: httpx.Request) -> Http11Connection:
+        url, patience = request.url, request.extensions["timeout"].get("connect")
+        if url.scheme not in ("http", "https"):
+            raise httpcore.UnsupportedProtocol(f"Request URL has an unsupported protocol '{url.scheme}://'.")
+        host, is_tls = url.raw_host.decode("ascii"), url.scheme == "https"
+        port = url.port if url.port is not None else 443 if is_tls else 80
+        stream = await self._network.connect_tcp(host, port, timeout=patience, socket_options=self._socket_options)
+        if self.is_closed or self.is_retired:
+            stream.close()
+            why = "the client is closed" if self.is_closed else "the certificates have changed"
+            raise httpcore.ConnectError(why)
+        self._sockets.add(stream.get_extra_info("socket"))
+        if is_tls:
+            context = self._context or _client_context(None)
+            context.set_alpn_protocols(["http/1.1"])
+            stream = await stream.start_tls(context, request.extensions.get("sni_hostname") or host, patience)
+        connection = Http11Connection(stream, self._idle_period)
+        self._open.add(connection)
+        return connection
+
+    def _close_connection(self, connection: Http11Connection) -> None:
+        connection.close()
+        self._open.discard(connection)
+
+    def _release(self, connection: Http11Connection) -> None:
+        """Take a connection back after a response."""
+        connection.release()
+        if connection.is_idle:
+            self._idle.append(connection)
+        else:
+            self._open.discard(connection)
 
     async def aclose(self) -> None:
         self.close()
-        await self._pool.aclose()
+        for connection in list(self._open):
+            self._close_connection(connection)
 
     def close(self) -> None:
         """Close every socket, and let none be opened; the pool does not know those that are still connecting."""
@@ -123,9 +171,14 @@ class Connections(httpx.AsyncBaseTransport):
             sock.close()
 
     @property
+    def connections(self) -> list[Http11Connection]:
+        """All connections that are open."""
+        return list(self._open)
+
+    @property
     def is_empty(self) -> bool:
         """Whether all connections are closed."""
-        return all(connection.is_closed() for connection in self._pool.connections)
+        return not self._open
 
     def retire(self) -> None:
         """Let no connection be used for another request, and none be opened."""
@@ -139,89 +192,72 @@ class Connections(httpx.AsyncBaseTransport):
                 sock.close()
 
     async def close_idle(self) -> None:
-        """Close the connections that are not used; a cancellation takes effect afterwards."""
-        with trio.CancelScope(shield=True):
-            for connection in self._pool.connections:
-                if connection.is_idle():
-                    await connection.aclose()
+        """Close the connections that are not used."""
+        while self._idle:
+            self._close_connection(self._idle.pop())
 
 
-def _socket_of(response: httpcore.Response) -> trio.socket.SocketType:
-    return cast("trio.socket.SocketType", response.extensions["network_stream"].get_extra_info("socket"))
-
-
-@final
-class _Backend(httpcore.AsyncNetworkBackend):
-    """Opens the connections of a pool, and knows their sockets also before the pool has a connection of them."""
-
-    def __init__(self, network: _Network, connections: Connections) -> None:
-        self._network = network
-        self._connections = connections
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's interface
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        stream = await self._network.connect_tcp(
-            host, port, timeout=timeout, local_address=local_address, socket_options=socket_options
-        )
-        if self._connections.is_closed or self._connections.is_retired:
-            stream.close()
-            why = "the client is closed" if self._connections.is_closed else "the certificates have changed"
-            raise httpcore.ConnectError(why)
-        self._connections._sockets.add(stream.get_extra_info("socket"))
-        return stream
-
-    async def sleep(self, seconds: float) -> None:
-        await self._network.sleep(seconds)
+def _socket_of(connection: Http11Connection) -> trio.socket.SocketType:
+    return cast("trio.socket.SocketType", connection.stream.get_extra_info("socket"))
 
 
 @final
 class _Body(httpx.AsyncByteStream):
     """The body of a response; not an async generator, which is one layer less for each chunk."""
 
-    def __init__(self, response: httpcore.Response, connections: Connections, began_at: float) -> None:
-        self._response = response
+    def __init__(
+        self, connection: Http11Connection, connections: Connections, began_at: float, patience: float | None
+    ) -> None:
+        self._connection = connection
         self._connections = connections
         self._began_at = began_at
+        self._patience = patience
+        self._is_closed = False
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return _Chunks(
-            aiter(cast("AsyncIterable[bytes]", self._response.stream)), self._connections, self._began_at + MIN_WATCH
-        )
+        return _Chunks(self._connection, self._connections, self._began_at + MIN_WATCH, self._patience)
 
     async def aclose(self) -> None:
-        if self._connections._lists:  # another watch may use the connection
-            self._connections._lists.discard(_socket_of(self._response))
-        await self._response.aclose()
+        if self._is_closed:
+            return  # another request may use the connection
+        self._is_closed = True
+        self._connections._lists.discard(_socket_of(self._connection))
+        self._connections._release(self._connection)
         if self._connections.is_retired:
             await self._connections.close_idle()
 
 
 @final
 class _Chunks(AsyncIterator[bytes]):
-    __slots__ = ("_chunks", "_connections", "_ends_at")
+    __slots__ = ("_connection", "_connections", "_ends_at", "_is_over", "_patience")
 
-    def __init__(self, chunks: AsyncIterator[bytes], connections: Connections, ends_at: float) -> None:
-        self._chunks = chunks
+    def __init__(
+        self, connection: Http11Connection, connections: Connections, ends_at: float, patience: float | None
+    ) -> None:
+        self._connection = connection
         self._connections = connections
         self._ends_at = ends_at
+        self._patience = patience
+        self._is_over = False
 
     async def __anext__(self) -> bytes:
+        if self._is_over:
+            raise StopAsyncIteration
         try:
-            return await anext(self._chunks)
-        except StopAsyncIteration:
-            raise
+            data = await self._connection.receive(self._patience)
         except BaseException as exc:
+            self._is_over = True
+            self._connections._close_connection(self._connection)
             clear_locals(exc)
             error = to_httpx(exc)
             if error is None:
                 raise
             if not self._connections.has_ended_watches:
                 raise error from exc
+        else:
+            if data is not None:
+                return data
+            self._is_over = True
+            raise StopAsyncIteration
         await trio.sleep_until(self._ends_at)
         raise RetiredConnectionError
