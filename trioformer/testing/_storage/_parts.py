@@ -96,9 +96,9 @@ def _with_defaults(container: JSONObject) -> JSONObject:
 
 def _resized(old: Any, new: Any) -> Any:
     """Return the old containers with the resources of the new ones of the same names."""
-    wanted = {one.get("name"): one for one in _items(new)}
-    resized = []
-    for one in old:
-        found = wanted.get(one.get("name"), one)
+    wanted: dict[object, JSONObject] = {one.get("name"): one for one in _items(new)}
+    resized: list[JSONObject] = []
+    for one in _items(old):
+        found = wanted.get(one.get("name")) or one
         resized.append({**one, **{key: found[key] for key in ("resources", "resizePolicy") if key in found}})
     return resized
