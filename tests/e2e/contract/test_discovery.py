@@ -1,0 +1,96 @@
+"""Discovery and the names of kinds, on an embedded and a real server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+
+from tests.e2e.contract.custom_kinds import serve_kind
+from trioformer.client import Client
+from trioformer.errors import NotFoundError
+from trioformer.models import KubernetesObject, ResourceInfo, Unstructured, builtin_resources, from_dict, resource_of
+from trioformer.models.apiextensions_v1 import CustomResourceDefinition
+from trioformer.models.apps_v1 import Deployment
+from trioformer.models.coordination_v1 import Lease
+from trioformer.models.core_v1 import Event
+
+SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def shown(info: ResourceInfo) -> dict[str, Any]:
+    return {
+        "kind": info.kind,
+        "namespaced": info.namespaced,
+        "singular": info.singular,
+        "short_names": info.short_names,
+        "categories": info.categories,
+        "verbs": sorted(info.verbs),
+    }
+
+
+async def test_the_stored_built_in_kinds_are_discovered_as_the_table_says(server_client: Client) -> None:
+    found = {(info.api_version, info.plural): info for info in (await server_client.api_resources()).resources}
+    for info in builtin_resources():
+        if "watch" in info.verbs:
+            assert shown(found[info.api_version, info.plural]) == shown(info)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("deploy", Deployment),
+        ("Deployment.apps", Deployment),
+        ("deployments.v1.apps", Deployment),
+        ("events", Event),
+        ("lease.coordination", Lease),
+    ],
+)
+async def test_a_name_is_discovered_as_its_class(
+    server_client: Client, name: str, kind: type[KubernetesObject]
+) -> None:
+    assert await server_client.discover(name) is kind
+    assert server_client.api(name).kind is kind
+
+
+async def test_a_new_kind_is_found_by_each_of_its_names(server_client: Client, namespace: str) -> None:
+    with pytest.raises(NotFoundError):
+        await server_client.discover("zebras")  # so that the resources are known from before
+    async with serve_kind(server_client, kind="Zebra") as served:
+        info = resource_of(served)
+        for name in ("zebra", "zebras", "Zebra", f"zebras.{info.group}", f"Zebra.v1.{info.group}"):
+            with trio.fail_after(30):
+                found = await _discovered(server_client, name)
+            assert issubclass(found, Unstructured)
+            assert resource_of(found).api_version == info.api_version
+        zebras = server_client.api("zebras", namespace)
+        await zebras.create(found.of({"metadata": {"name": "a"}}))
+        assert [one.name for one in await zebras.list()] == ["a"]
+
+
+async def _discovered(client: Client, name: str) -> type[KubernetesObject]:
+    """A real server has the kind in its aggregated discovery a moment after it serves it."""
+    while True:
+        try:
+            return await client.discover(name)
+        except NotFoundError:
+            await trio.sleep(0.1)
+
+
+async def test_the_short_names_and_categories_of_a_custom_kind_are_known(server_client: Client) -> None:
+    names = {"plural": "quaggas", "singular": "quagga", "kind": "Quagga", "shortNames": ["qg"], "categories": ["all"]}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
+    old = {**version, "name": "v1beta1", "storage": False}
+    spec = {"group": "k.example.com", "scope": "Cluster", "names": names, "versions": [old, version]}
+    definitions = server_client.api(CustomResourceDefinition)
+    made = from_dict(CustomResourceDefinition, {"metadata": {"name": "quaggas.k.example.com"}, "spec": spec})
+    await definitions.create(made)
+    try:
+        with trio.fail_after(30):
+            found = resource_of(await _discovered(server_client, "qg"))
+            assert (found.version, found.categories, found.namespaced) == ("v1", ("all",), False)
+            assert resource_of(await _discovered(server_client, "qg.v1beta1.k.example.com")).version == "v1beta1"
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 5):
+            await definitions.delete("quaggas.k.example.com")
