@@ -26,6 +26,8 @@ SERVED = ApiResources(
         resource("widgets", "example.com/v2", "Widget", "w", "po"),
         resource("deploy", "odd.example.com/v1", "DeployTask"),
         resource("gadgets", "other.example.com/v1", "Gadget"),
+        resource("mics", "apps.example.com/v1", "Mic"),
+        resource("mics", "apps/v1", "Mic"),
         # Versions that are not preferred come after all that are.
         resource("widgets", "example.com/v1", "Widget", "w"),
         resource("gadgets", "example.com/v1beta1", "Gadget"),
@@ -55,6 +57,8 @@ SERVED = ApiResources(
         ("deploy.apps", "deployments apps/v1"),
         ("leases.coordination", "leases coordination.k8s.io/v1"),
         ("Lease.coordination.k8s.io", "leases coordination.k8s.io/v1"),
+        ("mics", "mics apps.example.com/v1"),
+        ("mics.apps", "mics apps/v1"),  # a whole group goes before the beginning of one
         ("widgets", "widgets example.com/v2"),
         ("w", "widgets example.com/v2"),
         ("widgets.v1.example.com", "widgets example.com/v1"),
@@ -97,7 +101,7 @@ def test_resources_are_iterated_once_each_in_their_preferred_version() -> None:
     assert "widgets.example.com v1" not in found
     assert "gadgets.example.com v1beta1" in found
     assert len(SERVED) == len(found) == len(SERVED.resources) - 1
-    assert repr(SERVED) == "<ApiResources: 11>"
+    assert repr(SERVED) == "<ApiResources: 13>"
     failed = ApiResources(resources=(), failures={"metrics.k8s.io/v1beta1": "down"})
     assert repr(failed) == "<ApiResources: 0, without metrics.k8s.io/v1beta1>"
 

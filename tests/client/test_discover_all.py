@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+import trio
 
 from tests.support.scripted_http import InMemory, response
 from trioformer.client import ApiResources, Client, open_client
@@ -223,7 +224,7 @@ async def test_entries_and_versions_with_invalid_names_are_ignored() -> None:
         entry("xs", ""),
         {"resource": "ys"},
         {"resource": "zs", "responseKind": 3},
-        entry("x" * 70_000, "X"),
+        entry("long", "Long", padding="x" * 70_000),
         entry("good", "Good"),
     ]
     apis = aggregated(a_io=[version("v1", *bad), version("../v1", entry("as", "A")), {}])
@@ -239,6 +240,24 @@ async def test_more_resources_than_any_server_has_are_refused() -> None:
     async with client_of(response(200, body)) as (client, _):
         with pytest.raises(UnexpectedResponseError, match="a list of more than 50000 resources"):
             await client.api_resources()
+
+
+async def test_a_long_list_of_resources_does_not_hold_up_other_tasks() -> None:
+    turns: dict[int, int] = {}
+
+    async def count(length: int) -> None:
+        turns[length] = 0
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns[length] += 1
+
+    for length in (1, 10_000):
+        apis = aggregated(a_io=[version("v1", *[entry("as", "A")] * length)])
+        async with client_of(CORE, apis) as (client, _), trio.open_nursery() as nursery:
+            nursery.start_soon(count, length)
+            await client.api_resources()
+            nursery.cancel_scope.cancel()
+    assert turns[10_000] >= turns[1] + 9  # one for each thousand at least
 
 
 async def test_a_list_of_groups_without_end_is_refused() -> None:

@@ -99,6 +99,20 @@ async def test_a_discovered_kind_never_takes_the_name_of_a_built_in_one(api_serv
     assert resource_of(client.api("events.example.com").kind).group == "example.com"
 
 
+async def test_the_version_that_the_server_serves_comes_before_the_newest() -> None:
+    entry = {"resource": "horizontalpodautoscalers", "responseKind": {"kind": "HorizontalPodAutoscaler"}}
+    version = {"version": "v1", "resources": [{**entry, "scope": "Namespaced", "shortNames": ["hpa"], "verbs": []}]}
+    bodies = [[], [{"metadata": {"name": "autoscaling"}, "versions": [version]}]]
+    transport = InMemory(
+        [response(200, json.dumps({"kind": "APIGroupDiscoveryList", "items": items})) for items in bodies]
+    )
+    async with open_client(ClusterConfig(server="https://api.test"), http_transport=transport) as client:
+        assert client.api("hpa").resource.version == "v2"
+        await client.api_resources()
+        assert client.api("hpa").resource.version == "v1"
+        assert client.api("deploy").kind is Deployment
+
+
 # --- discover() -------------------------------------------------------------------------------------------------------
 
 

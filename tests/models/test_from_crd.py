@@ -353,6 +353,12 @@ def test_a_kind_may_have_any_name(kind: str) -> None:
     assert schema_in(found)["properties"].keys() == {"apiVersion", "kind", "metadata", "spec", "name", "uid"}
 
 
+def test_the_class_of_the_stored_version_comes_first() -> None:
+    (made,) = read_definitions(WEBSITES.read_text())
+    made["spec"]["versions"].reverse()
+    assert generate([made]).kinds == ("Website", "WebsiteV1beta1")
+
+
 def test_only_the_chosen_versions_have_classes() -> None:
     definitions = read_definitions(WEBSITES.read_text())
     generated = generate(definitions, ["v1beta1"])
