@@ -28,6 +28,7 @@ INT_OR_STRING = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer
 QUANTITY = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
+BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 CONDITION = {
     "type": "object",
     "required": ["lastTransitionTime", "message", "reason", "status", "type"],
@@ -82,7 +83,7 @@ def again(generated: Generated) -> list[dict[str, Any]]:
 
 
 def normalized(value: Any, holder: str = "") -> Any:
-    """A definition without what says nothing: the formats of all numbers, and the order of what has none."""
+    """A definition without what classes add: the formats of numbers, the pattern of bytes, and an order."""
     if isinstance(value, list):
         return [normalized(one) for one in value]
     if not isinstance(value, dict):
@@ -92,6 +93,8 @@ def normalized(value: Any, holder: str = "") -> Any:
         return members
     if (members.get("type"), members.get("format")) in (("integer", "int64"), ("number", "double")):
         del members["format"]
+    if members.get("format") == "byte":
+        members.pop("pattern", None)
     if isinstance(members.get("required"), list):
         members["required"] = sorted(members["required"])
     return members
@@ -187,7 +190,8 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"type": "integer", "format": "int64"}, "field: int | None = None"),
     ({"type": "integer", "format": "int32"}, 'field: Annotated[int | None, Schema(format="int32")] = None'),
     ({"type": "string", "format": "date-time"}, "field: Time | None = None"),
-    ({"type": "string", "format": "byte", "default": "aGk="}, 'field: bytes = b"hi"'),
+    ({"type": "string", "pattern": BASE64, "default": "aGk="}, 'field: bytes = b"hi"'),
+    ({"type": "string", "format": "byte"}, 'field: Annotated[bytes | None, Schema(format="byte")] = None'),
     ({"type": "string", "nullable": True}, "field: Annotated[str | None, Schema(nullable=True)] = None"),
     (
         {"type": "integer", "minimum": 0, "exclusiveMinimum": True, "multipleOf": 5},

@@ -23,6 +23,8 @@ _QUANTITY: Final = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
+# trioformer.crds' own, for bytes; the format "byte" does not allow an empty string.
+_BASE64: Final = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _IMPLIED: Final = {"integer": "int64", "number": "double"}
 """The formats that trioformer.crds adds to types without one."""
 _ARGUMENTS: Final = {
@@ -186,11 +188,11 @@ def _scalar(schema: Schema, kind: str, uses: Uses) -> Type:
         hint: Expression = listed(uses.use("typing", "Literal"), *map(literal, enum))
         implied = {"enum": schema["enum"]} if kind == "string" else {**implied, "enum": schema["enum"]}
         return Type(hint, facts_of(schema, uses, implied=implied), is_literal=True)
-    of_format = {"date-time": "Time", "byte": "bytes"}.get(schema.get("format", "")) if kind == "string" else None
-    if of_format is None:
-        return Type(_SCALARS[kind], facts_of(schema, uses, implied=implied), is_literal=True)
-    name = of_format if of_format == "bytes" else uses.use("trioformer.models", of_format)
-    return Type(name, facts_of(schema, uses, implied={"format": schema["format"]}))
+    if kind == "string" and schema.get("format") == "date-time":
+        return Type(uses.use("trioformer.models", "Time"), facts_of(schema, uses, implied={"format": "date-time"}))
+    if kind == "string" and (schema.get("format") == "byte" or schema.get("pattern") == _BASE64):
+        return Type("bytes", facts_of(schema, uses, implied={"pattern": _BASE64}))
+    return Type(_SCALARS[kind], facts_of(schema, uses, implied=implied), is_literal=True)
 
 
 def is_condition(schema: Schema) -> bool:
