@@ -85,6 +85,7 @@ OPERATIONS = (
     "watch",
     "version",
     "discover",
+    "resources",
     "scale",
     "delete",
     "lead",
@@ -209,6 +210,19 @@ def _document(rng: random.Random, operation: str, kind: str) -> Any:
             "shortNames": ["w"],
         }
         return {"kind": "APIResourceList", "groupVersion": "example.com/v1", "resources": [resource], "novel": CONTENT}
+    if operation == "resources":
+        resource = {
+            "resource": rng.choice(("widgets", "widgets#", "../../api/v1/secrets", "a b", "", "W", "é", 3, None)),
+            "responseKind": rng.choice(({"kind": "Widget"}, {"kind": "../W"}, {"kind": 3}, {}, None, "Widget")),
+            "scope": "Namespaced",
+            "verbs": ["list", "get"],
+            "subresources": rng.choice(([{"subresource": "status"}, {"subresource": "../x"}, 3], None, "x")),
+            "novel": CONTENT,
+        }
+        name = rng.choice(("v1", "../v1", "v1#", "", 1))
+        version = {"version": name, "resources": [resource], "freshness": rng.choice(("Current", "Stale", 3))}
+        group = {"metadata": rng.choice(({"name": "example.com"}, {"name": "../x"}, {}, None)), "versions": [version]}
+        return {"kind": "APIGroupDiscoveryList", "items": [group], "novel": CONTENT}
     if operation == "list":
         items = [new_object(rng, kind, number) for number in range(rng.choice((0, 1, 3)))]
         return {"kind": f"{kind}List", "metadata": {"resourceVersion": "5"}, "items": items}
@@ -266,6 +280,8 @@ async def _send(client: Client, given: Exchange) -> Any:
                 return [event async for event in events]
         case "version":
             return await client.version()
+        case "resources":
+            return await client.api_resources()
         case _:
             return await client.discover("example.com/v1", "Widget")
 

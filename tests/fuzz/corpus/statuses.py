@@ -71,6 +71,13 @@ CASES: Mapping[str, Callable[[], Exchange]] = {
     "a Status of 100,000 levels": lambda: reply(500, b'{"kind":"Status","details":%s%s}' % (b"[" * 100_000, b"]" * 100_000)),
     "a version of 100,000 levels": lambda: reply(200, b"[" * 100_000 + b"]" * 100_000, operation="version"),
     "a resource list of 100,000 levels": lambda: reply(200, b"[" * 100_000 + b"]" * 100_000, operation="discover"),
+    "a list of API groups of 100,000 levels": lambda: reply(200, b'{"kind":"APIGroupDiscoveryList","items":%s%s}' % (b"[" * 100_000, b"]" * 100_000), operation="resources"),
+    "a plural that is a path among all resources": lambda: reply(
+        200,
+        b'{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":['
+        b'{"resource":"../secrets","responseKind":{"kind":"Widget"}}]}]}]}',
+        operation="resources",
+    ),
     "a plural that is a path": lambda: reply(
         200,
         b'{"resources":[{"name":"../../api/v1/secrets","kind":"Widget","namespaced":true,"verbs":["list"]}]}',
