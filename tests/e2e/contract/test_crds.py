@@ -41,8 +41,6 @@ from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.core_v1 import ConfigMap, PodTemplateSpec
 from trioformer.models.meta_v1 import Condition
 
-from .conftest import Connected
-
 numbers = itertools.count()
 
 
@@ -110,10 +108,9 @@ def make_shop(group: str | None = None, **given: Any) -> Any:
 
 
 @pytest.fixture
-async def client(real_server: Connected) -> AsyncIterator[Client]:
+async def client(server_client: Client) -> AsyncIterator[Client]:
     with trio.fail_after(60):
-        async with real_server() as found:
-            yield found
+        yield server_client
 
 
 @pytest.fixture
