@@ -1,33 +1,41 @@
-"""A custom resource: the CronTab of Kubernetes' documentation, as two classes."""
+"""A custom resource: the CronTab of Kubernetes' documentation, as two classes that also state its definition."""
 
 from __future__ import annotations
 
 import sys
-from typing import ClassVar
+from typing import Annotated
 
 import attrs
+import trio
 
-from trioformer import Client, KubernetesObject, Model, ObjectMeta, ResourceInfo, open_client, run
+from trioformer import Client, KubernetesObject, Model, ObjectMeta, open_client, run
+from trioformer.crds import PrinterColumn, Schema, custom_resource, install_crds, resource_part
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@resource_part()
 class CronTabSpec(Model):
     """The desired state."""
 
-    cron_spec: str = ""
-    image: str = ""
-    replicas: int = 1
+    cron_spec: Annotated[str, Schema(pattern=r"^(\d+|\*)(/\d+)?(\s+(\d+|\*)(/\d+)?){4}$")]
+    """When it runs: minute, hour, day of the month, month, day of the week."""
+    image: str = "busybox"
+    replicas: Annotated[int, Schema(minimum=1, maximum=10)] = 1
+    """How many pods run at a time."""
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@custom_resource(
+    "stable.example.com/v1",
+    short_names=("ct",),
+    printer_columns=(
+        PrinterColumn("Spec", ".spec.cronSpec"),
+        PrinterColumn("Replicas", ".spec.replicas"),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
+    ),
+)
 class CronTab(KubernetesObject):
     """A job with a schedule and a number of replicas."""
 
-    __resource__: ClassVar[ResourceInfo] = ResourceInfo(
-        group="stable.example.com", version="v1", kind="CronTab", plural="crontabs", namespaced=True
-    )
-
-    spec: CronTabSpec = CronTabSpec()
+    spec: CronTabSpec
 
 
 async def scale(client: Client, name: str, replicas: int) -> CronTab:
@@ -38,9 +46,11 @@ async def scale(client: Client, name: str, replicas: int) -> CronTab:
 
 
 async def main() -> None:
-    """Create a CronTab and scale it; the cluster must have its CustomResourceDefinition."""
+    """Install the definition, create a CronTab and scale it."""
     async with open_client() as client:
-        spec = CronTabSpec(cron_spec="*/5 * * * *", image="busybox")
+        with trio.fail_after(60):
+            await install_crds(client, CronTab)
+        spec = CronTabSpec(cron_spec="*/5 * * * *")
         crontab = CronTab(metadata=ObjectMeta(name="every-five-minutes", namespace="default"), spec=spec)
         await client.api(CronTab, namespace="default").create(crontab)
         changed = await scale(client, "every-five-minutes", replicas=3)

@@ -198,7 +198,6 @@ def test_the_counts_of_namespaces_are_printed(beside: APIServer, result: Result)
 
 
 def test_a_custom_resource_is_created_and_scaled(beside: APIServer, result: Result) -> None:
-    beside.register(custom_resource.CronTab)
     assert result("examples/custom_resource.py") == (0, ["every-five-minutes 3"], [])
 
 
