@@ -203,7 +203,11 @@ STATUS = DeploymentStatus(replicas=1)
         ({"status": STATUS}, "'status' of a {} patch must be a mapping, not a DeploymentStatus", "replace_status"),
         ({"spec": {"strategy": DeploymentStrategy()}}, "'spec.strategy' of a {} patch must be", "replace"),
         ({"status": {"x": {"y": STATUS}}}, "'status.x.y' of a {} patch must be", "replace_status"),
-        ({"spec": CronTabSpec(replicas=2)}, "'spec' of a {} patch must be a mapping, not a CronTabSpec", "replace"),
+        (
+            {"spec": CronTabSpec(cron_spec="", replicas=2)},
+            "'spec' of a {} patch must be a mapping, not a CronTabSpec",
+            "replace",
+        ),
         ({"metadata": ObjectMeta(labels={"a": "b"})}, "'metadata' of a {} patch must be", "replace"),
         (Deployment(status=STATUS), "a {} patch must be a mapping, not a Deployment, which", "replace"),
     ],

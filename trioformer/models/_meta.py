@@ -6,8 +6,9 @@ These classes are written by hand because the library itself reads them; all oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import attrs
 
@@ -343,9 +344,20 @@ def encode_request(obj: KubernetesObject, *, is_applied: bool = False) -> bytes:
 
     Args:
         obj: The object.
-        is_applied: Whether it is applied, and must have nothing else.
+        is_applied: Whether it is applied, and must have nothing else; the server decodes it as YAML.
     """
-    return _with_type_meta(obj, _lazy.encode_applied(obj) if is_applied else _lazy.encode_given(obj))
+    if not is_applied:
+        return _with_type_meta(obj, _lazy.encode_given(obj))
+    return _NOT_YAML.sub(_escape, _with_type_meta(obj, _lazy.encode_applied(obj)))
+
+
+# Characters, in UTF-8, that JSON has as they are and YAML only with an escape: DEL, C1, U+FFFE and U+FFFF.
+# The others stay as they are, because go-yaml has no escapes of surrogates.
+_NOT_YAML: Final = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xef\xbf[\xbe\xbf]")
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
 
 
 def _with_type_meta(obj: KubernetesObject, data: bytes) -> bytes:
