@@ -175,13 +175,11 @@ def test_each_file_and_problem_is_named_and_all_are_found(tmp_path: Path) -> Non
     error = caught.value
     assert isinstance(error, TrioformerError)
     assert isinstance(error, ValueError)
+    quotes = "put a value with special characters in quotes"
     assert [str(problem).removeprefix(f"{tmp_path}/") for problem in error.problems] == [
         "a.yaml:6:1: a manifest has no apiVersion: add one, such as apps/v1",
         "a.yaml:8:1: a manifest must be a mapping, not a list",
-        (
-            "b.yaml:1:5: is not YAML: mapping values are not allowed in this context; "
-            "put a value with special characters in quotes"
-        ),
+        f"b.yaml:1:5: is not YAML: mapping values are not allowed in this context; {quotes}",
         "c.yaml: is a FIFO, not a regular file: write a file instead",
         "missing.yaml: does not exist",
         "d: the directory contains no file *.json, *.yaml, *.yml, or pass recursive=True for the directories in it",

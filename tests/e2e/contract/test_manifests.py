@@ -346,17 +346,15 @@ async def test_a_rollout_is_waited_for_with_what_is_missing(server_client: Clien
         await api.patch("web", body, subresource="status")
 
     async with trio.open_nursery() as nursery:
-        on_change = trio.Event()
+        changes, receive = trio.open_memory_channel[str](10)
 
         def progress(_: Manifest, readiness: Readiness) -> None:
-            nonlocal on_change
             seen.append(readiness.message)
-            on_change.set()
-            on_change = trio.Event()
+            changes.send_nowait(readiness.message)
 
         async def control() -> None:
             for replicas, updated, available in ((3, 1, 1), (3, 2, 1), (2, 2, 1), (2, 2, 2)):
-                await on_change.wait()
+                await receive.receive()
                 await advance(
                     replicas=replicas, updatedReplicas=updated, readyReplicas=available, availableReplicas=available
                 )
