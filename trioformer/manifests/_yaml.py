@@ -49,6 +49,8 @@ _STRING_TAGS: Final = ("!", f"{_TAG}str")
 _ALIAS: Final = "begins with * but is not an alias of a value before it: put a string that begins with * in quotes"
 _COMPLEX: Final = "a key must be a string, not a list, a mapping or an alias"
 _FLOW: Final = f"{_COMPLEX}; render a template with {{{{ … }}}} first, as by `helm template`"
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = "\\ud"
 _JSON_START: Final = re.compile(r"\s*[{\[]")
 
 
@@ -93,13 +95,17 @@ def parse_documents(content: Secret[bytes], file: str | None) -> Parsed:
         text = decode_text(content)
     except YamlError as exc:
         return Parsed((), (ManifestProblem(exc.what, file),))
+    is_json = _JSON_START.match(text.reveal()) is not None
+    # PyYAML's loader in Python takes the surrogates of JSON for characters.
+    if is_json and _SURROGATE in text.reveal() and (found := _json_documents(text, file)) is not None:
+        return found
     try:
         parse_events(text, lambda events: _Composer(events, file, documents, problems).run())
     except _TooMuchError:
         pass  # it is in the problems
     except YamlError as exc:
         # JSON is YAML but for surrogates, long keys, and several documents without a separator.
-        if _JSON_START.match(text.reveal()) and (found := _json_documents(text, file)) is not None:
+        if is_json and (found := _json_documents(text, file)) is not None:
             return found
         problems.append(_syntax_problem(exc, text, file))
     return Parsed(tuple(documents), tuple(problems))
@@ -294,6 +300,8 @@ class _Composer:
     def _scalar(self, event: Any) -> Any:
         text: str = event.value
         is_plain = event.implicit[0]
+        if not text.isascii() and _HALF.search(text):
+            self._report("contains half of a character, a lone surrogate: write the whole character", event)
         if is_plain and not text and event.anchor is not None:
             self._report("begins with & and has no value: put a string that begins with & in quotes", event)
         tag = event.tag
@@ -388,13 +396,11 @@ def _refuse_constant(_: str) -> NoReturn:
 
 def _levels_exceed(value: Any) -> bool:
     level = [value]
-    for _ in range(MAX_LEVELS + 1):
+    for _ in range(MAX_LEVELS):
         level = [
             inner
             for one in level
             if isinstance(one, dict | list)
             for inner in (one.values() if isinstance(one, dict) else one)
         ]
-        if not level:
-            return False
-    return True
+    return any(isinstance(one, dict | list) for one in level)
