@@ -12,6 +12,7 @@ from tests.e2e.manifest_set import TOTAL, write_manifests
 from trioformer import Client, open_client
 from trioformer.errors import ManifestsFailedError
 from trioformer.manifests import (
+    ApplySet,
     Manifest,
     Readiness,
     apply_manifests,
@@ -20,6 +21,7 @@ from trioformer.manifests import (
     wait_for_manifests,
 )
 from trioformer.models import builtin_resources, resource_of
+from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import ControlPlane
 
 MANAGER = "e2e"
@@ -92,6 +94,36 @@ async def test_200_manifests_are_applied_and_kubectl_finds_no_difference(
         assert await apply(force=True) == {"unchanged": TOTAL}
         await check_no_difference(assets, cluster, directory)
         assert (await delete())["deleted"] == TOTAL
+
+
+async def test_sets_have_the_same_ids_as_kubectls_and_neither_prunes_the_others(
+    assets: Path, cluster: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECTL_APPLYSET", "true")
+    file = tmp_path / "a.yaml"
+    file.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: member, namespace: default}}")
+
+    async def kubectl_apply(name: str) -> tuple[int, str, str]:
+        options = ["--server-side", "--prune", f"--applyset=configmap/{name}", "-n", "default"]
+        return await kubectl(assets, cluster, "apply", "-f", str(file), *options)
+
+    ours, theirs = (ApplySet(name, "default", kind="ConfigMap") for name in ("ours", "theirs"))
+    async with open_client(kubeconfig=cluster.kubeconfig) as client:
+        config_maps = client.api(ConfigMap, "default")
+        assert (await kubectl_apply("theirs"))[0] == 0
+        parent = await config_maps.get("theirs")
+        assert parent.metadata.labels == {"applyset.kubernetes.io/id": theirs.id("default")}
+        with pytest.raises(ManifestsFailedError, match=r"belongs to another tool, kubectl/v"):
+            await apply_manifests(client, load_manifests(file), field_manager=MANAGER, prune=theirs)
+        with pytest.raises(ManifestsFailedError, match=f"member of another ApplySet, {theirs.id('default')}"):
+            await apply_manifests(client, load_manifests(file), field_manager=MANAGER, prune=ours)
+        await config_maps.delete("member")
+        await apply_manifests(client, load_manifests(file), field_manager=MANAGER, prune=ours)
+        code, _, errors = await kubectl_apply("ours")
+        assert code == 1
+        assert 'managed by tooling "trioformer" instead of "kubectl"' in errors
+        for name in ("ours", "theirs", "member"):
+            await config_maps.delete(name)
 
 
 async def wait_until_ready(client: Client, manifests: tuple[Manifest, ...]) -> None:

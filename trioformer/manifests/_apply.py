@@ -66,7 +66,7 @@ async def apply_manifests(
         on_progress: Called with each result.
 
     Returns:
-        What was done with each object: the manifests in the order in which they were applied, then what was pruned.
+        What was done with each object, the manifests in the order in which they were applied, then what was pruned.
 
     Raises:
         ManifestsFailedError: The server rejected some of them; the others were applied.
