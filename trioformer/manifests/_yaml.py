@@ -242,13 +242,13 @@ class _Composer:
                 return Document(whole.value[0], start.line + 1, start.column + 1)
 
     def _collection(self, event: Any) -> Any:
-        is_mapping = type(event) is yaml.MappingStartEvent
+        is_mapping = event.__class__ is yaml.MappingStartEvent  # type() would narrow it for pyright, to PyYAML's stubs
         if event.tag not in (None, "!", f"{_TAG}map" if is_mapping else f"{_TAG}seq"):
             self._report_tag(event)
         if not is_mapping:
             return []
-        made = Mapping()
-        made.line, made.column = event.start_mark.line + 1, event.start_mark.column + 1
+        made, mark = Mapping(), event.start_mark
+        made.line, made.column = mark.line + 1, mark.column + 1
         return made
 
     def _add(self, current: _Open, value: Any, event: Any) -> None:
