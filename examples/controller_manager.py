@@ -139,7 +139,7 @@ class PodJanitor(Worker):
         self.controller.watch(self.pods)
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
-        pod = self.pods.lister.get(request.name, namespace=request.namespace)
+        pod = self.pods.lister.get(request)
         if pod is None or pod.metadata.deletion_timestamp or pod.status.phase not in ("Succeeded", "Failed"):
             return None
         age = datetime.now(UTC) - (pod.metadata.creation_timestamp or datetime.now(UTC))
@@ -159,7 +159,7 @@ class ReplicaCounter(Worker):
         self.controller.watch(self.pods, enqueue=owner_of)
 
     async def reconcile(self, request: Request) -> None:
-        replica_set = self.replica_sets.lister.get(request.name, namespace=request.namespace)
+        replica_set = self.replica_sets.lister.get(request)
         running = str(sum(pod.status.phase == "Running" for pod in self.pods.lister.by_index("owner", str(request))))
         if replica_set is not None and replica_set.metadata.annotations.get(RUNNING) != running:
             await self.patch(replica_set, annotations={RUNNING: running})

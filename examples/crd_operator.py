@@ -32,14 +32,16 @@ from trioformer.controller import (
     RequeueAfter,
     claim_objects,
     controller_reference,
+    drop_finalizer,
+    ensure_finalizer,
     is_controlled_by,
     request_for_owner,
 )
 from trioformer.events import EventRecorder
 from trioformer.models import KubernetesObject, Model, ObjectMeta, ResourceInfo, from_dict, to_dict
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
+from trioformer.models.conditions import Condition, set_condition
 from trioformer.models.core_v1 import ConfigMap, Pod, Service
-from trioformer.models.meta_v1 import Condition
 from trioformer.testing import APIServer
 from trioformer.watchtools import deleted, has_condition, wait_for
 
@@ -120,14 +122,6 @@ def pod_of(website: Website) -> Pod:
     return owned(website, Pod, {"generateName": f"{website.name}-"}, spec=spec)
 
 
-def with_condition(conditions: Iterable[Condition], new: Condition, now: datetime) -> tuple[Condition, ...]:
-    """Replace the condition of a type; its time changes only with its status, as the API conventions say."""
-    known = {each.type: each for each in conditions}
-    old = known.get(new.type)
-    since = old.last_transition_time if old is not None and old.status == new.status else now
-    return tuple({**known, new.type: attrs.evolve(new, last_transition_time=since)}.values())
-
-
 owner_of = request_for_owner(Website)
 
 
@@ -157,7 +151,7 @@ class Operator:
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
         """Reconcile one Website; idempotent."""
-        website = self.factory.informer(Website).lister.get(request.name, namespace=request.namespace)
+        website = self.factory.informer(Website).lister.get(request)
         if website is None:
             self.expectations.forget(request)
             return None
@@ -175,8 +169,7 @@ class Operator:
 
     async def bring_up(self, website: Website) -> None:
         """Create missing objects, delete excess pods, and report the observed state."""
-        if FINALIZER not in website.metadata.finalizers:  # before any object is created
-            await self.set_finalizers(website, [*website.metadata.finalizers, FINALIZER])
+        website = await ensure_finalizer(self.client, website, FINALIZER)  # before any object is created
         missing: list[str] = []
         page, wanted = (await self.claim(website, ConfigMap)).get(website.name), page_of(website)
         if page is None:
@@ -209,10 +202,9 @@ class Operator:
         for obj in left:
             if obj.metadata.deletion_timestamp is None:
                 await self.delete(website, obj)
-        if not left and FINALIZER in website.metadata.finalizers:
-            with suppress(NotFoundError):  # it was removed, and its last event will follow
-                await self.set_finalizers(website, [each for each in website.metadata.finalizers if each != FINALIZER])
-                self.record(website, "TakenDown", "Delete", "nothing is left")
+        has_finalizer = FINALIZER in website.metadata.finalizers
+        if not left and has_finalizer and await drop_finalizer(self.client, website, FINALIZER) is not None:
+            self.record(website, "TakenDown", "Delete", "nothing is left")
         return RequeueAfter(5) if left else None  # or earlier, on the event of a deletion
 
     async def claim(self, website: Website, kind: type[T]) -> Mapping[str, T]:
@@ -230,29 +222,22 @@ class Operator:
             await self.client.api(type(obj), namespace=obj.namespace).delete(obj.name, uid=obj.uid)
             self.record(website, "Deleted", "Delete", f"deleted {obj.kind} {obj.name}")
 
-    async def set_finalizers(self, website: Website, finalizers: list[str]) -> None:
-        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": website.resource_version}}
-        await self.client.api(Website, namespace=website.namespace).patch(website.name, patch)
-
     async def report(self, website: Website, pods: int, missing: str) -> None:
         """Write the status, if it has changed."""
         generation = website.metadata.generation or 0
-        ready = Condition(
+        conditions = set_condition(
+            website.status.conditions,
             type="Ready",
-            status="False" if missing else "True",
+            status=not missing,
             reason="Incomplete" if missing else "Complete",
             message=missing or "all objects exist",
             observed_generation=generation,
+            now=self.now(),
         )
-        conditions = with_condition(website.status.conditions, ready, self.now())
         status = attrs.evolve(website.status, observed_generation=generation, pods=pods, conditions=conditions)
-        if status != website.status:
-            websites = self.client.api(Website, namespace=website.namespace)
-            # By its fields: a model cannot say in a merge patch that a field is to be removed.
-            fields = {"observedGeneration": generation, "pods": pods, "conditions": conditions}
-            written = await websites.patch(website.name, {"status": fields}, subresource="status")
-            # The next reconcile compares with this status, so the cache must not be older.
-            await self.factory.informer(Website).wait_until_at_least(written)
+        written = await self.client.update_status(website, attrs.evolve(website, status=status))
+        # The next reconcile compares with this status, so the cache must not be older.
+        await self.factory.informer(Website).wait_until_at_least(written)
 
     def record(self, website: Website, reason: str, action: str, note: str) -> None:
         self.recorder.event(website, reason=reason, action=action, note=note)

@@ -48,7 +48,7 @@ class ReplicaCounter:
 
     async def reconcile(self, request: Request) -> None:
         """Count the pods of one ReplicaSet; idempotent."""
-        replica_set = self.replica_sets.lister.get(request.name, namespace=request.namespace)
+        replica_set = self.replica_sets.lister.get(request)
         if replica_set is None:
             return  # it was deleted
         pods = self.pods.lister.by_index("owner", str(request))

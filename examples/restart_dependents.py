@@ -145,7 +145,7 @@ class Restarter:
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
         """Count restarts, and roll the Deployment if a rollout is due; idempotent."""
-        deployment = self.deployments.lister.get(request.name, namespace=request.namespace)
+        deployment = self.deployments.lister.get(request)
         if deployment is None or request not in self.dependents:
             return None
         before = after = Ledger.of(deployment)

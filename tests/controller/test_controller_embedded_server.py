@@ -114,7 +114,7 @@ async def test_an_object_that_was_deleted_while_the_watch_was_broken_is_reconcil
     missing: list[str] = []
 
     async def reconcile(request: Request) -> None:
-        if informer.lister.get(request.name, namespace=request.namespace) is None:
+        if informer.lister.get(request) is None:
             missing.append(request.name)
 
     controller = Controller("pods", reconcile)
@@ -226,7 +226,7 @@ class Copier:
             self.busy.remove(request)
 
     async def copy(self, request: Request) -> RequeueAfter | None:
-        config_map = self.factory.informer(ConfigMap).lister.get(request.name, namespace=request.namespace)
+        config_map = self.factory.informer(ConfigMap).lister.get(request)
         if config_map is None:
             self.outcomes["deleted"] += 1
             return None

@@ -340,7 +340,7 @@ class Replicator:
         return self.expectations.requeue(request)
 
     async def replicate(self, request: Request) -> None:
-        replica_set = self.replica_sets.lister.get(request.name, namespace=request.namespace)
+        replica_set = self.replica_sets.lister.get(request)
         if replica_set is None:
             return
         api = self.client.api(Pod, namespace=request.namespace)

@@ -181,7 +181,7 @@ async def test_a_reconcile_of_a_key_in_quarantine_is_retried_until_it_is_good(
 
     async def reconcile(request: Request) -> None:
         try:
-            obj = informer.lister.get(request.name, namespace=request.namespace)
+            obj = informer.lister.get(request)
         except QuarantinedError as error:
             results.append(error.reason)
             raise

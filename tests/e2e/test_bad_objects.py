@@ -177,7 +177,7 @@ class Reconciler:
     async def __call__(self, request: Request) -> None:
         key = str(request)
         try:
-            order = self.lister.get(request.name, namespace=request.namespace)
+            order = self.lister.get(request)
         except QuarantinedError as error:
             self.refused.add(error.key)
             return

@@ -9,7 +9,6 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import pytest
 import trio
 import trio.testing
 
-from examples.crd_operator import FINALIZER, LABEL, Website, WebsiteSpec, install, serve, with_condition
+from examples.crd_operator import FINALIZER, LABEL, Website, WebsiteSpec, install, serve
 from tests.support.faulty_requests import FAULTS, USUAL, Call, Fault, FaultyTransport
 from tests.support.processes import KUBECONFIG, running
 from trioformer import Client, NotFoundError, TrioformerError, has_condition, open_client, resuming_watch, wait_for
@@ -404,23 +403,6 @@ async def test_unobserved_pods_are_deleted_with_their_website(
     await trio.sleep(60)
     assert operated.list(Website) == []
     assert [pod.name for pod in operated.list(Pod)] == ["foreign"]
-
-
-async def test_a_condition_keeps_its_time_until_its_status_flips() -> None:
-    noon, later = datetime(2026, 1, 1, 12, tzinfo=UTC), datetime(2026, 1, 1, 13, tzinfo=UTC)
-    other = Condition(type="Other", status="True", last_transition_time=noon)
-    ready = Condition(type="Ready", status="False", reason="A")
-    first = with_condition([other], ready, noon)
-    same = with_condition(first, attrs.evolve(ready, reason="B"), later)
-    flipped = with_condition(same, attrs.evolve(ready, status="True"), later)
-    results = [
-        [(each.type, each.reason, each.last_transition_time) for each in every] for every in (first, same, flipped)
-    ]
-    assert results == [
-        [("Other", "", noon), ("Ready", "A", noon)],
-        [("Other", "", noon), ("Ready", "B", noon)],
-        [("Other", "", noon), ("Ready", "A", later)],
-    ]
 
 
 async def test_embedded_the_program_runs_its_demo_and_shuts_down_cleanly() -> None:
