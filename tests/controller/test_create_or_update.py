@@ -16,7 +16,7 @@ from trioformer.errors import ConflictError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import OwnerReference, from_dict, to_dict, unstructured_kind
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Service
+from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret, Service
 from trioformer.testing import APIServer
 
 CONFIG = ClusterConfig(server="http://server.invalid", source="test")
@@ -115,8 +115,20 @@ async def test_the_status_is_not_sent_for_a_kind_with_a_status_subresource(
     assert (await create_or_update(client.api(Pod), wanted)).operation == "unchanged"
 
 
+async def test_the_string_data_of_a_secret_is_compared_with_what_the_server_makes_of_it() -> None:
+    metadata = {"name": "a", "namespace": "default", "resourceVersion": "7", "uid": "u"}
+    stored = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"a": "MQ==", "b": "Mg=="}}
+    http = InMemory([response(200, json.dumps(stored)) for _ in range(3)])
+    async with open_client(CONFIG, http_transport=http) as client:
+        for text in ("2", "3"):
+            wanted = Secret(metadata=ObjectMeta(name="a", namespace="default"), string_data={"b": text})
+            await create_or_update(client, wanted)
+    assert [each.method for each in http.requests] == ["GET", "GET", "PATCH"]
+    assert json.loads(http.requests[2].content)["data"] == {"b": "Mw=="}
+
+
 async def test_what_changes_nothing_on_the_server_is_unchanged(api_server: APIServer) -> None:
-    """Such as a quantity in another form, which a real server stores in its own."""
+    """Such as a time in another form, which a real server stores in its own."""
     stored = to_dict(config_map(data={"cpu": "500m"}))
     stored["metadata"] |= {"resourceVersion": "7", "uid": "u"}
     http = InMemory([response(200, json.dumps(stored)), response(200, json.dumps(stored))])

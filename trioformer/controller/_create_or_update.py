@@ -6,7 +6,7 @@ all that the wanted object does not mention is left alone:
 - A mapping is compared member by member.  A null, which only an object made by ``from_dict`` can have, removes one.
 - A list is as wanted, item by item; but an item may have members that the wanted one does not mention.  Items with a
   ``name``, such as containers, are found by it, all others by their place.  What is not wanted is removed.
-- An empty list or mapping equals an absent one.
+- An empty list or mapping equals an absent one, and a quantity the same amount in another form.
 - Labels and annotations are members of mappings.  Finalizers and owner references of others stay.
 - All other metadata, and the status of a kind with a status subresource, are not compared and not sent.
 
@@ -16,6 +16,7 @@ function changes the stored object; apimachinery ``third_party/forked/golang/ref
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, final
 
@@ -26,6 +27,7 @@ from ..cache import Lister
 from ..client import Api, Client
 from ..errors import ConflictError, NotFoundError
 from ..models import KubernetesObject, json_equal, to_dict
+from ..models._internal import with_amounts
 from ._adoption import set_controller_reference
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -60,8 +62,9 @@ async def create_or_update(
     Items of lists are compared likewise: what the server has filled in is no difference.
 
     A change is a merge patch with the resourceVersion of the state that was compared.
-    A value that the server stores in another form, such as the quantity ``0.5``, which it stores as ``500m``, is sent
-    each time, and changes nothing.
+    A quantity equals the same amount in another form, such as ``0.5`` and ``500m``, and the ``stringData`` of a Secret
+    the ``data`` that the server makes of it.
+    Another value that the server stores in a form of its own is sent each time: write it as the server does.
 
     Args:
         api: The client, or the API of the object's kind, in its namespace or in all.
@@ -164,8 +167,10 @@ async def _write(api: Api[T], wanted: T, owner: KubernetesObject | None, now: T 
         made = wanted if owner is None else set_controller_reference(wanted, owner)
         return Written(await api.create(made), "created")
     owned = now if owner is None else set_controller_reference(now, owner)
-    changes = _changes_of(to_dict(now), _wanted_members(api, wanted, owned, now))
-    if not changes:
+    have, want = to_dict(now), _wanted_members(api, wanted, owned, now)
+    changes = _changes_of(have, want)
+    # Quantities are compared as amounts only if there is a difference: hardly ever.
+    if not changes or not _changes_of(with_amounts(api.kind, have), with_amounts(api.kind, want)):
         return Written(now, "unchanged")
     changes.setdefault("metadata", {})["resourceVersion"] = now.resource_version
     written = await api.patch(now, changes)
@@ -177,6 +182,10 @@ def _wanted_members(api: Api[T], wanted: T, owned: T, now: T) -> dict[str, Any]:
     members = to_dict(wanted)
     for name in ("apiVersion", "kind", *(["status"] if "status" in api.resource.subresources else [])):
         members.pop(name, None)
+    if (api.resource.group, api.resource.kind) == ("", "Secret") and "stringData" in members:
+        # The server stores it in data, and returns only that.
+        encoded = {name: b64encode(text.encode()).decode() for name, text in members.pop("stringData").items()}
+        members["data"] = {**(members.get("data") or {}), **encoded}
     given = members.pop("metadata", {})
     metadata: dict[str, Any] = {name: given[name] for name in ("labels", "annotations") if name in given}
     missing = [each for each in wanted.metadata.finalizers if each not in now.metadata.finalizers]

@@ -1,22 +1,24 @@
-"""The JSON names of a model's fields, for code that handles objects as JSON and knows only their kind."""
+"""What is in the JSON of an object, its fields and quantities, for code that handles JSON and knows only the kind."""
 
 from __future__ import annotations
 
 import functools
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_args, get_origin
 
 import attrs
 
+from ..errors import DecodeError
 from ._hints import without_none
 from ._kinds import builtin_kind
 from ._lazy import Model
 from ._meta import ObjectMeta
 from ._parts import model_in
+from ._quantity import Quantity
 from ._values import JSON, camel_case
 
-__all__ = ["Shape", "builtin_shape", "metadata_shape"]
+__all__ = ["Shape", "builtin_shape", "metadata_shape", "shape_of", "with_amounts"]
 
 Shape: TypeAlias = Mapping[str, "tuple[type[Any] | None, type[Model] | None, bool]"]
 """For each JSON name: the container (``tuple``, ``Mapping`` or None), the model in it, and whether it is any JSON."""
@@ -60,3 +62,53 @@ def builtin_shape(api_version: str, kind: str) -> Shape | None:
 def metadata_shape() -> Shape:
     """Return the fields of the metadata of every object."""
     return shape_of(ObjectMeta)
+
+
+def with_amounts(cls: type[Model], members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of an object with each quantity as the shortest text of its amount.
+
+    A server stores a quantity in its own form, ``0.5`` as ``500m``, so the texts differ and the amounts do not.
+
+    What the class does not have stays as it is, and so does a text that is no quantity.
+
+    Args:
+        cls: The class of the object.
+        members: Its decoded JSON.
+    """
+    hints = _hints_of(cls)
+    return {name: _with_amounts(hints[name], value) if name in hints else value for name, value in members.items()}
+
+
+def _with_amounts(hint: Any, value: Any) -> Any:
+    if hint is Quantity:
+        return _amount(value)
+    origin = get_origin(hint)
+    if origin is tuple and isinstance(value, list):
+        return [_with_amounts(get_args(hint)[0], item) for item in value]
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        if origin is Mapping:
+            return {name: _with_amounts(get_args(hint)[1], item) for name, item in members.items()}
+        if isinstance(hint, type) and issubclass(hint, Model):
+            return with_amounts(hint, members)
+    return value
+
+
+def _amount(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    try:
+        return f"{Quantity(str(value)).value.normalize():f}"
+    except DecodeError:
+        return value
+
+
+def _make_hints(cls: type[Any]) -> Mapping[str, Any]:
+    """Return the types of the fields, by their names in JSON."""
+    hints = typing.get_type_hints(cls)
+    own = [each for each in attrs.fields(cls) if each.name != "_origin"]
+    names = {each.name: cls._json_names.get(each.name) or each.metadata.get("json") for each in own}
+    return {json or camel_case(name): without_none(hints[name]) for name, json in names.items()}
+
+
+_hints_of = cast("Callable[[type[Any]], Mapping[str, Any]]", functools.cache(_make_hints))
