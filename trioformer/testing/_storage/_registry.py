@@ -145,7 +145,7 @@ class Registry:
         check_type(served, obj)
         given = metadata_of(obj)
         check_shape(served, obj)
-        decode_fields(served, obj, fields)
+        decode_fields(served, obj, fields, keeps_nulls=writer is not None and writer.is_applier)
         self.check_namespace(served, namespace, given)
         if given.get("resourceVersion"):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
