@@ -208,7 +208,11 @@ async def run_steps(client: Client, namespace: str, kind: str, steps: list[Step]
             case "create":
                 where, method = path, "POST"
             case "replace":
-                live = json.loads(bytes((await client._transport.request("GET", where)).body))
+                read = await client._transport.request("GET", where)
+                if read.code != 200:
+                    results.append({"code": read.code})
+                    continue
+                live = json.loads(bytes(read.body))
                 metadata = live["metadata"] | body.get("metadata", {})
                 body, method = live | body | {"metadata": metadata}, "PUT"
             case "patch":
@@ -228,6 +232,8 @@ def _plain(code: int, obj: dict[str, Any], namespace: str, kind: str) -> dict[st
         if "errors:\n" in error.get("message", ""):  # in the order of a Go map
             head, *problems = error["message"].split("\n")
             error["message"] = "\n".join([head, *sorted(problems)])
+        if error.get("reason") == "Invalid" and len(causes) > 1:  # in any order; the causes say the same
+            error["message"] = error["message"].partition("[")[0]
         error["causes"] = sorted(f"{one.get('field')}: {one['reason']}: {one['message']}" for one in causes)
         return {"code": code} | json.loads(json.dumps(error).replace(namespace, "NAMESPACE"))
     metadata = obj.pop("metadata")

@@ -46,6 +46,13 @@ def test_merge_patches_follow_the_rfc(original: Any, patch: Any, result: Any) ->
     assert merge(original, patch) == result
 
 
+def test_nulls_in_lists_are_dropped_as_by_kube_apiserver() -> None:
+    patch = {"a": [{"b": None, "c": [{"d": None}, None]}]}
+    for old in ({}, {"a": 1}, {"a": [1]}):
+        assert merge(old, patch) == {"a": [{"c": [{}, None]}]}
+    assert merge({"a": {"b": 1}}, patch) == patch
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from((0.0, 1.0, 1.5)) | st.text("ab", max_size=2),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),

@@ -88,16 +88,28 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
 
 
 def merge(obj: object, patch: object) -> Any:
-    """Apply a merge patch: null members are deleted, objects merged, all other values replaced."""
+    """Apply a merge patch: null members are deleted, objects merged, all other values replaced.
+
+    As in kube-apiserver, and unlike in the RFC, null members are also deleted of the objects in a list, unless the list
+    replaces an object.
+    """
+    if not isinstance(obj, dict):
+        return _pruned(patch)
     if not isinstance(patch, dict):
         return patch
-    merged = dict(obj) if isinstance(obj, dict) else {}
+    merged = dict(obj)
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
         else:
             merged[key] = merge(merged.get(key), value)
     return merged
+
+
+def _pruned(value: object) -> Any:
+    if isinstance(value, dict):
+        return {key: _pruned(member) for key, member in value.items() if member is not None}
+    return [_pruned(item) for item in value] if isinstance(value, list) else value
 
 
 # --- RFC 6902 ---------------------------------------------------------------------------------------------------------
