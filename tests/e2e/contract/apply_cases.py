@@ -119,13 +119,13 @@ class Step:
     """One write."""
 
     verb: str
-    """``apply``, ``create``, ``replace``, ``patch``."""
+    """``apply``, ``create``, ``replace``, ``patch``, ``get``."""
     manager: str
     """The field manager."""
     body: Any
     """What is written; without kind, apiVersion and the name."""
     options: Mapping[str, Any]
-    """``force``, ``status`` and ``patch``, the type of a patch; for others, query parameters."""
+    """``status``, or ``sub``, another subresource; ``patch``, the type of a patch; others are query parameters."""
 
 
 def apply(manager: str, body: dict[str, Any] | None = None, /, **options: Any) -> Step:
@@ -148,6 +148,18 @@ def replace(manager: str, *, subresource: bool = False, **body: Any) -> Step:
 
 def patch(manager: str, body: Any, kind: str = "merge", *, status: bool = False) -> Step:
     return Step("patch", manager, body, {"patch": kind, "status": status})
+
+
+def scale(manager: str, replicas: int, **options: Any) -> Step:
+    return Step("patch", manager, {"spec": {"replicas": replicas}}, {"patch": "merge", "sub": "scale"} | options)
+
+
+def apply_scale(manager: str, replicas: int, **options: Any) -> Step:
+    head = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
+    return Step("apply", manager, head | {"spec": {"replicas": replicas}}, {"sub": "scale"} | options)
+
+
+GET: Final = Step("get", "", {}, {})
 
 
 def labels(**given: str) -> dict[str, Any]:
@@ -195,7 +207,8 @@ async def run_steps(client: Client, namespace: str, kind: str, steps: list[Step]
     results = []
     for step in steps:
         options = dict(step.options)
-        where = f"{path}/{name}/status" if options.pop("status", False) else f"{path}/{name}"
+        subresource = "status" if options.pop("status", False) else options.pop("sub", "")
+        where = f"{path}/{name}/{subresource}" if subresource else f"{path}/{name}"
         patch_type = options.pop("patch", "")
         params = {"fieldManager": step.manager} | {key: str(value).lower() for key, value in options.items()}
         body, content_type, method = step.body, "application/json", "PATCH"
@@ -207,6 +220,8 @@ async def run_steps(client: Client, namespace: str, kind: str, steps: list[Step]
                 content_type = "application/apply-patch+yaml"
             case "create":
                 where, method = path, "POST"
+            case "get":
+                method = "GET"
             case "replace":
                 read = await client._transport.request("GET", where)
                 if read.code != 200:
@@ -218,9 +233,17 @@ async def run_steps(client: Client, namespace: str, kind: str, steps: list[Step]
             case "patch":
                 content_type = PATCHES[patch_type]
         response = await client._transport.request(
-            method, where, params=params, content=json.dumps(body).encode(), content_type=content_type
+            method,
+            where,
+            params=params,
+            content=json.dumps(body).encode() if method != "GET" else None,
+            content_type=content_type,
         )
-        results.append(_plain(response.code, json.loads(bytes(response.body)), namespace, kind))
+        result = json.loads(bytes(response.body))
+        if result["kind"] == "Scale":
+            results.append({"code": response.code, "spec": result["spec"]})
+        else:
+            results.append(_plain(response.code, result, namespace, kind))
     return results
 
 
@@ -993,6 +1016,49 @@ CASES: dict[str, tuple[str, list[Step]]] = {
                 },
                 metadata={"labels": {"app": "w"}},
             )
+        ],
+    ),
+    "a scale": (
+        "Deployment",
+        [
+            apply("a", spec={"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": _TEMPLATE}),
+            scale("u", 3),
+            GET,
+            apply("b", spec={"replicas": 2}),
+            scale("u", 3),
+            GET,
+            apply_scale("c", 4),
+            apply_scale("c", 4, force=True),
+            GET,
+            apply_scale("c", 5),
+            apply("b", spec={"replicas": 5}),
+            apply("b", spec={}),
+            scale("c", 6),
+            GET,
+        ],
+    ),
+    "ephemeral containers": (
+        "Pod",
+        [
+            apply("a", spec={"containers": [{"name": "main", "image": "i:1"}]}),
+            Step(
+                "patch",
+                "u",
+                {
+                    "spec": {
+                        "ephemeralContainers": [
+                            {
+                                "name": "debug",
+                                "image": "i:2",
+                                "imagePullPolicy": "Always",
+                                "terminationMessagePath": "/dev/termination-log",
+                                "terminationMessagePolicy": "File",
+                            }
+                        ]
+                    }
+                },
+                {"patch": "strategic", "sub": "ephemeralcontainers"},
+            ),
         ],
     ),
     "a service": (

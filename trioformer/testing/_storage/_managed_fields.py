@@ -187,7 +187,9 @@ class Ownership:
     may_change: bool
     """Whether the types of fields may have changed since the managers were written."""
 
-    def updated(self, managers: Managers, old: JSONObject, new: JSONObject, key: ManagerKey, now: str) -> Managers:
+    def updated(
+        self, managers: Managers, old: JSONObject, new: JSONObject, key: ManagerKey, now: str | None
+    ) -> Managers:
         """Return the managers after an update: who changes a field owns it, and nobody else does.
 
         The objects are without kind and apiVersion, and without the metadata that nobody owns.
@@ -201,7 +203,7 @@ class Ownership:
         return _capped(managers)
 
     def applied(  # as SMD's
-        self, managers: Managers, live: JSONObject, config: JSONObject, key: ManagerKey, *, force: bool, now: str
+        self, managers: Managers, live: JSONObject, config: JSONObject, key: ManagerKey, *, force: bool, now: str | None
     ) -> tuple[JSONObject, Managers]:
         """Return an object with what is applied, and its managers after it.
 
@@ -353,19 +355,19 @@ class ApplyConflict(Exception):  # noqa: N818  # not an error yet: kubectl's may
         super().__init__(len(conflicts))
         self.conflicts = conflicts
 
-    def status_error(self) -> APIStatusError:
-        """Return the error as kube-apiserver has it."""
-        found = [(key, path) for key in sorted(self.conflicts) for path in paths(self.conflicts[key])]
-        causes = [
-            {"reason": "FieldManagerConflict", "message": f"conflict with {key.text}", "field": path}
-            for key, path in found
-        ]
-        if len(found) == 1:
-            message = f"Apply failed with 1 conflict: conflict with {found[0][0].text}: {found[0][1]}"
-        else:
-            lines = []
-            for key in sorted(self.conflicts):
-                lines.append(f"conflicts with {key.text}:")
-                lines += [f"- {path}" for path in paths(self.conflicts[key])]
-            message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
-        return status_error(409, message=message, details={"causes": causes[:_LONGEST_CONFLICTS]})
+
+def conflict_error(conflicts: Mapping[ManagerKey, FieldSet]) -> APIStatusError:
+    """Return the error of an apply with conflicts, as kube-apiserver has it."""
+    found = [(key, path) for key in sorted(conflicts) for path in paths(conflicts[key])]
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {key.text}", "field": path} for key, path in found
+    ]
+    if len(found) == 1:
+        message = f"Apply failed with 1 conflict: conflict with {found[0][0].text}: {found[0][1]}"
+    else:
+        lines = []
+        for key in sorted(conflicts):
+            lines.append(f"conflicts with {key.text}:")
+            lines += [f"- {path}" for path in paths(conflicts[key])]
+        message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+    return status_error(409, message=message, details={"causes": causes[:_LONGEST_CONFLICTS]})

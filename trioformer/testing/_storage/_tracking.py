@@ -26,12 +26,13 @@ from ._managed_fields import (
     ManagerKey,
     Managers,
     Ownership,
+    conflict_error,
     managers_after,
     read_entries,
     write_entries,
 )
 from ._metadata import json_equal
-from ._status import bad_request, status_error
+from ._status import APIStatusError, bad_request, status_error
 from ._storage import JSONObject, Storage, Stored
 from ._typed_problems import problems
 from ._typed_values import compare, fields_of, without_nulls
@@ -40,6 +41,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 LONGEST_MANAGER: Final = 128
 """The maximum length of a manager's name, in bytes."""
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
+_SCALE: Final = "scale"
 _STATUS: Final[FieldSet] = {"f:status": {}}
 _ALL_BUT_STATUS: Final[FieldSet] = {"f:metadata": {}, "f:spec": {}}
 
@@ -154,11 +156,15 @@ class FieldTracker:
     ) -> list[JSONObject] | None:
         ownership = self._ownership(served, writer)
         key = self._key(served, writer, "Update")
-        managers = ownership.updated(managers, _owned(old), _owned(new), key, timestamp(self._clock))
+        managers = ownership.updated(managers, _owned(old), _owned(new), key, self._time(writer))
         try:
             return write_entries(managers)
         except TooDeepError:
             return None  # as kube-apiserver, after each error here
+
+    def _time(self, writer: Writer) -> str | None:
+        # kube-apiserver keeps no times of those that write the scale: it converts their entries there and back.
+        return None if writer.subresource == _SCALE else timestamp(self._clock)
 
     @staticmethod
     def _key(served: ServedKind, writer: Writer, operation: str) -> ManagerKey:
@@ -196,7 +202,7 @@ class FieldTracker:
             managers = read_entries(metadata.get("managedFields"), is_stored=True)
         except ValueError as exc:
             raise status_error(500, reason="", message=f"failed to decode managed fields: {exc}") from exc
-        now = timestamp(self._clock)
+        now = self._time(writer)
         live = _unmanaged(live)
         if not managers:
             before = attrs.evolve(writer, manager=BEFORE_FIRST_APPLY)
@@ -206,10 +212,10 @@ class FieldTracker:
             result, managers = ownership.applied(managers, live, config, key, force=force, now=now)
         except ApplyConflict as conflict:
             if writer.manager != "kubectl":
-                raise conflict.status_error() from None
+                raise self._failure(conflict.conflicts, writer) from None
             conflicts = _left(conflict, _last_applied(served, ownership.type, live))
             if conflicts:
-                raise ApplyConflict(conflicts).status_error() from None
+                raise self._failure(conflicts, writer) from None
             result, managers = ownership.applied(managers, live, config, key, force=True, now=now)
         if writer.manager == "kubectl":
             _keep_last_applied(result, config)
@@ -221,6 +227,12 @@ class FieldTracker:
             raise bad_request("the object has too many levels") from exc
         metadata = {**(result.get("metadata") or {}), "managedFields": entries}
         return {**result, "metadata": metadata}
+
+    @staticmethod
+    def _failure(conflicts: Mapping[ManagerKey, FieldSet], writer: Writer) -> APIStatusError:
+        if writer.subresource == _SCALE:
+            conflicts = {attrs.evolve(key, api_version="autoscaling/v1"): fields for key, fields in conflicts.items()}
+        return conflict_error(conflicts)
 
     @staticmethod
     def _check(served: ServedKind, config: JSONObject) -> None:
