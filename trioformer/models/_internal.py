@@ -30,7 +30,6 @@ from ._serde import scan_without_managed_fields as scan_without_managed_fields
 from ._shapes import Shape as Shape
 from ._shapes import builtin_shape as builtin_shape
 from ._shapes import metadata_shape as metadata_shape
-from ._shapes import shape_of as shape_of
 from ._shapes import with_amounts as with_amounts
 from ._values import MAX_LEVELS as MAX_LEVELS
 from ._values import TOO_DEEP as TOO_DEEP

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast, get_args, get_origin
+from typing import Any, cast, final, get_args, get_origin
 
 import attrs
 
@@ -18,50 +18,69 @@ from ._parts import model_in
 from ._quantity import Quantity
 from ._values import JSON, camel_case
 
-__all__ = ["Shape", "builtin_shape", "metadata_shape", "shape_of", "with_amounts"]
-
-Shape: TypeAlias = Mapping[str, "tuple[type[Any] | None, type[Model] | None, bool]"]
-"""For each JSON name: the container (``tuple``, ``Mapping`` or None), the model in it, and whether it is any JSON."""
+__all__ = ["Shape", "builtin_shape", "metadata_shape", "with_amounts"]
 
 
-def shape_of(cls: type[Model]) -> Shape:
-    """Return the JSON names of a model's fields, and what is in them."""
-    return _shape_of(cls)
+@final
+class Shape:
+    """The fields of a model by their JSON names.
+
+    It is no attrs class as a model may contain itself: the fields are added after the object is made.
+    """
+
+    __slots__ = ("any", "below", "lists", "maps", "names", "parts")
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        """All fields."""
+        self.any: set[str] = set()
+        """The fields that may have any JSON, null included."""
+        self.below: set[str] = set()
+        """The fields that are in one of the following."""
+        self.parts: dict[str, Shape] = {}
+        """The fields with a model."""
+        self.lists: dict[str, Shape] = {}
+        """The fields with a list of models."""
+        self.maps: dict[str, Shape] = {}
+        """The fields with a map of models."""
 
 
-def _make_shape(cls: type[Model]) -> Shape:
+_shapes: dict[type[Any], Shape] = {}
+
+
+def _shape_of(cls: type[Any]) -> Shape:
+    if cls in _shapes:
+        return _shapes[cls]
+    shape = _shapes[cls] = Shape()
     hints = typing.get_type_hints(cls, include_extras=True)
-    names = cls._json_names
-    members = {}
+    json_names: Mapping[str, str] = cls._json_names
     for attribute in attrs.fields(cls):
         if attribute.name == "_origin":
             continue
         hint = without_none(hints[attribute.name])
         container, model = model_in(hint, Model)
-        name = names.get(attribute.name) or attribute.metadata.get("json") or camel_case(attribute.name)
-        members[name] = container, model, _has_json(hint)
-    return members
-
-
-# mypy takes the hash of a model's class for that of its objects, which cannot be hashed.
-_shape_of = cast("Callable[[type[Any]], Shape]", functools.cache(_make_shape))
-
-
-def _has_json(hint: Any) -> bool:
-    return hint in (JSON, Any, object) or hint == without_none(JSON)
+        name = json_names.get(attribute.name) or attribute.metadata.get("json") or camel_case(attribute.name)
+        shape.names.add(name)
+        if hint in (JSON, without_none(JSON)):
+            shape.any.add(name)
+        if model is not None:
+            shape.below.add(name)
+            of_container = shape.parts if container is None else shape.lists if container is tuple else shape.maps
+            of_container[name] = _shape_of(model)
+    return shape
 
 
 def builtin_shape(api_version: str, kind: str) -> Shape | None:
     """Return the fields of a built-in kind, or None if it has no class."""
     try:
-        return shape_of(cast("type[Model]", builtin_kind(api_version, kind)))
+        return _shape_of(builtin_kind(api_version, kind))
     except LookupError:
         return None
 
 
 def metadata_shape() -> Shape:
     """Return the fields of the metadata of every object."""
-    return shape_of(ObjectMeta)
+    return _shape_of(ObjectMeta)
 
 
 def with_amounts(cls: type[Model], members: Mapping[str, Any]) -> dict[str, Any]:

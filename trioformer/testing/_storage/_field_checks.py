@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from ...models._internal import Shape, builtin_shape, dumps, metadata_shape, shape_of
+from ...models._internal import Shape, builtin_shape, dumps, metadata_shape
 from ._definitions import DEFINITIONS, set_definition_defaults
 from ._field_errors import invalid_value, not_supported, shown
 from ._kinds import ServedKind
@@ -65,8 +65,11 @@ class FieldCheck:
 
     def check_duplicates(self, body: bytes, decoded: Any, *, prefix: str = "") -> None:
         """Find the fields that a body has twice; the last of them counts."""
-        # Few bodies have a colon after a quotation mark anywhere else; those are parsed again.
-        if self.is_active and len(_MEMBER.findall(body)) != _count_members(decoded):
+        # Most bodies are as this library encodes JSON, and without spaces one with a duplicate is longer.
+        # Of the others, few have a colon after a quotation mark anywhere else; those are parsed again.
+        if not self.is_active or len(body) == len(dumps(decoded)):
+            return
+        if len(_MEMBER.findall(body)) != _count_members(decoded):
             self._problems += [f'{prefix}duplicate field "{path}"' for path in _duplicates(body)]
 
     def on_unknown(self, path: str) -> None:
@@ -169,31 +172,46 @@ def _decode_custom(
     set_defaults(obj, schema)
 
 
+def _fits(value: JSONObject, shape: Shape) -> bool:
+    """Return whether a struct of Go has every member and it has no nulls, which is so for most objects."""
+    if not value.keys() <= shape.names or None in value.values():
+        return False
+    for name in value.keys() & shape.below:
+        member = value[name]
+        below: Iterable[Any]
+        if name in shape.parts:
+            part, below = shape.parts[name], (member,)
+        elif name in shape.lists:
+            part, below = shape.lists[name], member if isinstance(member, list) else ()
+        else:
+            part, below = shape.maps[name], member.values() if isinstance(member, dict) else ()
+        for one in below:
+            if isinstance(one, dict) and not _fits(one, part):
+                return False
+    return True
+
+
 def _remove_unknown(value: Any, shape: Shape, path: str, on_unknown: Callable[[str], None]) -> None:
     """Remove the members that a struct of Go does not have, and its nulls."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or _fits(value, shape):
         return
     gone: list[str] = []
     for name, member in value.items():
-        field = shape.get(name)
-        if field is None:
-            on_unknown(f"{path}.{name}" if path else name)
+        where = f"{path}.{name}" if path else name
+        if name not in shape.names:
+            on_unknown(where)
             gone.append(name)
-            continue
-        container, model, is_any = field
-        if member is None:
-            if not is_any:
+        elif member is None:
+            if name not in shape.any:
                 gone.append(name)
-        elif model is not None:
-            where = f"{path}.{name}" if path else name
-            if container is None:
-                _remove_unknown(member, shape_of(model), where, on_unknown)
-            elif isinstance(member, list):
-                for i, item in enumerate(member):
-                    _remove_unknown(item, shape_of(model), f"{where}[{i}]", on_unknown)
-            elif isinstance(member, dict):
-                for key, item in member.items():
-                    _remove_unknown(item, shape_of(model), f"{where}.{key}", on_unknown)
+        elif name in shape.parts:
+            _remove_unknown(member, shape.parts[name], where, on_unknown)
+        elif name in shape.lists and isinstance(member, list):
+            for i, item in enumerate(member):
+                _remove_unknown(item, shape.lists[name], f"{where}[{i}]", on_unknown)
+        elif name in shape.maps and isinstance(member, dict):
+            for key, item in member.items():
+                _remove_unknown(item, shape.maps[name], f"{where}.{key}", on_unknown)
     for name in gone:
         del value[name]
 
