@@ -6,6 +6,8 @@ import decimal
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trioformer.errors import DecodeError
 from trioformer.models import Quantity
@@ -70,3 +72,92 @@ def test_an_absurd_text_is_a_decode_error_that_does_not_show_it(text: str) -> No
     with pytest.raises(DecodeError):
         assert quantity == Quantity("1")
     assert str(quantity) == text  # as it was sent, and would be sent back
+
+
+# --- canonical form and arithmetic ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("0", "0"),
+        ("-0.0Ki", "0"),
+        ("0.5", "500m"),
+        ("1.500", "1500m"),
+        ("+5", "5"),
+        ("-1.5", "-1500m"),
+        ("1000m", "1"),
+        ("100", "100"),
+        ("1000", "1k"),
+        ("1500", "1500"),
+        ("1500k", "1500k"),
+        ("1e2", "100"),
+        ("1E3", "1e3"),
+        ("12e-4", "1200e-6"),
+        ("0.1n", "1n"),
+        ("1.5Gi", "1536Mi"),
+        ("2048Ki", "2Mi"),
+        ("1000Ki", "1000Ki"),
+        ("0.5Ki", "512"),
+        ("1.0001Ki", "1024102400u"),
+        ("8Ei", str(2**63 - 1)),
+        ("1000E", "1e21"),
+    ],
+)
+def test_the_canonical_form_has_no_fraction_and_the_largest_suffix(text: str, canonical: str) -> None:
+    quantity = Quantity(text)
+    assert quantity.canonical.text == canonical
+    assert quantity.canonical == quantity
+    assert quantity.canonical.canonical.text == canonical
+
+
+def test_quantities_are_calculated_with_the_suffixes_of_the_first_one() -> None:
+    assert (Quantity("1Gi") + Quantity("512Mi")).text == "1536Mi"
+    assert (Quantity("1Gi") + Quantity("1G")).text == "2073741824"
+    assert (Quantity("1G") + Quantity("1Gi")).text == "2073741824"
+    assert (Quantity("0") + Quantity("1Gi")).text == "1Gi"
+    assert (Quantity("1") - Quantity("100m")).text == "900m"
+    assert (Quantity("1Mi") - Quantity("1048576")).text == "0"
+    assert (Quantity("1.5Gi") * 2).text == "3Gi"
+    assert (3 * Quantity("100m")).text == "300m"
+    assert (-Quantity("1e3")).text == "-1e3"
+    assert sum([Quantity("250m"), Quantity("750m")]).text == "1"  # type: ignore[union-attr]  # the sum of nothing is 0
+    assert sum([Quantity("1.5Gi")], Quantity("0")).text == "1536Mi"
+    # More than a binary suffix can say.
+    assert (Quantity("8Ei") * 3).text == str(3 * (2**63 - 1))
+
+
+def test_quantities_are_not_calculated_with_numbers_that_have_no_unit() -> None:
+    for calculate in (
+        lambda one: one + 1,
+        lambda one: one - 1,
+        lambda one: 1 + one,
+        lambda one: one * 1.5,
+        lambda one: one * one,
+    ):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            calculate(Quantity("1"))
+    for absurd in (Quantity("x"), Quantity("1e999")):
+        with pytest.raises(DecodeError):
+            assert absurd + Quantity("1")
+        with pytest.raises(DecodeError):
+            assert absurd.canonical
+
+
+AMOUNTS = st.tuples(
+    st.decimals(-(10**9), 10**9, places=3).map("{:f}".format),
+    st.sampled_from(["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E-3"]),
+).map(lambda parts: Quantity("".join(parts)))
+
+
+@given(AMOUNTS, AMOUNTS, st.integers(-100, 100))
+def test_calculations_are_exact_in_every_context(one: Quantity, other: Quantity, factor: int) -> None:
+    with decimal.localcontext(decimal.Context(prec=3, traps=[decimal.Inexact, decimal.Rounded])):
+        total, product, difference = one + other, one * factor, one - other
+    with decimal.localcontext(decimal.Context(prec=100)):
+        assert total.value == one.value + other.value
+        assert difference.value == one.value - other.value
+        assert product.value == one.value * factor
+    assert other + one == total
+    assert total.canonical.text == total.text
+    assert one.canonical == one

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation, Overflow
-from typing import Final, final
+from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
@@ -34,6 +34,9 @@ _SUFFIX = {
     "Ei": Decimal(2**60),
 }
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
+_BY_POWER: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_ONE_KI: Final = Decimal(1024)
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _MAX_TEXT: Final = 256
 _MAX_EXPONENT: Final = 256
 _NANO: Final = Decimal("1e-9")
@@ -50,13 +53,17 @@ _ROUNDING: Final = Context(prec=2 * (_MAX_TEXT + _MAX_EXPONENT), rounding=ROUND_
 class Quantity:
     """An amount of a resource, which keeps its text and is compared by its value.
 
+    Amounts are added, subtracted, multiplied by integers and summed up exactly; the result is in canonical form, with a
+    suffix of the family of the first one that is not 0: ``Quantity("1Gi") + Quantity("1G")`` is ``2023741824``, and
+    ``Quantity("1.5Gi") * 2`` is ``3Gi``.
+
     Making one checks nothing: the text of an object may be anything, and is encoded as it was.
 
     Source: apimachinery ``pkg/api/resource``.
 
     Raises:
-        DecodeError: From :attr:`value`, the hash and comparisons, if the text is not a quantity, or is longer than 256
-            characters, or its exponent is greater than 256.  It is a ValueError, too.
+        DecodeError: From :attr:`value`, :attr:`canonical`, the hash, comparisons and calculations, if the text is not a
+            quantity, or is longer than 256 characters, or its exponent is greater than 256.  It is a ValueError, too.
     """
 
     text: str
@@ -87,6 +94,47 @@ class Quantity:
             found = _EXACT.scaleb(number, max(exponent, -2 * _MAX_TEXT))
         return found if _is_whole(found) else found.quantize(_NANO, context=_ROUNDING)
 
+    @property
+    def canonical(self) -> Quantity:
+        """The same amount in canonical form: no fraction, and the largest suffix of the same family.
+
+        ``1.5Gi`` becomes ``1536Mi``, ``0.5`` becomes ``500m``, and ``1e2`` becomes ``100``.
+        The API server stores this form, or the text as it was if its suffix is that of another number of thousands, as in
+        ``1.500``.
+        It has no suffix above ``E`` and writes 10²¹ as ``1``, which is another amount; here it is ``1e21``.
+
+        Raises:
+            DecodeError: The text is not a quantity.
+        """
+        return Quantity(_canonical(self.value, _family(self.text)))
+
+    def __add__(self, other: Quantity) -> Quantity:
+        return self._calculated(other, 1)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return self._calculated(other, -1)
+
+    def _calculated(self, other: Quantity, sign: int) -> Quantity:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        value = self.value
+        family = _family(self.text if value else other.text)
+        return Quantity(_canonical(_EXACT.add(value, _EXACT.multiply(other.value, Decimal(sign))), family))
+
+    def __radd__(self, other: int) -> Quantity:
+        """Add to 0, with which ``sum()`` begins; no other number has a suffix to tell what it counts."""
+        return self.canonical if other == 0 and isinstance(other, int) else NotImplemented
+
+    def __mul__(self, factor: int) -> Quantity:
+        if not isinstance(factor, int):
+            return NotImplemented
+        return Quantity(_canonical(_EXACT.multiply(self.value, Decimal(factor)), _family(self.text)))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Quantity:
+        return self * -1
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Quantity):
             return NotImplemented
@@ -111,3 +159,39 @@ def _is_whole(number: Decimal) -> bool:
     """Return whether a number has at most nine decimal places."""
     exponent = number.as_tuple().exponent
     return isinstance(exponent, int) and exponent >= -9
+
+
+# --- canonical form ---------------------------------------------------------------------------------------------------
+
+_Family: TypeAlias = Literal["decimal", "binary", "exponent"]
+"""The kinds of suffixes: ``k``, ``Ki`` and ``e3``."""
+
+
+def _family(text: str) -> _Family:
+    if text.endswith("i"):
+        return "binary"
+    return "exponent" if re.search(r"[eE][+-]?\d+\Z", text, re.ASCII) else "decimal"
+
+
+def _canonical(value: Decimal, family: _Family) -> str:
+    if not value:
+        return "0"
+    # With a binary suffix, more than the largest amount would be read as the largest.
+    if family == "binary" and not (_ONE_KI <= value.copy_abs() <= _MAX_BINARY and value == int(value)):
+        family = "decimal"
+    if family == "binary":
+        amount, power = int(value), 0
+        while amount % 1024 == 0 and power < len(_BINARY) - 1:
+            amount, power = amount // 1024, power + 1
+        return f"{amount}{_BINARY[power]}"
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise DecodeError("a quantity must be a finite number")
+    mantissa = "".join(map(str, digits))
+    power = exponent + len(mantissa) - len(mantissa.rstrip("0"))
+    mantissa = (mantissa.rstrip("0") or "0") + "0" * (power % 3)
+    power -= power % 3
+    suffix = _BY_POWER.get(power) if family == "decimal" else None
+    if suffix is None:
+        suffix = f"e{power}" if power else ""
+    return f"{'-' if sign else ''}{mantissa}{suffix}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.e2e.contract.custom_kinds import serve_kind
+from tests.e2e.contract.drawn import drawn
 from trioformer.client import Client
 from trioformer.models import from_dict, json_equal, merge_patch, to_dict
 from trioformer.models.core_v1 import ConfigMap
@@ -26,20 +26,6 @@ OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
 DATA = st.dictionaries(st.sampled_from(["a", "b", "c.d", "E"]), st.text(max_size=5), max_size=4)
 
 
-def drawn(strategy: st.SearchStrategy[Any]) -> list[Any]:
-    """Return values of a strategy, always the same ones: a test that sends requests cannot be called for each."""
-    found: list[Any] = []
-
-    @seed(15)
-    @settings(max_examples=PAIRS, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(strategy)
-    def collect(value: Any) -> None:
-        found.append(value)
-
-    collect()
-    return found
-
-
 def _without_nulls(value: Any) -> Any:
     """Remove the null members of objects, which a server removes of what comes in a merge patch."""
     if isinstance(value, dict):
@@ -49,7 +35,7 @@ def _without_nulls(value: Any) -> Any:
 
 async def test_the_data_of_a_config_map_becomes_that_of_the_new_one(server_client: Client, namespace: str) -> None:
     api = server_client.api(ConfigMap, namespace)
-    for number, (before, after) in enumerate(drawn(st.tuples(DATA, DATA))):
+    for number, (before, after) in enumerate(drawn(st.tuples(DATA, DATA), PAIRS)):
         metadata = {"name": f"c{number}", "namespace": namespace, "labels": {key[0]: "x" for key in before}}
         old = await api.create(from_dict(ConfigMap, {"metadata": metadata, "data": before}))
         labels = {key[0]: "y" for key in after}
@@ -64,7 +50,7 @@ async def test_free_form_values_become_the_new_ones(server_client: Client, names
     spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     async with serve_kind(server_client, {"type": "object", "properties": {"spec": spec}}) as widget:
         api = server_client.api(widget, namespace)
-        for number, (before, after) in enumerate(drawn(st.tuples(OBJECTS, OBJECTS))):
+        for number, (before, after) in enumerate(drawn(st.tuples(OBJECTS, OBJECTS), PAIRS)):
             old = await api.create(widget.of({"metadata": {"name": f"w{number}"}, "spec": before}))
             was = to_dict(old).get("spec", {})
             patch = merge_patch({"spec": was}, {"spec": after})

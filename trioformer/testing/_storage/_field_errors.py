@@ -76,6 +76,8 @@ def shown(value: object) -> str:
         return str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        value = float(value)  # as Go decodes it
     if isinstance(value, float):
         return number_text(value)
     if isinstance(value, str):

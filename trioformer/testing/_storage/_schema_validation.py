@@ -223,8 +223,7 @@ def _check_number(value: float, schema: Schema, path: str, result: _Result) -> N
     if type_ == "integer":
         limit = _RANGES.get(_format_of(schema), 2**63)
         if not (-limit <= value < limit and (isinstance(value, int) or value.is_integer())):
-            how = f"with format {_format_of(schema)}" if _format_of(schema) else "(default format)"
-            result.add(_wrong_whole(f"Checked value must be of type integer {how} in {path}"))
+            result.add(_wrong_whole(f"Checked value must be of type integer {_how(schema)} in {path}"))
     elif _format_of(schema) == "float" and abs(value) > 3.4028234663852886e38:
         result.add(_wrong_whole(f"Checked value must be of type number with format float in {path}"))
     result.matches += 1
@@ -241,11 +240,21 @@ def _check_number(value: float, schema: Schema, path: str, result: _Result) -> N
         bound = raw.get(name)
         if bound is None:
             continue
-        number = int(bound) if isinstance(value, int) else float(bound)
+        if type_ == "integer" and bound != int(bound):  # an error whatever the value is, and then one of floats
+            result.add(
+                _wrong_whole(f"{name.capitalize()} boundary value must be of type integer {_how(schema)} in {path}")
+            )
+            number = float(bound)
+        else:
+            number = int(bound) if isinstance(value, int) else float(bound)
         is_exclusive = bool(raw.get(exclusive))
         if sign * value > sign * number or (is_exclusive and value == number):
             word = words if is_exclusive else f"{words} or equal to"
             result.add(_wrong(path, value, f"{path} in body should be {word} {number_text(number)}"))
+
+
+def _how(schema: Schema) -> str:
+    return f"with format {_format_of(schema)}" if _format_of(schema) else "(default format)"
 
 
 def _is_multiple(value: float, factor: float) -> bool:
