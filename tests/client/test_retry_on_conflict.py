@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from trioformer.client import Client, retry_on_conflict
-from trioformer.errors import AlreadyExistsError, ConflictError, NotFoundError, StatusError
+from trioformer.errors import AlreadyExistsError, ApplyConflictError, ConflictError, NotFoundError, StatusError
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
@@ -116,3 +116,19 @@ async def test_concurrent_writers_all_succeed(api_server: APIServer, client: Cli
 async def test_tries_must_be_at_least_one() -> None:
     with pytest.raises(ValueError, match="tries must be at least 1, not 0"):
         await retry_on_conflict(trio.sleep_forever, tries=0)
+
+
+async def test_an_apply_that_conflicts_with_another_manager_is_not_retried() -> None:
+    """Other than in client-go: the same apply has the same conflict."""
+    cause = {"reason": "FieldManagerConflict", "message": 'conflict with "other" using v1', "field": ".data.a"}
+    status = {"code": 409, "reason": "Conflict", "details": {"causes": [cause]}}
+    tries = 0
+
+    async def apply() -> None:
+        nonlocal tries
+        tries += 1
+        raise StatusError.from_status(status)
+
+    with pytest.raises(ApplyConflictError):
+        await retry_on_conflict(apply)
+    assert tries == 1

@@ -11,6 +11,7 @@ from trioformer._retry import REQUEST_ERRORS, Outcome, is_permanent, outcome_of,
 from trioformer.client._responses import status_error
 from trioformer.errors import (
     AlreadyExistsError,
+    ApplyConflictError,
     BadRequestError,
     ConflictError,
     ConnectionFailedError,
@@ -74,6 +75,7 @@ OUTCOMES: list[tuple[Exception, Outcome]] = [
     (NotAcceptableError("no JSON", code=406), Outcome.FAILED),
     (ConflictError("conflict", code=409), Outcome.FAILED),
     (AlreadyExistsError("exists", code=409), Outcome.FAILED),
+    (ApplyConflictError("applied", code=409), Outcome.FAILED),
     (RequestTooLargeError("too large", code=413), Outcome.FAILED),
     (UnsupportedMediaTypeError("type", code=415), Outcome.FAILED),
     (InternalServerError("etcd", code=500), Outcome.FAILED),

@@ -11,17 +11,19 @@ import trio
 from trioformer import Client, ClusterConfig, load_config, open_client
 from trioformer.client import PatchType, WatchEvent
 from trioformer.errors import (
+    ApplyConflictError,
     ConfigError,
     ConfigProblem,
+    FieldConflict,
     LimitExceededError,
     StatusError,
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ConfigOverrides, ExecConfig, Impersonation
-from trioformer.models import Unstructured
+from trioformer.models import KubernetesObject, Unstructured, extract, merge_patch
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale
-from trioformer.models.core_v1 import Binding, Pod
+from trioformer.models.core_v1 import Binding, Node, Pod
 from trioformer.models.policy_v1 import Eviction
 from trioformer.transport import (
     Limits,
@@ -117,3 +119,27 @@ async def configurations() -> None:
         assert_type(load_config(overrides=overrides), ClusterConfig)
     except ConfigError as exc:
         assert_type(exc.problems, tuple[ConfigProblem, ...])
+
+
+async def writes(client: Client, old: Pod, new: Pod) -> None:
+    pods = client.api(Pod, "default")
+    assert_type(await pods.apply(new, field_manager="me", force=True, dry_run=True), Pod)
+    assert_type(await pods.apply({"metadata": {"name": "a"}}, subresource="status"), Pod)
+    assert_type(await pods.update(old, new, optimistic_lock=True), Pod)
+    assert_type(await pods.update_status(old, new, field_validation="Strict"), Pod)
+    assert_type(await pods.update_with_retry("a", lambda pod: pod), Pod)
+    assert_type(await pods.exists("a"), bool)
+    assert_type(await pods.get_or_none("a"), Pod | None)
+    assert_type(await client.create(new, dry_run=True), Pod)
+    assert_type(await client.apply(new), Pod)
+    assert_type(await client.apply({"apiVersion": "v1", "kind": "Pod"}), KubernetesObject)
+    assert_type(await client.patch(new, {"metadata": {}}), Pod)
+    assert_type(await client.patch(new, [{"op": "remove", "path": "/a"}], patch_type="json"), Pod)
+    assert_type(await client.delete(new), Pod | None)
+    assert_type(extract(old, field_manager="me"), Pod)
+    assert_type(merge_patch(old, new), dict[str, object])
+    assert_type(merge_patch({"a": 1}, {"b": 2}), dict[str, object])
+    assert_type(ApplyConflictError("", code=409).conflicts, tuple[FieldConflict, ...])
+    await client.patch(new, {"metadata": {}}, patch_type="json")  # type: ignore[call-overload]
+    await pods.update(old, Node())  # type: ignore[arg-type]
+    await pods.create(new, field_validation="strict")  # type: ignore[arg-type]

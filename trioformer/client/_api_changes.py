@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 import attrs
 
@@ -19,24 +19,22 @@ from ._retry_on_conflict import retry_on_conflict
 
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S")
 T = TypeVar("T", bound=KubernetesObject)
 
 _CHANGE = "def change(obj): return attrs.evolve(obj, ...)"
 
 
-def _of_two_states(
-    method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+def _of_two_states(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
     """Say what to call instead with a single object: other clients have methods of these names that replace it."""
 
     @functools.wraps(method)
-    async def call(self: S, /, *args: P.args, **given: P.kwargs) -> R:
-        if len(args) == 1 and "new" not in given:
+    async def call(*args: P.args, **given: P.kwargs) -> R:
+        given_states = len(args) - 1 + ("new" in given)  # the first argument is the API
+        if given_states == 1 and "old" not in given:
             name = method.__name__
             instead = name.replace("update", "replace")
             raise TypeError(f"{name}() takes two states, old and new, and sends what has changed; write {instead}(obj)")
-        return await method(self, *args, **given)
+        return await method(*args, **given)
 
     return call
 

@@ -89,7 +89,8 @@ def _members_of(value: Model | Mapping[str, object]) -> dict[str, Any]:
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, object]:
-    patch: dict[str, object] = dict.fromkeys(key for key in old if key not in new)
+    patch: dict[str, object] = {}
+    patch |= dict.fromkeys(key for key in old if key not in new)
     for key, value in new.items():
         if key not in old:
             if value is not None:
