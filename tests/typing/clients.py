@@ -9,7 +9,7 @@ from typing import Literal, assert_type
 import trio
 
 from trioformer import Client, ClusterConfig, load_config, open_client
-from trioformer.client import PatchType, WatchEvent
+from trioformer.client import Api, Health, HealthCheck, ObjectList, PatchType, RawResponse, WatchEvent
 from trioformer.errors import (
     ApplyConflictError,
     ConfigError,
@@ -20,10 +20,11 @@ from trioformer.errors import (
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ConfigOverrides, ExecConfig, Impersonation
-from trioformer.models import KubernetesObject, Unstructured, extract, merge_patch
+from trioformer.models import KubernetesObject, PartialObjectMetadata, Unstructured, extract, merge_patch
 from trioformer.models.apps_v1 import Deployment
+from trioformer.models.authentication_v1 import TokenRequest
 from trioformer.models.autoscaling_v1 import Scale
-from trioformer.models.core_v1 import Binding, Node, Pod
+from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, ServiceAccount
 from trioformer.models.policy_v1 import Eviction
 from trioformer.transport import (
     Limits,
@@ -143,3 +144,23 @@ async def writes(client: Client, old: Pod, new: Pod) -> None:
     await client.patch(new, {"metadata": {}}, patch_type="json")  # type: ignore[call-overload]
     await pods.update(old, Node())  # type: ignore[arg-type]
     await pods.create(new, field_validation="strict")  # type: ignore[arg-type]
+
+
+async def requests(client: Client, pods: Api[Pod], accounts: Api[ServiceAccount], config_maps: Api[ConfigMap]) -> None:
+    assert_type(await client.request("GET", "/version", params={"a": ["b"], "c": 1, "d": None}), RawResponse)
+    assert_type((await client.request("POST", "/x", body={"a": 1})).json(), object)
+    async with client.stream("GET", "/log", endless=True) as stream:
+        assert_type(await stream.receive_some(), bytes)
+        assert_type([chunk async for chunk in stream], list[bytes])
+        assert_type([line async for line in stream.lines()], list[str])
+    assert_type(await client.health("livez", exclude=["etcd"]), Health)
+    assert_type((await client.health()).checks, tuple[HealthCheck, ...])
+    assert_type(await pods.delete_collection(label_selector={"a": "b"}), ObjectList[PartialObjectMetadata])
+    assert_type(await config_maps.scale("a", 1), Scale)
+    assert_type(await config_maps.replace_subresource("a", "scale", Scale()), Scale)
+    assert_type(await config_maps.apply_subresource("a", "scale", Scale(), force=True), Scale)
+    await pods.evict("web-0")
+    assert_type(await accounts.create_token("robot", audiences=["a"]), TokenRequest)
+
+    await config_maps.evict("a")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # not pods
+    await pods.create_token("a")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # not accounts
