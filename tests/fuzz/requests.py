@@ -37,8 +37,9 @@ BASE = {
     "metadata": {"name": "base", "namespace": "default", "labels": {"app": "web"}},
     "spec": {"size": 3, "key": CONTENT, "parts": [{"name": "a"}, {"name": "b", "list": [1, 2, [3]]}], "a/b": {"~c": 1}},
 }
-AS_KUBE_APISERVER = (b"resourceVersion: Invalid value", b"Too large resource version")
-"""Messages with codes from 500 on: to a watch from a version that is not a number, and to a version of the future."""
+AS_KUBE_APISERVER = (b"resourceVersion: Invalid value", b"Too large resource version", b"the spec replicas field")
+"""Messages with codes from 500 on: to a watch from a version that is not a number, to a version of the future, and to the
+scale of a custom object without replicas."""
 MAX_RESPONSE = 8_000_000
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "get", "PRI", "X" * 300, "")
 PATHS = (

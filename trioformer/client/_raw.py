@@ -34,7 +34,7 @@ _ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 @final
 @attrs.frozen
-class RawResponse:
+class RawResponse(metaclass=NoPublicConstructor):
     """The response to a request of :meth:`Client.request`; always a success."""
 
     code: int
@@ -210,7 +210,7 @@ async def request(
     )
     check(response, method=method, where=where)
     raise_failure(response, response.body, where=where)
-    return RawResponse(response.code, response.headers, response.body, response, where)
+    return RawResponse._create(response.code, response.headers, response.body, response, where)
 
 
 @asynccontextmanager

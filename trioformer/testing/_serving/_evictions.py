@@ -63,16 +63,17 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
         raise status_error(500, message=problem)
     (budget,) = budgets
     name, status = budget["metadata"]["name"], budget.get("status") or {}
-    desired, healthy = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+    desired, healthy, allowed = (
+        _number(status, key) for key in ("desiredHealthy", "currentHealthy", "disruptionsAllowed")
+    )
     if not _is_ready(pod):
         always = value_at(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow"
         if always or 0 < desired <= healthy:
             return  # it does not count among the healthy ones
-    if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+    if _number(status, "observedGeneration") < _number(budget["metadata"], "generation"):
         why = f"The disruption budget {name} is still being processed by the server."
         details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
         raise status_error(429, message=_VIOLATED, details=details, retry_after=_RETRY_AFTER)
-    allowed = status.get("disruptionsAllowed") or 0
     if allowed <= 0:
         why = f"The disruption budget {name} does not allow evicting pods currently"
         if healthy <= desired:
@@ -84,6 +85,11 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
     registry.update(
         served, namespace, name, lambda current: {**current, "status": changed}, part="status", dry_run=dry_run
     )
+
+
+def _number(obj: JSONObject, key: str) -> int:
+    value = obj.get(key)
+    return value if isinstance(value, int) else 0
 
 
 def _is_ready(pod: JSONObject) -> bool:

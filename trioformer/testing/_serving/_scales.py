@@ -9,6 +9,7 @@ from typing import Any, final
 
 import attrs
 
+from ...errors import SelectorError
 from ...models._internal import decode
 from .._storage._custom import DEFINITIONS
 from .._storage._kinds import ServedKind
@@ -92,7 +93,10 @@ def _selector(paths: ScalePaths, served: ServedKind, obj: JSONObject) -> str:
     if not isinstance(selector, dict):
         return ""
     is_map = served.resource == "replicationcontrollers"
-    return str(selector_in({"matchLabels": selector} if is_map else selector))
+    try:
+        return str(selector_in({"matchLabels": selector} if is_map else selector))
+    except SelectorError:
+        return ""  # nobody can have stored it in kube-apiserver
 
 
 def rescale(

@@ -83,14 +83,18 @@ class _Node:
         return any(owner.get("uid") == uid and owner.get("blockOwnerDeletion") is True for owner in self.owners)
 
 
+def _owners_in(metadata: JSONObject) -> tuple[JSONObject, ...]:
+    owners = metadata.get("ownerReferences")
+    return tuple(one for one in owners if isinstance(one, dict)) if isinstance(owners, list) else ()
+
+
 def _node_of(resource: str, stored: Stored) -> _Node:
     metadata: JSONObject = decode(_metadata_of(b"{" + stored.body)[0])
-    owners = metadata.get("ownerReferences")
     return _Node(
         resource,
         stored.key,
         metadata["uid"],
-        tuple(one for one in owners if isinstance(one, dict)) if isinstance(owners, list) else (),
+        _owners_in(metadata),
         is_deleted=bool(metadata.get("deletionTimestamp")),
         finalizers=frozenset(metadata.get("finalizers") or ()),
     )
@@ -338,15 +342,13 @@ class GarbageCollector:
 
     def _drop_owners(self, node: _Node, uids: Iterable[str]) -> None:
         def drop(metadata: JSONObject) -> None:
-            owners = metadata.get("ownerReferences") or ()
-            metadata["ownerReferences"] = [one for one in owners if one.get("uid") not in uids]
+            metadata["ownerReferences"] = [one for one in _owners_in(metadata) if str(one.get("uid")) not in uids]
 
         self._change(node, drop)
 
     def _unblock_owners(self, node: _Node) -> None:
         def unblock(metadata: JSONObject) -> None:
-            owners = metadata.get("ownerReferences") or ()
-            metadata["ownerReferences"] = [{**one, "blockOwnerDeletion": False} for one in owners]
+            metadata["ownerReferences"] = [{**one, "blockOwnerDeletion": False} for one in _owners_in(metadata)]
 
         self._change(node, unblock)
 

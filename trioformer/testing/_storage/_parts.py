@@ -54,7 +54,9 @@ def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new
 
 
 def _items(value: object) -> list[JSONObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    """Return the objects of a list; without those whose names are no text, which no client of Go sends."""
+    items = value if isinstance(value, list) else []
+    return [one for one in items if isinstance(one, dict) and isinstance(one.get("name"), str | None)]
 
 
 def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
