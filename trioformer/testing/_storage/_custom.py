@@ -5,7 +5,7 @@ The objects of a kind are pruned, defaulted and validated by the schema of the v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ...models import ResourceInfo
@@ -61,10 +61,14 @@ def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObj
 
 def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
     """Serve the versions that a definition marks as served, and remove the others."""
+    if not _is_established(definition.get("status") or {}):
+        return
     for info, version in _versions_of(definition):
         if version.get("served"):
             schema = parse_schema(version["schema"]["openAPIV3Schema"])
-            kinds.add(info, schema=schema, deprecation=deprecation_of(definition["spec"], version))
+            selectable = tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ())
+            deprecation = deprecation_of(definition["spec"], version)
+            kinds.add(info, schema=schema, deprecation=deprecation, selectable_fields=selectable)
         else:
             kinds.remove(info)
 
@@ -77,8 +81,13 @@ def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:
     return [served for served in removed if served is not None]
 
 
-def accepted_status(definition: JSONObject, now: str) -> JSONObject:
-    """Build the status that kube-apiserver's controllers set on a definition that they accept.
+def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObject] = ()) -> JSONObject:
+    """Build the status that kube-apiserver's controllers set on a new definition.
+
+    Args:
+        definition: The definition.
+        now: The time of its conditions.
+        others: The other definitions; its kind is served if none of them has one of its names in its group.
 
     Raises:
         APIStatusError: 400 when a part of the definition has another type.
@@ -87,13 +96,57 @@ def accepted_status(definition: JSONObject, now: str) -> JSONObject:
         spec = definition.get("spec") or {}
         stored = [one["name"] for one in spec.get("versions") or () if one.get("storage")]
         names = spec.get("names") or {}
-    reasons = {"NamesAccepted": "NoConflicts", "Established": "InitialNamesAccepted"}
-    messages = {"NamesAccepted": "no conflicts found", "Established": "the initial names have been accepted"}
+        conflict = _name_conflict(spec, others)
+    if conflict is None:
+        accepted = ("NamesAccepted", "True", "NoConflicts", "no conflicts found")
+        established = ("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+    else:
+        reason, message = conflict
+        accepted = ("NamesAccepted", "False", reason, message)
+        established = ("Established", "False", "NotAccepted", "not all names are accepted")
     return {
-        "acceptedNames": names,
+        "acceptedNames": names if conflict is None else {"plural": "", "kind": ""},
         "conditions": [
-            {"type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": messages[kind]}
-            for kind, reason in reasons.items()
+            {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+            for kind, status, reason, message in (accepted, established)
         ],
         "storedVersions": stored,
     }
+
+
+def changed_status(definition: JSONObject, status: JSONObject) -> JSONObject:
+    """Return the status of a definition that was changed: versions in which objects were stored stay."""
+    with _as_bad_request():
+        spec = definition["spec"]
+        stored = list(status.get("storedVersions") or ())
+        stored += [one["name"] for one in spec["versions"] if one.get("storage") and one["name"] not in stored]
+        accepted = {"acceptedNames": spec["names"]} if _is_established(status) else {}
+    return {**status, **accepted, "storedVersions": stored}
+
+
+def _is_established(status: JSONObject) -> bool:
+    return any(one["type"] == "Established" and one["status"] == "True" for one in status.get("conditions") or ())
+
+
+def _name_conflict(spec: JSONObject, others: Iterable[JSONObject]) -> tuple[str, str] | None:
+    """Return reason and message if names are in use; the last ones, as kube-apiserver's naming controller."""
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in others:
+        if other["spec"]["group"] == spec.get("group"):
+            taken = other["spec"]["names"]
+            resources |= {taken["plural"], taken.get("singular", ""), *(taken.get("shortNames") or ())}
+            kinds |= {taken["kind"], taken.get("listKind", "")}
+    names = spec.get("names") or {}
+    found = None
+    for reason, wanted, used in (
+        ("PluralConflict", [names.get("plural")], resources),
+        ("SingularConflict", [names.get("singular")], resources),
+        ("ShortNamesConflict", names.get("shortNames") or [], resources),
+        ("KindConflict", [names.get("kind")], kinds),
+        ("ListKindConflict", [names.get("listKind")], kinds),
+    ):
+        for name in wanted:
+            if name and name in used:
+                found = (reason, f'"{name}" is already in use')
+    return found

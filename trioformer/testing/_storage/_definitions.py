@@ -55,6 +55,7 @@ def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JS
     causes += _spec_causes(spec)
     if old is not None:
         causes += _change_causes(spec, old["spec"])
+        causes += _stored_causes(spec, (definition.get("status") or {}).get("storedVersions") or ())
     if not [one for one in spec.get("versions") or () if one.get("storage")]:
         causes.append(invalid_value("status.storedVersions", None, "must have at least one stored version"))
     elif len(stored := [one["name"] for one in spec["versions"] if one.get("storage")]) > 1:
@@ -277,6 +278,19 @@ def _change_causes(spec: JSONObject, old: JSONObject) -> Causes:
     ):
         if new_value != old_value:
             yield invalid_value(path, new_value, _IMMUTABLE)
+
+
+def _stored_causes(spec: JSONObject, stored: Iterable[str]) -> Causes:
+    """Yield the versions in which objects may be stored, and which the definition does not have any more."""
+    names = [one.get("name") for one in spec.get("versions") or ()]
+    for index, name in enumerate(stored):
+        if name not in names:
+            problem = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions"
+                f" until a storage migration ensures no data remains persisted in {name} and removes {name} from"
+                " status.storedVersions"
+            )
+            yield invalid_value(f"status.storedVersions[{index}]", name, problem)
 
 
 def _approval_causes(group: str, annotations: JSONObject) -> Causes:

@@ -87,6 +87,8 @@ class ServedKind:
     """The schema of a custom kind; None if every object is valid."""
     deprecation: str = ""
     """The warning that each response has, if this version is deprecated."""
+    selectable_fields: tuple[str, ...] = ()
+    """The paths, such as ``spec.host``, that field selectors may use, besides those that every kind has."""
     resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
     """``plural.group``: the key of its storage, which all versions share."""
     type_meta: bytes = attrs.field(
@@ -134,10 +136,16 @@ class Kinds:
         return kinds
 
     def add(
-        self, info: ResourceInfo, *, is_builtin: bool = False, schema: Schema | None = None, deprecation: str = ""
+        self,
+        info: ResourceInfo,
+        *,
+        is_builtin: bool = False,
+        schema: Schema | None = None,
+        deprecation: str = "",
+        selectable_fields: tuple[str, ...] = (),
     ) -> ServedKind:
         """Serve a kind; replaces one with the same group, version and plural."""
-        served = ServedKind(info, is_builtin, schema, deprecation)
+        served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields)
         self._by_path[info.group, info.version, info.plural] = served
         return served
 

@@ -203,7 +203,8 @@ class Registry:
             obj["spec"] = {"finalizers": ["kubernetes"]}
             obj["status"] = {"phase": "Active"}
         elif served.resource == _custom.DEFINITIONS:
-            obj["status"] = _custom.accepted_status(obj, timestamp(self.clock))
+            others = map(decoded, self.storage.snapshot(_custom.DEFINITIONS))
+            obj["status"] = _custom.accepted_status(obj, timestamp(self.clock), others)
         elif served.is_builtin and served.has_status:
             obj.setdefault("status", {})
 
@@ -281,6 +282,8 @@ class Registry:
             metadata, rest = old_metadata, changed_part(part, served, name, old, new)
         elif part == "main" and served.has_status:
             rest["status"] = old.get("status")
+            if served.resource == _custom.DEFINITIONS:
+                rest["status"] = _custom.changed_status(rest, rest["status"] or {})
         if rest.get("status", ...) is None:
             del rest["status"]
         if served.has_generation and not json_equal(_desired_state(rest), _desired_state(old)):

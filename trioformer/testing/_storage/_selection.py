@@ -53,6 +53,15 @@ def _no_field(obj: object, path: str) -> str:
     raise LookupError(path)
 
 
+def _text_at(obj: object, path: str) -> str:
+    """Read a scalar as text; the empty string if it is absent."""
+    for name in path.split("."):
+        obj = obj.get(name) if isinstance(obj, dict) else None
+    if isinstance(obj, bool):
+        return "true" if obj else "false"
+    return "" if obj is None else str(obj)
+
+
 @final
 @attrs.frozen
 class Selection:
@@ -77,13 +86,15 @@ class Selection:
             raise bad_request(f"unable to parse requirement: {exc}") from exc
         known = FieldSelector.selectable_fields(served.info)
         for path, *_ in fields.requirements:
-            if path in known:
+            if path in known or path in served.selectable_fields:
                 continue
-            if known.is_default:
+            if known.is_default and not served.selectable_fields:
                 only = '"metadata.name", "metadata.namespace"'
                 raise bad_request(f'"{path}" is not a known field selector: only {only}')
             raise bad_request(f"field label not supported: {path}")
-        return cls(labels, fields, known.read)
+        if not served.selectable_fields:
+            return cls(labels, fields, known.read)
+        return cls(labels, fields, lambda obj, path: known.read(obj, path) if path in known else _text_at(obj, path))
 
     @property
     def is_empty(self) -> bool:
