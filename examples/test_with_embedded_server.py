@@ -6,11 +6,13 @@ Run them with ``pytest examples``.
 
 from __future__ import annotations
 
+import pytest
 import trio
 import trio.testing
 
 from trioformer import Client, ObjectMeta, ResourceEventHandler, SharedInformerFactory
-from trioformer.models.core_v1 import Pod
+from trioformer.errors import ApplyConflictError
+from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 
 
@@ -65,3 +67,15 @@ async def test_no_change_is_missed_when_history_is_compacted_during_a_disconnect
 
     assert handler.names == {"after"}
     assert informer.statistics().reflector.lists == 2
+
+
+async def test_a_field_of_somebody_else_is_a_conflict(api_server: APIServer, client: Client) -> None:
+    settings = client.api(ConfigMap, "default")
+    wanted = ConfigMap(metadata=ObjectMeta(name="settings"), data={"size": "1"})
+    await settings.apply(wanted, field_manager="operator")
+
+    api_server.patch(ConfigMap, "settings", {"data": {"size": "2"}})  # as somebody with kubectl would
+
+    with pytest.raises(ApplyConflictError, match=r"\.data\.size"):
+        await settings.apply(wanted, field_manager="operator")
+    assert (await settings.apply(wanted, field_manager="operator", force=True)).data == {"size": "1"}
