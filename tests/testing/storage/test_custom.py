@@ -227,3 +227,21 @@ async def test_unsupported_requests_get_the_errors_of_kube_apiserver(method: str
             "details": {},
             "code": code,
         }
+
+
+async def test_cel_rules_are_not_evaluated_and_the_response_says_so() -> None:
+    rule = {"rule": "self.size < 3", "message": "is too large"}
+    schema = {"type": "object", "properties": {"size": {"type": "integer"}}, "x-kubernetes-validations": [rule]}
+    async with running(APIServer()) as http:
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        made = await http.post(path, json=definition(schema={"openAPIV3Schema": schema}))
+        assert made.status_code == 201
+        text = "x-kubernetes-validations: the embedded API server does not evaluate CEL rules"
+        assert made.headers["warning"] == f'299 - "{text}"'
+        stored = await http.post(
+            "/apis/example.com/v1/namespaces/default/widgets", json={"metadata": {"name": "w"}, "size": 3}
+        )
+        assert (stored.status_code, stored.headers.get("warning")) == (201, None)
+        schema["x-kubernetes-validations"] = [{"rule": ""}]
+        refused = await http.post(path, json=definition(schema={"openAPIV3Schema": schema}))
+        assert "x-kubernetes-validations[0].rule: Required value: rule is not specified" in failure_of(refused)[2]
