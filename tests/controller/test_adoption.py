@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ from trioformer.testing import APIServer
 
 CONFIG = ClusterConfig(server="http://server.invalid", source="test")
 LABELS = {"app": "web"}
-OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "other-uid", "new": 1}
+OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "other-uid"}
 
 
 def create_owner(server: APIServer, name: str = "web", **metadata: object) -> ReplicaSet:
@@ -94,6 +95,21 @@ async def test_matching_pods_that_no_other_owner_controls_are_claimed(api_server
         "deleting": [],
         "mine-deleting": [uid],
     }
+
+
+async def test_members_of_other_references_that_no_class_knows_are_sent_back() -> None:
+    """Of a newer server; the embedded one removes them, as kube-apiserver does with what it does not know."""
+    newer = OTHER | {"new": 1}
+    metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}
+    owner = from_dict(ReplicaSet, {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata})
+    pod = {**metadata, "name": "a", "uid": "p", "labels": LABELS, "ownerReferences": [newer]}
+    stored = {"apiVersion": "v1", "kind": "Pod", "metadata": pod}
+    http = InMemory([response(200, json.dumps(to_dict(owner))), response(200, json.dumps(stored))])
+    async with open_client(CONFIG, http_transport=http) as client:
+        await claim_objects(client, owner, [from_dict(Pod, stored)], LABELS)
+    sent = json.loads(http.requests[-1].content)["metadata"]["ownerReferences"]
+    assert [each["name"] for each in sent] == ["other", "web"]
+    assert sent[0] == newer
 
 
 async def test_the_reference_of_an_adopted_object_blocks_the_owners_deletion(
