@@ -115,6 +115,20 @@ async def test_the_status_is_not_sent_for_a_kind_with_a_status_subresource(
     assert (await create_or_update(client.api(Pod), wanted)).operation == "unchanged"
 
 
+async def test_the_same_amount_in_another_form_is_no_difference() -> None:
+    def pod(cpu: str) -> Pod:
+        container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": cpu}}}
+        metadata = {"name": "a", "namespace": "default", "resourceVersion": "7", "uid": "u"}
+        spec = {"containers": [container]}
+        return from_dict(Pod, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+    http = InMemory([response(200, json.dumps(to_dict(pod("500m")))) for _ in range(3)])
+    async with open_client(CONFIG, http_transport=http) as client:
+        for cpu in ("0.5", "0.6"):
+            await create_or_update(client, pod(cpu))
+    assert [each.method for each in http.requests] == ["GET", "GET", "PATCH"]
+
+
 async def test_the_string_data_of_a_secret_is_compared_with_what_the_server_makes_of_it() -> None:
     metadata = {"name": "a", "namespace": "default", "resourceVersion": "7", "uid": "u"}
     stored = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"a": "MQ==", "b": "Mg=="}}
