@@ -226,3 +226,14 @@ async def test_a_deprecated_version_warns_with_each_response(server_client: Clie
         found = await observe(server_client, "POST", path, body_of, dryRun="All")
         assert warning in found["warnings"]
         assert any(one.startswith('metadata.finalizers: "x": prefer a domain') for one in found["warnings"])
+
+
+async def test_the_texts_of_a_secret_become_its_data(server_client: Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/secrets"
+    body = {"metadata": {"name": "s"}, "data": {"a": "eA==", "b": "eA=="}, "stringData": {"a": "é", "c": ""}}
+    found = await observe(server_client, "POST", path, body)
+    assert found["object"]["data"] == {"a": "w6k=", "b": "eA==", "c": ""}
+    assert "stringData" not in found["object"]
+    patch = {"stringData": {"b": "y"}, "data": {"c": None}}
+    found = await observe(server_client, "PATCH", f"{path}/s", patch, content_type=MERGE)
+    assert (found["code"], found["object"]["data"]) == (200, {"a": "w6k=", "b": "eQ=="})

@@ -9,6 +9,7 @@ Source: apiserver ``pkg/endpoints/handlers``, ``sigs.k8s.io/json``.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -141,12 +142,25 @@ def decode_fields(
             _remove_unknown(obj, shape, "", on_unknown)
         if served.resource == DEFINITIONS:
             set_definition_defaults(obj)
+        elif served.resource == "secrets":
+            _encode_texts(obj)
     else:
         _remove_unknown(obj.get("metadata"), metadata_shape(), "metadata", on_unknown)
         if served.schema is not None:
             _decode_custom(served, obj, served.schema, on_unknown, keeps_nulls=keeps_nulls)
     if check is not None:
         check.report(served, obj, original)
+
+
+def _encode_texts(secret: JSONObject) -> None:
+    """Move the texts of a Secret into its data, which kube-apiserver does whenever it decodes one."""
+    texts = secret.get("stringData")
+    is_map = isinstance(texts, dict) and isinstance(secret.get("data") or {}, dict)
+    if is_map and all(isinstance(text, str) for text in texts.values()):
+        del secret["stringData"]
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+        if encoded:
+            secret["data"] = {**(secret.get("data") or {}), **encoded}
 
 
 def _decode_custom(
