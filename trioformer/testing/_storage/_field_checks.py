@@ -154,13 +154,14 @@ def decode_fields(
 
 def _encode_texts(secret: JSONObject) -> None:
     """Move the texts of a Secret into its data, which kube-apiserver does whenever it decodes one."""
-    texts = secret.get("stringData")
-    is_map = isinstance(texts, dict) and isinstance(secret.get("data") or {}, dict)
-    if is_map and all(isinstance(text, str) for text in texts.values()):
+    texts, data = secret.get("stringData"), secret.get("data") or {}
+    if not (isinstance(texts, dict) and isinstance(data, dict)):
+        return
+    if all(isinstance(text, str) for text in texts.values()):
         del secret["stringData"]
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
         if encoded:
-            secret["data"] = {**(secret.get("data") or {}), **encoded}
+            secret["data"] = {**data, **encoded}
 
 
 def _decode_custom(
