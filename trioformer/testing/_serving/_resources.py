@@ -62,7 +62,7 @@ class ResourceRequest:
     @property
     def part(self) -> Part:
         """What a write may change."""
-        return next((part for part in PARTS if part == self.record.subresource), "main")
+        return PARTS.get(self.record.subresource or "", "main")
 
     @property
     def dry_run(self) -> bool:

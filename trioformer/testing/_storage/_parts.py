@@ -6,6 +6,7 @@ Source: kubernetes ``pkg/registry/core/pod/strategy.go``, ``pkg/apis/core/valida
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from ._kinds import ServedKind
@@ -17,8 +18,13 @@ Part: TypeAlias = Literal["main", "status", "whole", "approval", "ephemeralconta
 """What a write may change: everything but the status, only the status, both (:class:`APIServer`'s direct API), or what
 the subresource of this name has."""
 
-PARTS: Final[frozenset[Part]] = frozenset(("status", "approval", "ephemeralcontainers", "resize"))
-"""Those that are subresources."""
+PARTS: Final[Mapping[str, Part]] = {
+    "status": "status",
+    "approval": "approval",
+    "ephemeralcontainers": "ephemeralcontainers",
+    "resize": "resize",
+}
+"""Those that are subresources, by their names."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
 _DEFAULTS: Final = {
