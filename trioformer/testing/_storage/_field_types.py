@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
@@ -156,7 +156,7 @@ OBJECT_META: Final = "meta.v1.ObjectMeta"
 
 @cache
 def _table() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = decode(files(__package__).joinpath("_field_types.json").read_bytes())
+    table: Mapping[str, Any] = decode(Path(__file__).with_name("_field_types.json").read_bytes())
     return {**table, "atomic": frozenset(table["atomic"])}
 
 
