@@ -9,6 +9,7 @@ Source: apimachinery ``pkg/util/managedfields``, structured-merge-diff ``merge/u
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, final
 
@@ -64,7 +65,7 @@ class ManagerKey:
     @property
     def text(self) -> str:
         """The manager, as errors show it; an updater's time is not shown."""
-        name = f'"{self.name}"'
+        name = json.dumps(self.name, ensure_ascii=False)  # as Go quotes it
         if self.subresource:
             name += f' with subresource "{self.subresource}"'
         return f"{name} using {self.api_version}" if self.operation == "Update" else name
