@@ -353,7 +353,15 @@ async def test_a_list_of_many_pages_is_complete(
 async def test_managed_fields_can_be_dropped_from_lists_and_watches(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
-    managed = [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": {}}}]
+    managed = [
+        {
+            "manager": "kubelet",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:status": {}},
+        }
+    ]
     document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "managedFields": managed}, "spec": {}}
     api_server.create(document)
     factory = SharedInformerFactory(client, drop_managed_fields=True)

@@ -63,7 +63,7 @@ async def test_an_update_sets_the_labels_and_keeps_everything_else(
         Lease,
         {
             "metadata": {"name": NAME, "namespace": NAMESPACE, "annotations": {"kept": "yes"}},
-            "spec": {"holderIdentity": "old", "strategy": "kept", "unknownField": "kept"},
+            "spec": {"holderIdentity": "old", "strategy": "kept", "preferredHolder": "kept"},
         },
     )
     api_server.create(made if not labels else attrs.evolve(made, metadata=attrs.evolve(made.metadata, labels=labels)))
@@ -75,7 +75,7 @@ async def test_an_update_sets_the_labels_and_keeps_everything_else(
     stored = to_dict(api_server.get(Lease, NAME, namespace=NAMESPACE))
     assert stored["metadata"]["labels"] == {**labels, "by": "us"}
     assert stored["metadata"]["annotations"] == {"kept": "yes"}
-    assert stored["spec"].items() >= {"holderIdentity": "new", "strategy": "kept", "unknownField": "kept"}.items()
+    assert stored["spec"].items() >= {"holderIdentity": "new", "strategy": "kept", "preferredHolder": "kept"}.items()
 
 
 # --- acquiring --------------------------------------------------------------------------------------------------------
@@ -307,10 +307,10 @@ async def test_a_holder_renews_sooner_after_the_connection_failed(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, nursery: trio.Nursery
 ) -> None:
     async with candidate(api_server, nursery, "us") as (elector, transport), elector.lead():
-        await trio.sleep(10)
+        await trio.sleep(9)  # between two renewals
         transport.sent.clear()
         transport.fault = lambda _: "refuse"
-        await trio.sleep(3)
+        await trio.sleep(4)
         times = [at for method, at in transport.sent if method == "PUT"]
         assert len(times) >= 4
         assert all(0.5 <= after - before < 1 for before, after in itertools.pairwise(times))

@@ -400,6 +400,7 @@ class Transport(metaclass=NoPublicConstructor):
             throttled = trio.current_time() - began_at
             self._wait_log.record(throttled, outgoing.where or f"{outgoing.method} {outgoing.path}")
         borrower = object()  # not the task, which may send a request while it reads a list
+        await trio.lowlevel.checkpoint_if_cancelled()  # before anything is sent
         try:  # each turn of the loop that nothing needs costs as much as parsing a response
             self._limiter.acquire_on_behalf_of_nowait(borrower)
         except trio.WouldBlock:

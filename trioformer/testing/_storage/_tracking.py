@@ -117,11 +117,9 @@ class FieldTracker:
     def created(self, served: ServedKind, obj: JSONObject, writer: Writer | None) -> list[JSONObject] | None:
         """Return the ``managedFields`` of a new object."""
         given = obj["metadata"]
-        if writer is not None and writer.is_applier:
+        if writer is None or writer.is_applier or not self.tracks_new:
             entries: list[JSONObject] | None = given.get("managedFields")
             return entries
-        if writer is None or not self.tracks_new:
-            return None
         managers = managers_after({}, given, is_builtin=served.is_builtin, is_subresource=False)
         return self._updated(served, managers, {"metadata": {}}, obj, writer)
 
