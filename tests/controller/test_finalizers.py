@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trioformer import Api, Client
+from trioformer import Api, Client, ObjectMeta
 from trioformer.controller import drop_finalizer, ensure_finalizer
 from trioformer.errors import ConflictError, InvalidError, NotFoundError, ServiceUnavailableError
 from trioformer.models.core_v1 import ConfigMap
@@ -131,3 +131,23 @@ async def test_an_object_that_is_being_deleted_gets_no_finalizer(api: Api[Config
         await ensure_finalizer(api, stored(api_server), OURS)
     with pytest.raises(InvalidError):  # after a conflict, by the server
         await ensure_finalizer(api, before, OURS)
+
+
+async def test_an_object_that_the_program_has_made_is_read_first(api: Api[ConfigMap], api_server: APIServer) -> None:
+    made = ConfigMap(metadata=ObjectMeta(name="a", namespace="default", finalizers=(OURS,)))
+    assert await drop_finalizer(api, made, OURS) is None
+    with pytest.raises(NotFoundError):
+        await ensure_finalizer(api, made, OURS)
+    create(api_server, OTHER)
+    await ensure_finalizer(api, made, OURS)
+    assert stored(api_server).metadata.finalizers == (OTHER, OURS)
+    await ensure_finalizer(api, ConfigMap(metadata=ObjectMeta(name="a", namespace="default")), OURS)
+    assert patches(api_server) == 1
+    left = await drop_finalizer(api, ConfigMap(metadata=ObjectMeta(name="a", namespace="default")), OURS)
+    assert left == stored(api_server)
+    assert left.metadata.finalizers == (OTHER,)
+    replaced = ConfigMap(metadata=ObjectMeta(name="a", namespace="default", uid="earlier"))
+    with pytest.raises(ConflictError, match="with uid earlier does not exist any more"):
+        await ensure_finalizer(api, replaced, OURS)
+    assert await drop_finalizer(api, replaced, OTHER) is None
+    assert stored(api_server).metadata.finalizers == (OTHER,)

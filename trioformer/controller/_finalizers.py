@@ -1,7 +1,7 @@
 """Finalizers: names in an object's metadata that keep a deleted object until its controller has cleaned up.
 
 A merge patch replaces the whole list, so each patch has the resourceVersion of the object whose list it was made of:
-no finalizer of another controller is lost.
+no finalizer of another controller is lost.  Without a resourceVersion, the server would replace it unseen.
 
 Source: controller-runtime ``pkg/controller/controllerutil`` (``AddFinalizer``, ``RemoveFinalizer``); kube-rs
 ``kube-runtime/src/finalizer.rs``; the API conventions.
@@ -32,7 +32,8 @@ async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
 
     Args:
         api: The client, or the API of the object's kind, in its namespace or in all.
-        obj: The object, for example from a lister.
+        obj: The object, for example from a lister.  One without a resourceVersion, which the program has made, is read
+            from the server first.
         finalizer: A name with a domain, such as ``example.com/website``.
 
     Returns:
@@ -46,6 +47,8 @@ async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
 
     Cancellation: the server may have added the finalizer; the next call finds it.
     """
+    if not obj.resource_version:
+        obj = await _read(api_of(api, obj), obj)
     if finalizer in obj.metadata.finalizers:
         await trio.lowlevel.checkpoint()
         return obj
@@ -63,7 +66,8 @@ async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | No
 
     Args:
         api: The client, or the API of the object's kind, in its namespace or in all.
-        obj: The object, for example from a lister.
+        obj: The object, for example from a lister.  One without a resourceVersion, which the program has made, is read
+            from the server first.
         finalizer: The finalizer's name.
 
     Returns:
@@ -75,10 +79,12 @@ async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | No
 
     Cancellation: the server may have removed the finalizer, and the object.
     """
-    if finalizer not in obj.metadata.finalizers:
-        await trio.lowlevel.checkpoint()
-        return obj
     try:
+        if not obj.resource_version:
+            obj = await _read(api_of(api, obj), obj)
+        if finalizer not in obj.metadata.finalizers:
+            await trio.lowlevel.checkpoint()
+            return obj
         return await _change(api_of(api, obj), obj, lambda old: [each for each in old if each != finalizer])
     except _ReplacedError:
         return None
@@ -107,10 +113,15 @@ async def _change(api: Api[T], obj: T, change: Callable[[tuple[str, ...]], list[
         except ConflictError:
             if not tries:
                 raise
-        now = await api.get(now)
-        if now.uid != obj.uid:
-            raise _ReplacedError(
-                f"{obj!r} with uid {obj.uid} does not exist any more; the current one has uid {now.uid}",
-                code=409,
-                reason="Conflict",
-            )
+        now = await _read(api, obj)
+
+
+async def _read(api: Api[T], obj: T) -> T:
+    now = await api.get(obj)
+    if obj.uid and now.uid != obj.uid:
+        raise _ReplacedError(
+            f"{obj!r} with uid {obj.uid} does not exist any more; the current one has uid {now.uid}",
+            code=409,
+            reason="Conflict",
+        )
+    return now
