@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import attrs
 import pytest
 import trio
 
 from tests.support.scripted_http import InMemory, response
 from trioformer import Api, Client, ObjectMeta, SharedInformerFactory, open_client
 from trioformer.controller import AlreadyOwnedError, Written, create_or_update, set_controller_reference
-from trioformer.controller._create_or_update import _changes_of
+from trioformer.controller._create_or_update import _ONE_OF, _changes_of
 from trioformer.errors import ConflictError, NotFoundError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import OwnerReference, from_dict, to_dict, unstructured_kind
+from trioformer.models._internal import camel_case
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret, Service
+from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, Secret, Service, Volume
 from trioformer.testing import APIServer
 
 CONFIG = ClusterConfig(server="http://server.invalid", source="test")
@@ -152,6 +154,26 @@ async def test_what_changes_nothing_on_the_server_is_unchanged(api_server: APISe
     assert [each.method for each in http.requests] == ["GET", "PATCH"]
 
 
+async def test_an_empty_mapping_that_the_server_drops_is_unchanged() -> None:
+    stored = to_dict(config_map())
+    stored["metadata"] |= {"resourceVersion": "7", "uid": "u"}
+    http = InMemory([response(200, json.dumps(stored)) for _ in range(2)])
+    async with open_client(CONFIG, http_transport=http) as client:
+        wanted = from_dict(ConfigMap, {"metadata": {"name": "a", "namespace": "default"}, "data": {}})
+        written = await create_or_update(client, wanted)
+    assert written.operation == "unchanged"
+    assert json.loads(http.requests[1].content)["data"] == {}
+
+
+async def test_nulls_are_not_sent_when_an_object_is_created(api: Api[ConfigMap], api_server: APIServer) -> None:
+    """A real server makes an empty text of a null in ``data``."""
+    metadata = {"name": "a", "namespace": "default", "annotations": {"b": None}}
+    wanted = from_dict(ConfigMap, {"metadata": metadata, "data": {"k": None, "v": "1"}})
+    written = [await create_or_update(api, wanted) for _ in range(2)]
+    assert [each.operation for each in written] == ["created", "unchanged"]
+    assert api_server.get(ConfigMap, "a").data == {"v": "1"}
+
+
 # --- what is compared -------------------------------------------------------------------------------------------------
 
 WEB = {"name": "web", "image": "1", "pull": "Always"}
@@ -168,9 +190,19 @@ SIDE = {"name": "side", "image": "1"}
         ({"a": 1}, {"a": None}, {"a": None}),
         ({}, {"a": None}, {}),
         ({}, {"a": {"b": None, "c": 1}}, {"a": {"c": 1}}),
-        ({}, {"a": [], "b": {}}, {}),
+        ({}, {"a": []}, {}),
         ({"a": None}, {"a": []}, {}),
         ({"a": [1], "b": {"c": 1}}, {"a": [], "b": {}}, {"a": []}),
+        # An empty mapping is a value; one of nulls only says nothing of what is not there.
+        ({}, {"a": {}}, {"a": {}}),
+        ({"a": {}}, {"a": {}}, {}),
+        ({"a": {}}, {"a": None}, {"a": None}),
+        ({}, {"a": {"b": None}}, {}),
+        ({}, {"a": {"b": {}, "c": []}}, {"a": {"b": {}, "c": []}}),
+        ({"a": []}, {"a": [{"b": {}}, {"name": "n", "c": {}}]}, {"a": [{"b": {}}, {"name": "n", "c": {}}]}),
+        ({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": {}}]}, {"a": [{"b": 1, "c": {}}]}),
+        ({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": [], "d": None}]}, {}),
+        ({"a": []}, {"a": [{"b": 1, "d": None}]}, {"a": [{"b": 1}]}),
         ({"a": ""}, {"a": []}, {"a": []}),
         ({"a": [1, 2]}, {"a": [1, 2]}, {}),
         ({"a": [1, 2]}, {"a": [2, 1]}, {"a": [2, 1]}),
@@ -198,6 +230,82 @@ SIDE = {"name": "side", "image": "1"}
     ],
 )
 def test_the_changes_are_those_of_the_wanted_fields_only(now: Any, wanted: Any, changes: Any) -> None:
+    assert _changes_of(now, wanted) == changes
+
+
+def env(**members: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "image": "i", "env": [{"name": "E", **members}]}]}
+
+
+SECRET_KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
+TCP, HTTP = {"tcpSocket": {"port": 80}}, {"httpGet": {"port": 80, "scheme": "HTTP"}}
+MATCHED, ALL = {"podSelector": {"matchLabels": {"a": "b"}}}, {"podSelector": {}}
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "changes"),
+    [
+        (env(value="1"), env(valueFrom=SECRET_KEY), env(valueFrom=SECRET_KEY)),
+        (env(valueFrom=SECRET_KEY), env(value="1"), env(value="1")),
+        (env(value="1"), env(), env()),
+        (env(value="1"), env(value=None, valueFrom=SECRET_KEY), env(valueFrom=SECRET_KEY)),
+        (env(valueFrom={"fieldRef": {}}), env(valueFrom=SECRET_KEY), env(valueFrom=SECRET_KEY)),
+        (
+            {"volumes": [{"name": "v", "configMap": {"name": "c"}}]},
+            {"volumes": [{"name": "v", "emptyDir": {}}]},
+            {"volumes": [{"name": "v", "emptyDir": {}}]},
+        ),
+        ({"volumes": [{"name": "v", "emptyDir": {}}]}, {"volumes": [{"name": "v"}]}, {}),
+        (
+            {"livenessProbe": {**HTTP, "periodSeconds": 10}},
+            {"livenessProbe": TCP},
+            {"livenessProbe": {"httpGet": None, **TCP}},
+        ),
+        ({"livenessProbe": {**HTTP, "periodSeconds": 10}}, {"livenessProbe": {"periodSeconds": 10}}, {}),
+        (
+            {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}},
+            {"strategy": {"type": "Recreate"}},
+            {"strategy": {"type": "Recreate", "rollingUpdate": None}},
+        ),
+        (
+            {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}},
+            {"strategy": {"type": "RollingUpdate"}},
+            {},
+        ),
+        (
+            {"spec": {"minAvailable": 1}},
+            {"spec": {"maxUnavailable": 1}},
+            {"spec": {"minAvailable": None, "maxUnavailable": 1}},
+        ),
+        (
+            {"ingress": [{"from": [{**MATCHED, "namespaceSelector": {}}]}]},
+            {"ingress": [{"from": [MATCHED]}]},
+            {"ingress": [{"from": [MATCHED]}]},
+        ),
+    ],
+)
+def test_a_member_that_excludes_others_removes_them(now: Any, wanted: Any, changes: Any) -> None:
+    assert _changes_of(now, wanted) == changes
+
+
+def test_every_source_of_a_volume_excludes_the_others() -> None:
+    names = getattr(Volume, "_json_names", {})
+    sources = {names.get(each.name, camel_case(each.name)) for each in attrs.fields(Volume)}
+    assert _ONE_OF["volumes"] == sources - {"name", "origin"}
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "changes"),
+    [
+        (MATCHED, ALL, {"podSelector": {"matchLabels": None}}),
+        (ALL, MATCHED, MATCHED),
+        (MATCHED, MATCHED, {}),
+        ({"selector": {"a": "1", "b": "1"}}, {"selector": {"a": "1"}}, {"selector": {"b": None}}),
+        (ALL, {"podSelector": {"matchExpressions": []}}, {}),
+        ({"to": [{"podSelector": {"matchLabels": {"a": "b", "c": "d"}}}]}, {"to": [MATCHED]}, {"to": [MATCHED]}),
+    ],
+)
+def test_a_selector_is_compared_as_a_whole(now: Any, wanted: Any, changes: Any) -> None:
     assert _changes_of(now, wanted) == changes
 
 

@@ -6,7 +6,10 @@ all that the wanted object does not mention is left alone:
 - A mapping is compared member by member.  A null, which only an object made by ``from_dict`` can have, removes one.
 - A list is as wanted, item by item; but an item may have members that the wanted one does not mention.  Items with a
   ``name``, such as containers, are found by it, all others by their place.  What is not wanted is removed.
-- An empty list or mapping equals an absent one, and a quantity the same amount in another form.
+- A selector is compared as a whole.
+- Of members that exclude each other, such as the sources of a volume, a wanted one removes the others.
+- An empty mapping is a value, so it differs from an absent one; a mapping with members has none that it lacks.
+- An empty list equals an absent one, and a quantity the same amount in another form.
 - Labels and annotations are members of mappings.  Finalizers and owner references of others stay.
 - All other metadata, and the status of a kind with a status subresource, are not compared and not sent.
 
@@ -18,7 +21,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, final
+from collections.abc import Set as AbstractSet
+from itertools import zip_longest
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -26,11 +31,73 @@ from .._suggestions import describe
 from ..cache import Lister
 from ..client import Api, Client
 from ..errors import ConflictError, NotFoundError
-from ..models import KubernetesObject, json_equal, to_dict
+from ..models import KubernetesObject, encode, from_dict, json_equal, merge_patch, to_dict
 from ..models._internal import with_amounts
 from ._adoption import set_controller_reference
 
 T = TypeVar("T", bound=KubernetesObject)
+
+_HANDLERS: Final = frozenset({"exec", "grpc", "httpGet", "sleep", "tcpSocket"})
+_PEERS: Final = frozenset({"ipBlock", "namespaceSelector", "podSelector"})
+_ONE_OF: Final[Mapping[str, frozenset[str]]] = {
+    "clientConfig": frozenset({"service", "url"}),
+    "defaultBackend": frozenset({"resource", "service"}),
+    "env": frozenset({"value", "valueFrom"}),
+    "from": _PEERS,
+    "livenessProbe": _HANDLERS,
+    "paramRef": frozenset({"name", "selector"}),
+    "port": frozenset({"name", "number"}),
+    "postStart": _HANDLERS,
+    "preStop": _HANDLERS,
+    "readinessProbe": _HANDLERS,
+    "spec": frozenset({"maxUnavailable", "minAvailable"}),
+    "startupProbe": _HANDLERS,
+    "to": _PEERS,
+    "valueFrom": frozenset({"configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"}),
+    "volumes": frozenset(
+        {
+            "awsElasticBlockStore",
+            "azureDisk",
+            "azureFile",
+            "cephfs",
+            "cinder",
+            "configMap",
+            "csi",
+            "downwardAPI",
+            "emptyDir",
+            "ephemeral",
+            "fc",
+            "flexVolume",
+            "flocker",
+            "gcePersistentDisk",
+            "gitRepo",
+            "glusterfs",
+            "hostPath",
+            "image",
+            "iscsi",
+            "nfs",
+            "persistentVolumeClaim",
+            "photonPersistentDisk",
+            "portworxVolume",
+            "projected",
+            "quobyte",
+            "rbd",
+            "scaleIO",
+            "secret",
+            "storageos",
+            "vsphereVolume",
+        }
+    ),
+}
+"""Members of which a wanted one excludes those that are not wanted, by the member that they, or a list of them, are in.
+
+Most are the unions of the built-in kinds.  A client has no schemas; the names are those of pod templates, too, which
+kinds of one's own contain.
+"""
+_WHOLE: Final = frozenset({"env"})
+"""Where none of the members is a statement as well: a variable without a value is empty."""
+_BY_TYPE: Final = frozenset({"appArmorProfile", "limitResponse", "seccompProfile", "strategy", "updateStrategy"})
+"""Mappings of which the other members belong to their ``type``."""
 
 Operation: TypeAlias = Literal["created", "updated", "unchanged"]
 """What was done to an object."""
@@ -165,6 +232,8 @@ async def _read(api: Api[T], wanted: T) -> T | None:
 async def _write(api: Api[T], wanted: T, owner: KubernetesObject | None, now: T | None) -> Written[T]:
     if now is None:
         made = wanted if owner is None else set_controller_reference(wanted, owner)
+        if b"null" in encode(made):  # a server may make an empty text of it
+            made = from_dict(api.kind, _merged(None, to_dict(made), ""))
         return Written(await api.create(made), "created")
     owned = now if owner is None else set_controller_reference(now, owner)
     have, want = to_dict(now), _wanted_members(api, wanted, owned, now)
@@ -199,47 +268,85 @@ def _wanted_members(api: Api[T], wanted: T, owned: T, now: T) -> dict[str, Any]:
     return {**members, "metadata": metadata}
 
 
-def _changes_of(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the merge patch that makes the members as wanted, and leaves all others alone."""
-    changes: dict[str, Any] = {}
+def _changes_of(now: Mapping[str, Any], wanted: Mapping[str, Any], parent: str = "") -> dict[str, Any]:
+    """Return the merge patch that makes the members as wanted, and leaves all others alone.
+
+    Args:
+        now: The stored object, or a mapping in it.
+        wanted: What it shall be.
+        parent: The name of the member that the mapping is; empty for the object.
+    """
+    changes: dict[str, Any] = dict.fromkeys(_excluded(now, wanted, parent))
     for name, value in wanted.items():
         old = now.get(name)
         if isinstance(old, dict) and isinstance(value, dict):
-            if inner := _changes_of(cast("dict[str, Any]", old), cast("dict[str, Any]", value)):
+            inside = _changes_of_selector if _is_selector(name) else _changes_of
+            if inner := inside(cast("dict[str, Any]", old), cast("dict[str, Any]", value), name):
                 changes[name] = inner
-        elif old in (None, [], {}) and value in (None, [], {}):
+        elif old in (None, []) and value in (None, []):
             continue  # both say nothing
         else:
-            new = _merged(old, value)
-            if not json_equal(old, new):
+            new = _merged(old, value, name)
+            if old is None and value and new == {}:
+                continue  # nothing but nulls, of what is not there
+            if not json_equal(old, new) and not json_equal(_said(old), _said(new)):
                 changes[name] = new
     return changes
 
 
-def _merged(now: Any, wanted: Any) -> Any:
+def _changes_of_selector(now: Mapping[str, Any], wanted: Mapping[str, Any], _parent: str) -> dict[str, Any]:
+    return merge_patch(_said(now), _said(wanted))
+
+
+def _merged(now: Any, wanted: Any, parent: str) -> Any:
     """Return a value that is as wanted, with what is left alone."""
     if isinstance(wanted, dict):
-        members: dict[str, Any] = dict(now) if isinstance(now, dict) else {}
+        old = cast("dict[str, Any]", now) if isinstance(now, dict) and not _is_selector(parent) else {}
+        excluded = _excluded(old, cast("dict[str, Any]", wanted), parent)
+        members = {name: value for name, value in old.items() if name not in excluded}
         for name, value in cast("dict[str, Any]", wanted).items():
             if value is None:
                 members.pop(name, None)
-            elif name in members or value not in ([], {}):
-                members[name] = _merged(members.get(name), value)
+            else:
+                members[name] = _merged(members.get(name), value, name)
         return members
-    if isinstance(wanted, list) and isinstance(now, list):
-        return _merged_items(now, wanted)
+    if isinstance(wanted, list):
+        return _merged_items(now if isinstance(now, list) else [], wanted, parent)
     return wanted
 
 
-def _merged_items(now: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+def _merged_items(now: Sequence[Any], wanted: Sequence[Any], parent: str) -> list[Any]:
     old, new = _names_in(now), _names_in(wanted)
     if new is not None:
         by_name = dict(zip(old, now, strict=True)) if old is not None else {}
-        return [_merged(by_name.get(name), item) for name, item in zip(new, wanted, strict=True)]
+        return [_merged(by_name.get(name), item, parent) for name, item in zip(new, wanted, strict=True)]
     # What an unnamed item has beyond the wanted one belongs to it only if they are otherwise equal.
-    merged = [_merged(a, b) for a, b in zip(now, wanted, strict=False)]
-    same = [a if json_equal(a, b) else item for a, b, item in zip(now, merged, wanted, strict=False)]
-    return [*same, *wanted[len(same) :]]
+    merged = [_merged(a, b, parent) for a, b in zip(now, wanted, strict=False)]
+    same = [a if json_equal(_said(a), _said(b)) else None for a, b in zip(now, merged, strict=False)]
+    alone = [_merged(None, item, parent) for item in wanted]
+    return [item if a is None else a for a, item in zip_longest(same, alone)]
+
+
+def _excluded(now: Mapping[str, Any], wanted: Mapping[str, Any], parent: str) -> AbstractSet[str]:
+    """Return the stored members that cannot stay beside what is wanted, or that its silence denies."""
+    if parent in _BY_TYPE and wanted.get("type") not in (None, now.get("type")):
+        return now.keys() - wanted.keys()
+    one_of = _ONE_OF.get(parent, frozenset())
+    if parent in _WHOLE or any(wanted.get(name) is not None for name in one_of):
+        return (one_of & now.keys()) - wanted.keys()
+    return frozenset()
+
+
+def _is_selector(name: str) -> bool:
+    return name == "selector" or name.endswith("Selector")
+
+
+def _said(value: Any) -> Any:
+    """Return a value without nulls and empty lists as members, which a server may omit."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value).items()
+        return {name: _said(each) for name, each in members if each is not None and each != []}
+    return [_said(each) for each in value] if isinstance(value, list) else value
 
 
 def _names_in(items: Sequence[Any]) -> list[str] | None:

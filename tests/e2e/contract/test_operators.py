@@ -85,6 +85,67 @@ async def test_what_a_server_fills_in_is_no_difference(
     assert (await create_or_update(server_client, wanted)).operation == "unchanged"
 
 
+SECRET_KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
+
+
+def cron_job(namespace: str, env: Any, volume: Any, probe: Any) -> CronJob:
+    container = {"name": "web", "image": "nginx", "env": [{"name": "E", **env}], "livenessProbe": probe}
+    pod = {"restartPolicy": "Never", "volumes": [{"name": "v", **volume}], "containers": [container]}
+    spec = {"schedule": "1 * * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+    return from_dict(CronJob, {"metadata": {"name": "web", "namespace": namespace}, "spec": spec})
+
+
+async def test_a_member_that_excludes_another_takes_its_place(server_client: Client, namespace: str) -> None:
+    done: list[str] = []
+    for env, volume, probe in (
+        ({"value": "1"}, {"configMap": {"name": "c"}}, {"httpGet": {"port": 80, "path": "/"}}),
+        ({"valueFrom": SECRET_KEY}, {"secret": {"secretName": "c"}}, {"tcpSocket": {"port": 80}}),
+        ({}, {"emptyDir": {}}, {"exec": {"command": ["true"]}}),
+    ):
+        for _ in range(2):
+            written = await create_or_update(server_client, cron_job(namespace, env, volume, probe))
+            done.append(written.operation)
+        pod = to_dict(written.object)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["env"] == [{"name": "E", **env}]
+        assert pod["volumes"][0].keys() == {"name", *volume}
+        assert container["livenessProbe"].keys() & {"httpGet", "tcpSocket", "exec"} == probe.keys()
+    assert done == ["created", "unchanged", "updated", "unchanged", "updated", "unchanged"]
+
+
+async def test_a_strategy_of_another_type_has_none_of_the_old_fields(server_client: Client, namespace: str) -> None:
+    meta = {"name": "web", "namespace": namespace}
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}
+    for strategy in (rolling, {"type": "Recreate"}):
+        wanted = from_dict(Deployment, {"metadata": meta, "spec": {**WORKLOAD, "strategy": strategy}})
+        written = [await create_or_update(server_client, wanted) for _ in range(2)]
+        assert written[1].operation == "unchanged"
+    assert to_dict(written[0].object)["spec"]["strategy"] == {"type": "Recreate"}
+
+
+async def test_an_empty_selector_is_a_value_and_replaces_another(server_client: Client, namespace: str) -> None:
+    meta = {"name": "web", "namespace": namespace}
+    one, everything = {"podSelector": {"matchLabels": LABELS}}, {"podSelector": {}}
+    done: list[str] = []
+    for selector, peer in ((one, one), (everything, {**one, "namespaceSelector": {}}), (everything, one)):
+        spec = {**selector, "policyTypes": ["Ingress"], "ingress": [{"from": [peer]}]}
+        wanted = from_dict(NetworkPolicy, {"metadata": meta, "spec": spec})
+        for _ in range(2):
+            written = await create_or_update(server_client, wanted)
+            done.append(written.operation)
+        assert to_dict(written.object)["spec"] == spec
+    assert done == ["created", "unchanged", "updated", "unchanged", "updated", "unchanged"]
+
+
+async def test_nulls_and_empty_mappings_that_a_server_drops_settle(server_client: Client, namespace: str) -> None:
+    fields = {"metadata": {"name": "web", "namespace": namespace, "labels": {}}, "data": {"k": None}, "binaryData": {}}
+    wanted = from_dict(ConfigMap, fields)
+    done = [(await create_or_update(server_client, wanted)).operation for _ in range(3)]
+    assert done == ["created", "unchanged", "unchanged"]
+    written = await create_or_update(server_client, from_dict(ConfigMap, {**fields, "data": {"k": None, "v": "1"}}))
+    assert (written.operation, written.object.data) == ("updated", {"v": "1"})
+
+
 async def test_only_what_is_wanted_changes(server_client: Client, namespace: str) -> None:
     meta = {"name": "web", "namespace": namespace}
     await create_or_update(server_client, from_dict(Deployment, {"metadata": meta, "spec": WORKLOAD}))
@@ -137,6 +198,17 @@ async def test_an_object_has_one_controller(server_client: Client, namespace: st
         await create_or_update(server_client, wanted, owner=other)
     with pytest.raises(AlreadyOwnedError):
         set_controller_reference(await api.get("web"), other)
+
+
+async def test_a_finalizer_of_an_object_that_the_program_has_made(server_client: Client, namespace: str) -> None:
+    api = server_client.api(ConfigMap, namespace=namespace)
+    stored = await api.create(ConfigMap(metadata=ObjectMeta(name="web", finalizers=(OTHER,))))
+    made = ConfigMap(metadata=ObjectMeta(name="web", namespace=namespace))
+    assert (await ensure_finalizer(server_client, made, OURS)).metadata.finalizers == (OTHER, OURS)
+    await drop_finalizer(server_client, made, OURS)
+    assert await api.get("web") != stored
+    assert (await api.get("web")).metadata.finalizers == (OTHER,)
+    await drop_finalizer(server_client, made, OTHER)
 
 
 async def test_finalizers_come_and_go_one_at_a_time(server_client: Client, namespace: str) -> None:
