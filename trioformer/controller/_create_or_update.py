@@ -8,7 +8,7 @@ all that the wanted object does not mention is left alone:
   ``name``, such as containers, are found by it, all others by their place.  What is not wanted is removed.
 - A selector is compared as a whole.
 - Of members that exclude each other, such as the sources of a volume, a wanted one removes the others.
-- An empty mapping is a value, so it differs from an absent one; a mapping with members has none that it lacks.
+- An empty mapping is a value, so it differs from an absent one; in one that is there it asks for nothing.
 - An empty list equals an absent one, and a quantity the same amount in another form.
 - Labels and annotations are members of mappings.  Finalizers and owner references of others stay.
 - All other metadata, and the status of a kind with a status subresource, are not compared and not sent.
@@ -127,6 +127,9 @@ async def create_or_update(
     Only the fields that ``wanted`` has are compared and sent; a field that an earlier version of it had is left alone,
     so it stays.  Server-side apply also removes those: see :func:`apply_owned`.
     Items of lists are compared likewise: what the server has filled in is no difference.
+    A selector is compared as a whole.  Of members of built-in kinds that exclude each other, such as the ``value`` and
+    ``valueFrom`` of a variable, a wanted one removes the others; those of other kinds stay unless they are wanted as null.
+    An empty mapping is sent if there is no such member.
 
     A change is a merge patch with the resourceVersion of the state that was compared.
     A quantity equals the same amount in another form, such as ``0.5`` and ``500m``, and the ``stringData`` of a Secret
