@@ -128,7 +128,7 @@ async def create_or_update(
     so it stays.  Server-side apply also removes those: see :func:`apply_owned`.
     Items of lists are compared likewise: what the server has filled in is no difference.
     A selector is compared as a whole.  Of members of built-in kinds that exclude each other, such as the ``value`` and
-    ``valueFrom`` of a variable, a wanted one removes the others; those of other kinds stay unless they are wanted as null.
+    ``valueFrom`` of a variable, a wanted one removes the others; those of other kinds stay, unless wanted as null.
     An empty mapping is sent if there is no such member.
 
     A change is a merge patch with the resourceVersion of the state that was compared.
