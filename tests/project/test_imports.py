@@ -133,8 +133,8 @@ def test_an_import_of_a_private_module_is_found() -> None:
 def test_an_internal_module_lists_what_other_packages_import_and_users_do_not(name: str) -> None:
     package = importlib.import_module(name.removesuffix("._internal"))
     # From the source: pytest adds names of its own to the modules of a plugin.
-    imports = [node for node in ast.parse(HAND_WRITTEN[name].read_text()).body[2:] if isinstance(node, ast.ImportFrom)]
-    listed = {alias.name for node in imports for alias in node.names}
+    imports = [node for node in ast.walk(ast.parse(HAND_WRITTEN[name].read_text())) if isinstance(node, ast.ImportFrom)]
+    listed = {alias.name for node in imports if node.level == 1 for alias in node.names}
     imported_elsewhere = {
         imported.removeprefix(f"{name}.")
         for importer, path in HAND_WRITTEN.items()

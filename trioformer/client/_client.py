@@ -31,7 +31,6 @@ from ..transport._internal import Transport, WarningLog, default_user_agent, ope
 from ._api import Api
 from ._client_requests import ClientRequests
 from ._client_writes import ClientWrites
-from ._discovery import discover_resource
 from ._options import check_field_manager
 from ._responses import MAX_STATUS, check, raise_failure, unexpected_response
 
@@ -235,6 +234,8 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
             return api_version
         if kind is None:
             return await kinds.look_up(api_version)
+        from ._discovery import discover_resource  # noqa: PLC0415  # most programs never ask
+
         return kinds.remember(await discover_resource(self._transport, api_version, kind))
 
     async def api_resources(self) -> ApiResources:

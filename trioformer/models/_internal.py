@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._util import names_on_demand as _names_on_demand
 from ._decodable import find_undecodable as find_undecodable
 from ._decodable import locate_undecodable as locate_undecodable
 from ._hints import UNIONS as UNIONS
@@ -27,10 +30,15 @@ from ._serde import plain as plain
 from ._serde import scan_head as scan_head
 from ._serde import scan_whole as scan_whole
 from ._serde import scan_without_managed_fields as scan_without_managed_fields
-from ._shapes import Shape as Shape
-from ._shapes import builtin_shape as builtin_shape
-from ._shapes import metadata_shape as metadata_shape
-from ._shapes import with_amounts as with_amounts
 from ._values import MAX_LEVELS as MAX_LEVELS
 from ._values import TOO_DEEP as TOO_DEEP
 from ._values import camel_case as camel_case
+
+if TYPE_CHECKING:
+    from ._shapes import Shape as Shape
+    from ._shapes import builtin_shape as builtin_shape
+    from ._shapes import metadata_shape as metadata_shape
+    from ._shapes import with_amounts as with_amounts
+else:  # most programs never need them
+    _SHAPES = ("Shape", "builtin_shape", "metadata_shape", "with_amounts")
+    __getattr__, _ = _names_on_demand(globals(), dict.fromkeys(_SHAPES, "_shapes"))

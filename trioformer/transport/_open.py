@@ -30,7 +30,6 @@ from ._host_names import check_host_names
 from ._limits import DEFAULT_LIMITS, Limits, check_limits
 from ._observer import RequestObserver
 from ._outgoing import CONNECT_PATIENCE
-from ._proxy._find import find_route
 from ._request_headers import Header, RequestHeaders, impersonation_headers
 from ._retries import MAX_RETRIES
 from ._throttle import BURST, RequestRateLimiter, TokenBucketRateLimiter, check_rate_limiter
@@ -136,6 +135,8 @@ async def open_transport(
             raise ConfigError("credentials are sent over https:// only", file=config.source, key="server")
         credentials = credentials or _credentials(config, plugin_policy)
         proxy_url = None if config.proxy_url is None else Secret(config.proxy_url)
+        from ._proxy._find import find_route  # noqa: PLC0415  # not for a transport of the caller
+
         route = find_route(config.server, proxy_url, source=config.source)
         probes = _probe_connection(config, tls, headers, credentials, route)
         health = ServerHealth._create(
