@@ -159,5 +159,5 @@ def test_calculations_are_exact_in_every_context(one: Quantity, other: Quantity,
         assert difference.value == one.value - other.value
         assert product.value == one.value * factor
     assert other + one == total
-    assert total.canonical.text == total.text
+    assert total.canonical == total
     assert one.canonical == one

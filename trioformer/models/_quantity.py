@@ -99,6 +99,7 @@ class Quantity:
         """The same amount in canonical form: no fraction, and the largest suffix of the same family.
 
         ``1.5Gi`` becomes ``1536Mi``, ``0.5`` becomes ``500m``, and ``1e2`` becomes ``100``.
+        ``62.5Ki`` becomes ``64000``, as in Go; that is an amount without a suffix, whose canonical form is ``64k``.
         The API server stores this form, or the text as it was if its suffix is that of another number of thousands, as
         in ``1.500``.
         It has no suffix above ``E`` and writes 10²¹ as ``1``, which is another amount; here it is ``1e21``.
