@@ -174,6 +174,16 @@ async def test_a_server_keeps_its_objects_when_it_runs_again() -> None:
     assert not server.statistics().is_running
 
 
+async def test_a_client_of_the_server_has_a_field_manager() -> None:
+    server = APIServer()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with server.open_client(field_manager="operator") as client:
+            made = await client.api(ConfigMap, namespace="default").create(ConfigMap(metadata=ObjectMeta(name="a")))
+        nursery.cancel_scope.cancel()
+    assert [one.manager for one in made.metadata.managed_fields] == ["operator"]
+
+
 async def test_a_client_reads_writes_and_watches_over_the_transport(nursery: trio.Nursery) -> None:
     server = APIServer()
     await nursery.start(server.run)

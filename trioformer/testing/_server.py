@@ -187,9 +187,14 @@ class APIServer:
         """
         return InMemoryTransport(self._open_exchanges)
 
-    def open_client(self) -> AbstractAsyncContextManager[Client]:
-        """Open a client of this server."""
-        return open_client(self.config, http_transport=self.http_transport())
+    def open_client(self, *, field_manager: str | None = None) -> AbstractAsyncContextManager[Client]:
+        """Open a client of this server.
+
+        Args:
+            field_manager: The manager of what it writes, as for :func:`trioformer.open_client`.
+                For its other arguments, give it :attr:`config` and :meth:`http_transport`.
+        """
+        return open_client(self.config, http_transport=self.http_transport(), field_manager=field_manager)
 
     def _open_exchanges(self) -> trio.MemorySendChannel[Exchange]:
         if self._exchanges is None:

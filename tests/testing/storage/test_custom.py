@@ -58,6 +58,22 @@ async def test_a_definition_serves_its_kind_until_it_is_deleted() -> None:
     assert server.list("widgets.example.com") == []
 
 
+async def test_a_version_that_a_definition_has_dropped_is_not_served() -> None:
+    server = APIServer()
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    both = definition()
+    both["spec"]["versions"].append({**both["spec"]["versions"][0], "name": "v1beta1", "storage": False})
+    async with running(server) as http:
+        await http.post(crds, json=both)
+        assert (await http.get("/apis/example.com/v1beta1/widgets")).status_code == 200
+        await http.patch(f"{crds}/widgets.example.com", **merge_patch(definition()))
+        assert (await http.get("/apis/example.com/v1beta1/widgets")).status_code == 404
+        assert (await http.get("/apis/example.com/v1/widgets")).status_code == 200
+        groups = (await http.get("/apis")).json()["groups"]
+        found = next(one for one in groups if one["name"] == "example.com")
+        assert [one["version"] for one in found["versions"]] == ["v1"]
+
+
 async def test_numbers_of_a_custom_kind_are_stored_as_kube_apiserver_stores_them() -> None:
     server = APIServer()
     server.create(definition())

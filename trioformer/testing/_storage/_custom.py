@@ -60,17 +60,19 @@ def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObj
 
 
 def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
-    """Serve the versions that a definition marks as served, and remove the others."""
+    """Serve the versions that a definition marks as served, and no others."""
     if not _is_established(definition.get("status") or {}):
         return
+    served = {info.version for info, version in _versions_of(definition) if version.get("served")}
+    for known in kinds:
+        if known.resource == definition["metadata"]["name"] and known.info.version not in served:
+            kinds.remove(known.info)
     for info, version in _versions_of(definition):
-        if version.get("served"):
+        if info.version in served:
             schema = parse_schema(version["schema"]["openAPIV3Schema"])
             selectable = tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ())
             deprecation = deprecation_of(definition["spec"], version)
             kinds.add(info, schema=schema, deprecation=deprecation, selectable_fields=selectable)
-        else:
-            kinds.remove(info)
 
 
 def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:
