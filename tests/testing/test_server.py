@@ -179,7 +179,9 @@ async def test_a_client_of_the_server_has_a_field_manager() -> None:
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
         async with server.open_client(field_manager="operator") as client:
-            made = await client.api(ConfigMap, namespace="default").create(ConfigMap(metadata=ObjectMeta(name="a")))
+            made = await client.api(ConfigMap, namespace="default").create(
+                ConfigMap(metadata=ObjectMeta(name="a"), data={"k": "1"})
+            )
         nursery.cancel_scope.cancel()
     assert [one.manager for one in made.metadata.managed_fields] == ["operator"]
 

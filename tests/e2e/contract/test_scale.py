@@ -115,3 +115,34 @@ async def test_who_scales_is_a_manager_of_the_replicas(server_client: Client, na
     await api.scale("web", 3, field_manager="scaler")
     entries = (await api.get("web")).metadata.managed_fields
     assert [(one.operation, one.subresource) for one in entries if one.manager == "scaler"] == [("Update", "scale")]
+
+
+COUNTED = {
+    "type": "object",
+    "properties": {
+        "spec": {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}},
+        "status": {"type": "object", "properties": {"n": {"type": "integer"}}},
+    },
+}
+SCALED = {"status": {}, "scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}
+
+
+async def test_the_scale_of_a_custom_kind_cannot_be_applied(server_client: Client, namespace: str) -> None:
+    async with serve_kind(server_client, COUNTED, subresources=SCALED) as widget:
+        api = server_client.api(widget, namespace)
+        await api.create(widget.of({"metadata": {"name": "w"}, "spec": {"n": 2}}))
+        wanted = Scale(spec=ScaleSpec(replicas=4))
+        with pytest.raises(ConflictError, match=r": \.spec\.replicas"):
+            await api.apply_subresource("w", "scale", wanted, field_manager="scaler")
+        with pytest.raises(InternalServerError, match="request to convert CR to an invalid group/version"):
+            await api.apply_subresource("w", "scale", wanted, field_manager="scaler", force=True)
+        assert (await api.get("w"))["spec"] == {"n": 2}
+
+
+async def test_a_scale_below_0_breaks_the_rules_of_both_kinds(server_client: Client, namespace: str) -> None:
+    async with serve_kind(server_client, COUNTED, subresources=SCALED) as widget:
+        api = server_client.api(widget, namespace)
+        await api.create(widget.of({"metadata": {"name": "w"}, "spec": {"n": 2}}))
+        with pytest.raises(InvalidError) as refused:
+            await api.scale("w", -4)
+    assert [cause.field for cause in refused.value.details.causes] == ["spec.n", ".spec.n"]

@@ -12,6 +12,7 @@ import attrs
 from ...errors import SelectorError
 from ...models._internal import decode
 from .._storage._custom import DEFINITIONS
+from .._storage._custom_objects import custom_causes
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._patching import Change, merge
@@ -115,7 +116,7 @@ def rescale(
     registry.check_location(served, namespace, name, metadata)
     replicas = value_at(scale, "spec", "replicas") or 0
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
-        raise _negative(paths, served, name, replicas)
+        raise _negative(paths, served, name, replicas, obj)
     version = metadata.get("resourceVersion")
 
     def rescaled(obj: JSONObject) -> JSONObject:
@@ -139,7 +140,7 @@ def apply_scale(
     """Apply a Scale, and return it: its manager owns the replicas of the object.
 
     Raises:
-        APIStatusError: 400, 404, 409 or 422.
+        APIStatusError: 400, 404, 409 or 422, or 500 for a custom kind.
     """
     paths = ScalePaths.of(registry, served)
     version, kind = config.get("apiVersion"), config.get("kind")
@@ -149,7 +150,7 @@ def apply_scale(
     registry.check_location(served, namespace, name, metadata)
     replicas = value_at(config, "spec", "replicas")
     if replicas is not None and (not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0):
-        raise _negative(paths, served, name, replicas)
+        raise _negative(paths, served, name, replicas, {})
     kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
     wanted: JSONObject = {
         "apiVersion": served.info.api_version,
@@ -159,7 +160,14 @@ def apply_scale(
     }
 
     def applied(live: JSONObject) -> JSONObject:
-        return registry.tracker.apply(served, live, wanted, options["writer"], force=force)
+        obj = registry.tracker.apply(served, live, wanted, options["writer"], force=force)
+        if not served.is_builtin:
+            # kube-apiserver cannot convert the Scale back into an object of another group.
+            where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+            what = f"failed to convert new object ({where}; autoscaling/v1, Kind=Scale) to proper version"
+            problem = "request to convert CR to an invalid group/version: autoscaling/v1"
+            raise status_error(500, reason="", message=f"{what}: {problem}")
+        return obj
 
     return scale_of(paths, served, registry.update(served, namespace, name, applied, **options))
 
@@ -173,13 +181,18 @@ def _at(path: tuple[str, ...], value: object) -> JSONObject:
     return made
 
 
-def _negative(paths: ScalePaths, served: ServedKind, name: str, replicas: object) -> Exception:
+def _negative(paths: ScalePaths, served: ServedKind, name: str, replicas: object, obj: JSONObject) -> Exception:
     if served.is_builtin:
         problem = f"Invalid value: {replicas!r}: must be greater than or equal to 0"
         return invalid("autoscaling", "Scale", name, [cause("FieldValueInvalid", problem, "spec.replicas")])
     problem = f"Invalid value: {replicas!r}: should be a non-negative integer"
     wrong = cause("FieldValueInvalid", problem, _shown(paths.replicas))
-    return invalid(served.info.group, served.info.kind, name, [wrong])
+    causes = []
+    if served.schema is not None and isinstance(replicas, int):
+        names = {"apiVersion": served.info.api_version, "kind": served.info.kind}
+        scaled = merge({**names, **obj}, _at(paths.replicas, replicas))
+        causes = custom_causes(scaled, served.schema, {**names, **obj}, status_only=False)
+    return invalid(served.info.group, served.info.kind, name, [*causes, wrong])
 
 
 def _shown(path: tuple[str, ...]) -> str:

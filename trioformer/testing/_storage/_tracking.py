@@ -229,7 +229,9 @@ class FieldTracker:
     @staticmethod
     def _failure(conflicts: Mapping[ManagerKey, FieldSet], writer: Writer) -> APIStatusError:
         if writer.subresource == _SCALE:
-            conflicts = {attrs.evolve(key, api_version="autoscaling/v1"): fields for key, fields in conflicts.items()}
+            # In the Scale the field is always this one.
+            fields: FieldSet = {"f:spec": {"f:replicas": {}}}
+            conflicts = {attrs.evolve(key, api_version="autoscaling/v1"): fields for key in conflicts}
         return conflict_error(conflicts)
 
     @staticmethod
