@@ -90,11 +90,19 @@ async def test_a_body_is_bytes_text_or_what_is_sent_as_json(body: Any, content_t
         ("GET", "/version#a", None, ValueError, "without query and fragment"),
         ("GET", "/a b", None, ValueError, "a path must be quoted"),
         ("GET", "/a\r\nX: y", None, ValueError, "a path must be quoted"),
+        ("GET", "/a%zz", None, ValueError, "a path must be quoted"),
+        ("GET", "/a\udc80", None, ValueError, "a path must be quoted"),
+        ("DELETE", "/api/v1/namespaces/prod/configmaps/.", None, ValueError, "segments that are '.' or '..'"),
+        ("DELETE", "/api/v1/namespaces/prod/configmaps/..", None, ValueError, "segments that are '.' or '..'"),
+        ("DELETE", "/api/v1/namespaces/prod/configmaps/%2e", None, ValueError, "segments that are '.' or '..'"),
+        ("DELETE", "/api/v1/namespaces/prod/configmaps/%2E./x", None, ValueError, "segments that are '.' or '..'"),
+        ("DELETE", "/api/v1/namespaces/prod%2f..%2fx", None, ValueError, "segments that are '.' or '..'"),
         ("GET", 7, None, TypeError, "a path must be a string"),
+        (7, "/version", None, TypeError, "a method must be a string"),
         ("POST", "/version", 7, TypeError, "a body must be bytes, text, a model, a mapping or a sequence"),
     ],
 )
-async def test_a_mistake_is_not_sent(method: str, path: Any, body: Any, error: type[Exception], text: str) -> None:
+async def test_a_mistake_is_not_sent(method: Any, path: Any, body: Any, error: type[Exception], text: str) -> None:
     async with client_of() as (client, http):
         with pytest.raises(error, match=text):
             await client.request(method, path, body=body)
@@ -102,6 +110,38 @@ async def test_a_mistake_is_not_sent(method: str, path: Any, body: Any, error: t
             async with client.stream(method, path, body=body):
                 raise AssertionError
     assert http.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"params": "a=b"}, TypeError, "params must be a mapping of names to values, not"),
+        ({"params": {7: "x"}}, TypeError, "the name of a parameter must be a string, not"),
+        ({"params": {"a": 1.5}}, TypeError, "the parameter 'a' must be a string, an integer, a boolean"),
+        ({"params": {"a": b"x"}}, TypeError, "the parameter 'a' must be a string"),
+        ({"params": {"a": {"b": "c"}}}, TypeError, "the parameter 'a' must be a string"),
+        ({"params": {"a": ("x", None)}}, TypeError, "the parameter 'a' must be a string"),
+        ({"params": {"a": "\udc80"}}, ValueError, "not valid Unicode"),
+        ({"accept": "a\r\nX: y"}, ValueError, "accept must be a media type such as application/json, without"),
+        ({"accept": 7}, TypeError, "accept must be a media type such as application/json, not"),
+        ({"content_type": "a\r\nX: y"}, ValueError, "content_type must be a media type"),
+        ({"content_type": " a", "body": b"x"}, ValueError, "content_type must be a media type"),
+    ],
+)
+async def test_options_that_cannot_be_sent_are_a_mistake(options: Any, error: type[Exception], text: str) -> None:
+    async with client_of() as (client, http):
+        with pytest.raises(error, match=text):
+            await client.request("POST", "/x", **options)
+        with pytest.raises(error, match=text):
+            async with client.stream("POST", "/x", **options):
+                raise AssertionError
+    assert http.requests == []
+
+
+async def test_dots_inside_a_segment_are_sent() -> None:
+    async with client_of("{}") as (client, http):
+        await client.request("GET", "/apis/x.test/v1/things/a..b/...")
+    assert http.requests[0].url.raw_path == b"/apis/x.test/v1/things/a..b/..."
 
 
 async def test_an_error_names_the_request_without_its_query() -> None:

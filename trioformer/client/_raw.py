@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias, cast, final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote_to_bytes, urlencode
 
 import attrs
 
@@ -27,7 +27,8 @@ QueryParams: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
 
 _ANY: Final = f"{JSON}, */*"
 _METHOD: Final = re.compile(r"[A-Z]+")
-_NO_PATH: Final = re.compile(r"[\x00-\x20\x7f#?\\]")
+_NO_PATH: Final = re.compile(r"[\x00-\x20\x7f#?\\\ud800-\udfff]|%(?![0-9A-Fa-f]{2})")
+_NO_HEADER: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _CHECK: Final = re.compile(r"\[([+-])\](\S+) ?(.*)")
 _ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
@@ -199,6 +200,7 @@ async def request(
 ) -> RawResponse:
     """Send a request to any path; :meth:`Client.request` describes it."""
     where = _where(method, path)
+    _check_media_types(accept, content_type)
     content, content_type = _content(body, content_type)
     response = await transport.request(
         method,
@@ -227,6 +229,7 @@ async def stream(
 ) -> AsyncGenerator[RawStream, None]:
     """Send a request to any path, and stream the response; :meth:`Client.stream` describes it."""
     where = _where(method, path)
+    _check_media_types(accept, content_type)
     content, content_type = _content(body, content_type)
     async with transport.stream(
         path + _query(params),
@@ -279,6 +282,8 @@ def _checks_in(text: str) -> list[HealthCheck]:
 
 def _where(method: str, path: str) -> str:
     """Check method and path, and describe the request for errors: without the query, which may be secret."""
+    if not isinstance(method, str):
+        raise TypeError(f"a method must be a string, such as GET, not {describe(method)}")
     if not _METHOD.fullmatch(method):
         raise ValueError(f"a method must be upper-case letters, such as GET, not {method!r}")
     if not isinstance(path, str):
@@ -287,17 +292,58 @@ def _where(method: str, path: str) -> str:
         raise ValueError("a path must begin with a slash, as in /apis/apps/v1; the client knows the server")
     if _NO_PATH.search(path):
         raise ValueError("a path must be quoted, and without query and fragment; pass the query as params")
+    # What resolves them, a proxy or the server, takes "configmaps/." for the whole collection.
+    if not {b".", b".."}.isdisjoint(unquote_to_bytes(path).split(b"/")):
+        raise ValueError("a path must not have segments that are '.' or '..', also as %2e: they select another object")
     return f"{method} {path}"
 
 
-def _query(params: QueryParams | None) -> str:
-    pairs: list[tuple[str, str]] = []
-    for name, value in (params or {}).items():
+def _check_media_types(accept: str | None, content_type: str | None) -> None:
+    for name, value in (("accept", accept), ("content_type", content_type)):
         if value is None:
             continue
-        values = [value] if isinstance(value, str | int) else value
-        pairs += [(name, str(one).lower() if isinstance(one, bool) else str(one)) for one in values]
-    return f"?{urlencode(pairs)}" if pairs else ""
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a media type such as {JSON}, not {describe(value)}")
+        if _NO_HEADER.search(value) or value != value.strip(" "):
+            raise ValueError(
+                f"{name} must be a media type such as {JSON}, without control characters and spaces around it"
+            )
+
+
+def _query(params: QueryParams | None) -> str:
+    if params is None:
+        return ""
+    if not isinstance(params, Mapping):
+        raise TypeError(f"params must be a mapping of names to values, not {describe(params)}")
+    pairs: list[tuple[str, str]] = []
+    for name, value in cast("Mapping[object, object]", params).items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a parameter must be a string, not {describe(name)}")
+        if value is None:
+            continue
+        if isinstance(value, str | int):
+            pairs.append((name, _param(name, value)))
+        elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+            pairs += [(name, _param(name, one)) for one in value]
+        else:
+            raise _no_param(name, value)
+    try:
+        return f"?{urlencode(pairs)}" if pairs else ""
+    except UnicodeEncodeError:
+        raise ValueError("a parameter of the query is not valid Unicode") from None
+
+
+def _param(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int):
+        return str(value)
+    raise _no_param(name, value)
+
+
+def _no_param(name: str, value: object) -> TypeError:
+    wanted = "a string, an integer, a boolean, a sequence of strings, or None"
+    return TypeError(f"the parameter {name!r} must be {wanted}, not {describe(value)}")
 
 
 def _content(body: RequestBody | None, content_type: str | None) -> tuple[bytes | None, str | None]:
