@@ -144,7 +144,7 @@ def warn_once(logger: logging.Logger, text: str) -> None:
 def names_on_demand(
     package: dict[str, Any], places: Mapping[str, str], modules: Collection[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make the ``__getattr__`` and ``__dir__`` of a package that imports some of its names when they are used first.
+    """Make the ``__getattr__`` and ``__dir__`` of a package, or a module of it, that imports some of its names when they are used first.
 
     Type checkers read the imports under ``if TYPE_CHECKING``; for them the result must be hidden, since they would
     accept every name.
@@ -154,14 +154,14 @@ def names_on_demand(
         places: In which module of the package each name is.
         modules: The modules of the package that are names themselves.
     """
-    module: str = package["__name__"]
+    module, parent = package["__name__"], package["__package__"]
 
     def __getattr__(name: str) -> object:  # noqa: N807  # it becomes the package's
         if name in modules:
-            return import_module(f".{name}", module)
+            return import_module(f".{name}", parent)
         if name not in places:
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules[module])
-        value = package[name] = getattr(import_module(f".{places[name]}", module), name)
+        value = package[name] = getattr(import_module(f".{places[name]}", parent), name)
         return value
 
     def __dir__() -> list[str]:  # noqa: N807
