@@ -9,8 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trioformer.manifests import Manifest, dump_manifests, load_manifests
-from trioformer.models import from_dict, to_dict, unstructured_kind
+from trioformer import Client
+from trioformer.manifests import ApplySet, Manifest, apply_manifests, dump_manifests, load_manifests
+from trioformer.models import ObjectMeta, from_dict, to_dict, unstructured_kind
 from trioformer.models.core_v1 import ConfigMap
 
 Widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
@@ -93,3 +94,22 @@ spec:
     )
     assert to_dict(load_manifests(text=dump_manifests([obj]))[0].object) == whole
     assert dump_manifests([]) == ""
+
+
+async def test_items_of_a_list_are_written_as_objects_that_can_be_applied(client: Client) -> None:
+    maps = client.api(ConfigMap, "default")
+    await maps.apply(ConfigMap(metadata=ObjectMeta(name="d"), data={"a": "b"}), field_manager="me")
+    text = dump_manifests(await maps.list(), drop_server_fields=True)
+    assert text.startswith("apiVersion: v1\nkind: ConfigMap\nmetadata:\n")
+    (manifest,) = load_manifests(text=text)
+    assert manifest.object.name == "d"
+
+
+async def test_an_export_is_no_member_of_an_apply_set(client: Client) -> None:
+    for labels, kept in (({}, None), ({"app": "web"}, {"app": "web"})):
+        obj = ConfigMap(metadata=ObjectMeta(name="d", namespace="default", labels=labels))
+        (result,) = await apply_manifests(client, [obj], field_manager="me", prune=ApplySet("set", "default"))
+        assert result.object is not None
+        metadata = yaml.safe_load(dump_manifests([result.object], drop_server_fields=True))["metadata"]
+        assert metadata.get("labels") == kept
+        assert "applyset" in dump_manifests([result.object])

@@ -8,7 +8,8 @@ from typing import Any, Final
 import yaml
 
 from ..kubeconfig._internal import resolve_scalar
-from ..models import KubernetesObject, to_dict
+from ..models import KubernetesObject, resource_of, to_dict
+from ._apply_set import MEMBER_LABEL
 from ._manifest import Manifest
 
 _OF_THE_SERVER: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
@@ -30,7 +31,7 @@ def dump_manifests(
     Args:
         objects: Objects or manifests, in the order to write.
         drop_server_fields: Omit the metadata that the server sets, such as ``uid`` and ``managedFields``; with it,
-            objects cannot be applied.
+            objects cannot be applied.  And the label of an ApplySet, of which a copy is no member.
         drop_status: Omit the ``status``.
 
     Raises:
@@ -49,13 +50,22 @@ def dump_manifests(
 def _plain(each: KubernetesObject | Manifest, *, drop_server_fields: bool, drop_status: bool) -> dict[str, Any]:
     obj = each.object if isinstance(each, Manifest) else each
     value = to_dict(obj)
+    if not {"apiVersion", "kind"} <= value.keys():  # the items of a list have neither
+        info = resource_of(type(obj))
+        value |= {"apiVersion": info.api_version, "kind": info.kind}
     # In kubectl's order, which is also that of people.
     ordered = {key: value[key] for key in ("apiVersion", "kind", "metadata") if key in value} | value
     if drop_status:
         ordered.pop("status", None)
     metadata = ordered.get("metadata")
     if drop_server_fields and isinstance(metadata, dict):
-        ordered["metadata"] = {key: metadata[key] for key in metadata if key not in _OF_THE_SERVER}
+        kept = {key: metadata[key] for key in metadata if key not in _OF_THE_SERVER}
+        labels = kept.get("labels")
+        if isinstance(labels, dict) and MEMBER_LABEL in labels:
+            kept["labels"] = {key: labels[key] for key in labels if key != MEMBER_LABEL}
+            if not kept["labels"]:
+                del kept["labels"]
+        ordered["metadata"] = kept
     return ordered
 
 
