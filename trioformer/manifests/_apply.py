@@ -37,6 +37,7 @@ async def apply_manifests(
     namespace: str | None = None,
     dry_run: bool = False,
     prune: ApplySet | LabelSelectorLike | None = None,
+    prune_all: bool = False,
     on_progress: ManifestProgress | None = None,
 ) -> tuple[ManifestResult, ...]:
     """Apply manifests by server-side apply, as ``kubectl apply --server-side -f`` does.
@@ -63,17 +64,20 @@ async def apply_manifests(
             which every manifest must match.  By a selector, only objects that ``field_manager`` has applied, in the
             namespaces of the manifests, are deleted, of the kinds of the manifests and of some common ones; an
             :class:`ApplySet` knows what it has contained.
+        prune_all: Without manifests, whether to delete all of the ApplySet.
         on_progress: Called with each result.
 
     Returns:
         What was done with each object, the manifests in the order in which they were applied, then what was pruned.
 
     Raises:
-        ManifestsFailedError: The server rejected some of them; the others were applied.
+        ManifestsFailedError: The server rejected some of them; the others were applied.  Or nothing was applied: the
+            parent of the ApplySet is not its own, or a group of which it has had a kind is down.
         ManifestError: Two manifests are the same object, or one has no name; nothing was applied.
         ConnectionFailedError: No complete response arrived; a note names the object.
         UnauthorizedError: The server rejected the credentials.
-        ValueError: A manifest does not match the label selector, or nothing says who applies.
+        ValueError: A manifest does not match the label selector, or that is empty; there are no manifests, and an
+            ApplySet, without ``prune_all``; or nothing says who applies.
 
     Cancellation:
         What was applied stays so, and nothing is pruned any more.
@@ -82,6 +86,11 @@ async def apply_manifests(
     manager = default_field_manager(client) if field_manager is None else field_manager
     if manager is None:
         raise ValueError("apply_manifests needs a field manager; pass field_manager=, here or to open_client()")
+    if isinstance(prune, ApplySet) and not manifests and not prune_all:
+        what = f"there are no manifests, so that all of the ApplySet {prune.name!r} would be deleted"
+        raise ValueError(f"{what}; if it shall, write prune_all=True")
+    if prune_all and (manifests or not isinstance(prune, ApplySet)):
+        raise ValueError("prune_all=True is for an ApplySet without manifests; omit it")
     targets = await find_targets(client, manifests, namespace)
     run = _Run(client, manager, force, dry_run, on_progress, failures=targets.failures)
     membership: Membership | None = None
@@ -105,11 +114,11 @@ async def apply_manifests(
         what = f"{len(run.failures)} of {len(manifests)} manifests were not applied"
         raise ManifestsFailedError(what, run.failures)
     if membership is not None:
-        pruning = await membership.pruning()
+        pruning = membership.pruning()
     if pruning is not None:
-        await prune_objects(pruning, targets.found, run.report, dry_run=dry_run)
-    if membership is not None:
-        await membership.close()
+        not_searched = await prune_objects(pruning, targets.found, run.report, dry_run=dry_run)
+        if membership is not None:
+            await membership.close(not_searched)
     return tuple(run.results)
 
 

@@ -11,17 +11,26 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, cast, final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, Literal, TypeAlias, cast, final
 
 import attrs
 
 from .._version import __version__
-from ..client import Api, Client
-from ..errors import ConflictError, ManifestFailure, ManifestsFailedError, NotFoundError
-from ..models import KubernetesObject, LabelSelector, builtin_kind, builtin_resources, from_dict, to_dict
+from ..client import Api, ApiResources, Client
+from ..errors import AlreadyExistsError, ConflictError, ManifestFailure, ManifestsFailedError, NotFoundError
+from ..models import (
+    KubernetesObject,
+    LabelSelector,
+    ResourceInfo,
+    builtin_kind,
+    from_dict,
+    resource_of,
+    to_dict,
+    unstructured_kind,
+)
 from ._manifest import Manifest
-from ._prune import Pruning
+from ._prune import Pruning, is_applied_with_label
 from ._targets import Target
 
 PARENT_LABEL: Final = "applyset.kubernetes.io/id"
@@ -30,6 +39,9 @@ TOOLING: Final = "applyset.kubernetes.io/tooling"
 KINDS: Final = "applyset.kubernetes.io/contains-group-kinds"
 NAMESPACES: Final = "applyset.kubernetes.io/additional-namespaces"
 _TOOL: Final = "trioformer"
+
+_Change: TypeAlias = Callable[[set[tuple[str, str]], set[str]], tuple[set[tuple[str, str]], set[str]]]
+"""Changes the kinds and namespaces of a set."""
 
 
 @final
@@ -74,6 +86,8 @@ class Membership:
     _kinds: frozenset[tuple[str, str]]
     """Kind and group of what the set has contained, with the new ones."""
     _namespaces: frozenset[str]
+    _classes: tuple[type[KubernetesObject], ...]
+    """Of the kinds that the server serves."""
 
     def labelled(self, target: Target, before: KubernetesObject | None) -> KubernetesObject:
         """Return the object of a target as a member of the set.
@@ -91,50 +105,98 @@ class Membership:
         metadata["labels"] = {**(metadata.get("labels") or {}), MEMBER_LABEL: self.id}
         return from_dict(type(target.object), whole)
 
-    async def pruning(self) -> Pruning:
+    def pruning(self) -> Pruning:
         """Return what to prune: the members of the set, of all kinds and in all namespaces that it has had."""
-        known = {(target.api.resource.kind, target.api.resource.group): target.api.kind for target in self._targets}
         apis: list[Api[KubernetesObject]] = []
-        for kind, group in sorted(self._kinds):
-            cls = known.get((kind, group)) or await self._find(kind, group)
-            if cls is None:
-                continue
-            api = cast("Api[KubernetesObject]", self._client.api(cls))
-            places = sorted(self._namespaces) if api.resource.namespaced else [None]
-            apis += [cast("Api[KubernetesObject]", self._client.api(cls, place)) for place in places]
-        return Pruning(LabelSelector.of({MEMBER_LABEL: self.id}), lambda _: True, apis)
+        for cls in self._classes:
+            is_namespaced = resource_of(cls).namespaced
+            apis += [self._client.api(cls, place) for place in (sorted(self._namespaces) if is_namespaced else [None])]
+        selector = LabelSelector.of({MEMBER_LABEL: self.id})
+        return Pruning(selector, lambda obj: is_applied_with_label(obj, MEMBER_LABEL), apis)
 
-    async def _find(self, kind: str, group: str) -> type[KubernetesObject] | None:
-        """Find a kind that the manifests do not have any more; None if the server does not serve it any more."""
-        for info in builtin_resources():
-            if (info.kind, info.group) == (kind, group):
-                return builtin_kind(info.api_version, kind)
+    async def begin(self, parent: KubernetesObject | None) -> None:
+        """Add the kinds and namespaces of the targets to the parent, which is made unless it exists."""
+        kinds, namespaces = _contents(self._targets)
+        while parent is None:
+            try:
+                await self._parents.create(
+                    from_dict(
+                        self._parents.kind,
+                        {
+                            "metadata": {
+                                "name": self._apply_set.name,
+                                "labels": {PARENT_LABEL: self.id},
+                                "annotations": self._annotations(kinds, namespaces),
+                            }
+                        },
+                    ),
+                    field_manager=self._manager,
+                    dry_run=self._dry_run,
+                )
+            except AlreadyExistsError:
+                parent = await self._read()
+            else:
+                return
+        await self._write(parent, lambda had, places: (had | kinds, places | namespaces))
+
+    async def close(self, not_searched: Collection[ResourceInfo]) -> None:
+        """Remove from the parent what was searched and has no member any more.
+
+        What another program has added meanwhile stays.
+        """
+        if self._dry_run:
+            return
+        kinds, namespaces = _contents(self._targets)
+        unknown = {(info.kind, info.group) for info in not_searched}
+        gone = self._kinds - kinds - unknown
+        left = self._namespaces - namespaces if not unknown else frozenset[str]()
+        parent = await self._read()
+        if parent is not None:
+            await self._write(parent, lambda had, places: (had - gone, places - left))
+
+    async def _read(self) -> KubernetesObject | None:
+        """Read the parent; None if it does not exist.
+
+        Raises:
+            ManifestsFailedError: It is not that of this set.
+        """
         try:
-            return await self._client.discover(f"{kind}.{group}")
-        except NotFoundError:
+            parent = await self._parents.get(self._apply_set.name)
+        except NotFoundError as exc:
+            if exc.is_unexpected_server_error:  # a proxy's page
+                raise
             return None
+        if (problem := _problem_of(parent, self.id)) is not None:
+            raise ManifestsFailedError("the set is not known", [ManifestFailure(_named(parent), _conflict(problem))])
+        return parent
 
-    async def write_parent(self, kinds: Iterable[tuple[str, str]], namespaces: Iterable[str]) -> None:
-        """Write which kinds and namespaces the set has."""
-        parent: dict[str, Any] = {
-            "metadata": {
-                "name": self._apply_set.name,
-                "labels": {PARENT_LABEL: self.id},
-                "annotations": {
-                    TOOLING: f"{_TOOL}/v{__version__}",
-                    KINDS: ",".join(sorted(f"{kind}.{group}" if group else kind for kind, group in kinds)),
-                    NAMESPACES: ",".join(sorted(set(namespaces) - {self._parents.namespace})),
-                },
-            }
+    async def _write(self, parent: KubernetesObject, change: _Change) -> None:
+        """Change the contents of the parent; if another program has written it since it was read, read it again."""
+        while True:
+            annotations = self._annotations(*change(*_contents_of(parent)))
+            version = parent.metadata.resource_version
+            patch = {"metadata": {"resourceVersion": version, "annotations": annotations}}
+            try:
+                await self._parents.patch(parent.name, patch, field_manager=self._manager, dry_run=self._dry_run)
+            except ConflictError:
+                again = await self._read()
+                if again is None:
+                    raise
+                parent = again
+            else:
+                return
+
+    def _annotations(self, kinds: Iterable[tuple[str, str]], namespaces: Iterable[str]) -> dict[str, str]:
+        return {
+            TOOLING: f"{_TOOL}/v{__version__}",
+            KINDS: ",".join(sorted(f"{kind}.{group}" if group else kind for kind, group in kinds)),
+            NAMESPACES: ",".join(sorted(set(namespaces) - {self._parents.namespace})),
         }
-        # Of another manager than the members: the set's own parent may be one of the manifests, too.
-        manager = f"{self._field_manager}-applyset"
-        obj = from_dict(self._parents.kind, {"apiVersion": "v1", "kind": self._apply_set.kind, **parent})
-        await self._parents.apply(obj, field_manager=manager, dry_run=self._dry_run)
 
-    async def close(self) -> None:
-        """Write what the set contains now that all else was pruned."""
-        await self.write_parent(*_contents(self._targets))
+    @property
+    def _manager(self) -> str:
+        # Of another manager than the members: the set's own parent may be one of the manifests, too.
+        return f"{self._field_manager}-applyset"
 
 
 async def open_apply_set(
@@ -149,22 +211,28 @@ async def open_apply_set(
     """Make or check the parent, and add the kinds and namespaces of the targets to it before one is applied.
 
     Raises:
-        ManifestsFailedError: The parent is not that of an ApplySet, or of one of another tool.
+        ManifestsFailedError: The parent is not that of an ApplySet, or of one of another tool; or the server does not
+            say whether it serves a kind of the set.
     """
     place = apply_set.namespace or namespace or client.config.namespace
     parents = cast("Api[KubernetesObject]", client.api(builtin_kind("v1", apply_set.kind), place))
     own = apply_set.id(place)
     kinds, namespaces = _contents(targets)
+    classes = {(target.api.resource.kind, target.api.resource.group): target.api.kind for target in targets}
     try:
         parent = await parents.get(apply_set.name)
-    except NotFoundError:
-        pass
-    else:
+    except NotFoundError as exc:
+        if exc.is_unexpected_server_error:  # a proxy's page
+            raise
+        parent = None
+    if parent is not None:
         if (problem := _problem_of(parent, own)) is not None:
             raise ManifestsFailedError("nothing was applied", [ManifestFailure(_named(parent), _conflict(problem))])
-        annotations = parent.metadata.annotations
-        kinds |= {(kind, group) for kind, _, group in (one.partition(".") for one in _listed(annotations, KINDS))}
-        namespaces |= set(_listed(annotations, NAMESPACES))
+        had, places = _contents_of(parent)
+        missing = had - kinds
+        if missing:
+            classes |= _served(await client.api_resources(), missing, parent)
+        kinds, namespaces = kinds | had, namespaces | places
     found = Membership(
         own,
         client,
@@ -175,9 +243,47 @@ async def open_apply_set(
         dry_run,
         frozenset(kinds),
         frozenset({*namespaces, place}),
+        tuple(classes.values()),
     )
-    await found.write_parent(kinds, namespaces)
+    await found.begin(parent)
     return found
+
+
+def _served(
+    served: ApiResources, kinds: Iterable[tuple[str, str]], parent: KubernetesObject
+) -> dict[tuple[str, str], type[KubernetesObject]]:
+    """Return the classes of the kinds that the server serves.
+
+    Raises:
+        ManifestsFailedError: A kind is not among them, but they are not all: it may have members.
+    """
+    found: dict[tuple[str, str], type[KubernetesObject]] = {}
+    failures: list[ManifestFailure] = []
+    for kind, group in sorted(kinds):
+        of_kind = [info for info in served.resources if (info.kind, info.group) == (kind, group)]
+        if of_kind:
+            # Others of the same kind are only created, such as reviews.
+            info = next((info for info in of_kind if "list" in info.verbs), of_kind[0])
+            found[kind, group] = _class_of(info)
+            continue
+        down = sorted(name for name in served.failures if name.rpartition("/")[0] == group)
+        # The core group and all others are two responses, one of which may have been rejected.
+        if down or not any(bool(info.group) == bool(group) for info in served.resources):
+            name = f"{kind}.{group}" if group else kind
+            why = f"{', '.join(down)} does not respond" if down else "the server did not list its groups"
+            what = f"the set may have objects of {name} that cannot be found now: {why}; apply again when it does"
+            failures.append(ManifestFailure(_named(parent), NotFoundError(what, code=404, reason="NotFound")))
+    if failures:
+        raise ManifestsFailedError("nothing was applied", failures)
+    return found
+
+
+def _class_of(info: ResourceInfo) -> type[KubernetesObject]:
+    try:
+        kind = builtin_kind(info.api_version, info.kind)
+    except LookupError:
+        return unstructured_kind(info)
+    return kind if resource_of(kind).plural == info.plural else unstructured_kind(info)
 
 
 def _problem_of(parent: KubernetesObject, own: str) -> str | None:
@@ -204,6 +310,13 @@ def _contents(targets: Iterable[Target]) -> tuple[set[tuple[str, str]], set[str]
     targets = tuple(targets)
     kinds = {(target.api.resource.kind, target.api.resource.group) for target in targets}
     return kinds, {target.api.namespace for target in targets if target.api.namespace is not None}
+
+
+def _contents_of(parent: KubernetesObject) -> tuple[set[tuple[str, str]], set[str]]:
+    """Return the same of what a parent says."""
+    annotations = parent.metadata.annotations
+    kinds = {(kind, group) for kind, _, group in (one.partition(".") for one in _listed(annotations, KINDS))}
+    return kinds, set(_listed(annotations, NAMESPACES))
 
 
 def _listed(annotations: Mapping[str, str], name: str) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Final, final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, cast, final
 
 import attrs
 
 from ..client import Api, Client, LabelSelectorLike
 from ..errors import ForbiddenError, NotFoundError
-from ..models import KubernetesObject, LabelSelector, ResourceInfo, builtin_kind
+from ..models import KubernetesObject, LabelSelector, ManagedFieldsEntry, ResourceInfo, builtin_kind
 from ._manifest import Manifest, ManifestResult
 from ._targets import Target, rank_of
 
@@ -42,20 +42,27 @@ class Pruning:
 
 async def prune_objects(
     pruning: Pruning, targets: Iterable[Target], report: Callable[[ManifestResult], None], *, dry_run: bool
-) -> None:
+) -> frozenset[ResourceInfo]:
     """Delete what is selected and is not among the targets, in the reverse order of applying.
+
+    Returns:
+        The kinds that could not be searched, since the server did not serve them.
 
     Raises:
         TrioformerError: An object could not be listed or deleted; those before it are deleted.
     """
     kept = {target.key for target in targets}
+    not_searched: set[ResourceInfo] = set()
     for api in sorted(pruning.apis, key=lambda api: rank_of(api.resource), reverse=True):
         resource = api.resource
         if not {"list", "delete"} <= set(resource.verbs):
             continue
         try:
             listing = await api.list(label_selector=pruning.selector)
-        except NotFoundError:  # the kind is gone, and its objects with it
+        except NotFoundError as exc:
+            if exc.is_unexpected_server_error:  # a proxy's page
+                raise
+            not_searched.add(resource)
             continue
         except ForbiddenError:
             if resource in pruning.may_be_forbidden:
@@ -71,6 +78,7 @@ async def prune_objects(
             except NotFoundError:
                 continue
             report(ManifestResult(manifest=Manifest(object=obj), action="pruned", object=left))
+    return frozenset(not_searched)
 
 
 def by_selector(client: Client, selector: LabelSelectorLike, targets: Iterable[Target], field_manager: str) -> Pruning:
@@ -80,8 +88,11 @@ def by_selector(client: Client, selector: LabelSelectorLike, targets: Iterable[T
 
     Raises:
         ValueError: A target does not match the selector: it would be pruned by the next call without it.
+            Or the selector is empty.
     """
     parsed = LabelSelector.of(selector)
+    if parsed.is_empty:
+        raise ValueError("prune= has an empty selector, which selects every object; name a label, or use an ApplySet")
     targets = tuple(targets)
     for target in targets:
         if not parsed.matches(target.object.metadata.labels):
@@ -103,10 +114,30 @@ def by_selector(client: Client, selector: LabelSelectorLike, targets: Iterable[T
 
 def is_applied_by(obj: KubernetesObject, field_manager: str) -> bool:
     """Whether a manager has applied the object, and no controller owns it."""
-    metadata = obj.metadata
-    if any(owner.controller for owner in metadata.owner_references):
-        return False
-    return any(
-        entry.manager == field_manager and entry.operation == "Apply" and not entry.subresource
-        for entry in metadata.managed_fields
-    )
+    return not _has_controller(obj) and any(entry.manager == field_manager for entry in _applied_parts(obj))
+
+
+def is_applied_with_label(obj: KubernetesObject, label: str) -> bool:
+    """Whether somebody has applied the object with a label, and no controller owns it.
+
+    Controllers copy labels to what they make, such as those of a Service to its EndpointSlices.
+    """
+    path = "f:metadata", "f:labels", f"f:{label}"
+    return not _has_controller(obj) and any(_has_path(entry.fields_v1, path) for entry in _applied_parts(obj))
+
+
+def _has_controller(obj: KubernetesObject) -> bool:
+    """Whether a controller owns the object."""
+    return any(owner.controller for owner in obj.metadata.owner_references)
+
+
+def _applied_parts(obj: KubernetesObject) -> list[ManagedFieldsEntry]:
+    return [entry for entry in obj.metadata.managed_fields if entry.operation == "Apply" and not entry.subresource]
+
+
+def _has_path(fields: object, path: Iterable[str]) -> bool:
+    for name in path:
+        if not isinstance(fields, Mapping) or name not in fields:
+            return False
+        fields = cast("Mapping[str, object]", fields)[name]
+    return True
