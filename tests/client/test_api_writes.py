@@ -19,8 +19,10 @@ from trioformer.models import (
     Model,
     ObjectMeta,
     ResourceInfo,
+    extract,
     from_dict,
     metadata_kind,
+    to_dict,
     unstructured_kind,
 )
 from trioformer.models.apps_v1 import Deployment, DeploymentSpec
@@ -167,6 +169,28 @@ async def test_an_object_that_was_read_is_not_applied() -> None:
     read = from_dict(Pod, {"metadata": {"name": "web-0", "managedFields": [{"manager": "x", "operation": "Apply"}]}})
     with pytest.raises(ValueError, match=r"^<Pod web-0> was read from a server, .* would own all of its fields; apply"):
         await requested(lambda api: api.apply(read, field_manager="me"))
+
+
+async def test_a_read_object_without_managed_fields_is_not_applied() -> None:
+    stored = {"name": "web-0", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    cached = from_dict(Pod, {"metadata": stored})
+    with pytest.raises(
+        ValueError, match=r"^<Pod web-0 at 7> was read from a server, .* would own all of its fields; apply"
+    ):
+        await requested(lambda api: api.apply(cached, field_manager="me"))
+    with pytest.raises(ValueError, match="was read from a server"):
+        await requested(lambda api: api.apply(to_dict(cached), field_manager="me"))
+
+
+async def test_what_is_extracted_is_applied_also_with_preconditions() -> None:
+    entry = {"manager": "me", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}}}
+    stored = {"name": "web-0", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    read = from_dict(Pod, {"metadata": {**stored, "labels": {"a": "b"}, "managedFields": [entry]}})
+    mine = extract(read, field_manager="me")
+    guarded = attrs.evolve(mine, metadata=attrs.evolve(mine.metadata, uid=read.uid, resource_version="7"))
+    _, _, body = await requested(lambda api: api.apply(guarded, field_manager="me"))
+    metadata = {"name": "web-0", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"}}
+    assert body == {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
 
 
 async def test_only_metadata_is_patched_and_not_applied() -> None:

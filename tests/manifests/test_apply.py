@@ -6,6 +6,7 @@ import httpx
 
 from trioformer import open_client
 from trioformer.manifests import apply_manifests, load_manifests
+from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
 
 MANIFESTS = """\
@@ -60,3 +61,13 @@ async def test_a_dry_run_waits_for_nothing(api_server: APIServer) -> None:
         (result,) = await apply_manifests(client, manifests, dry_run=True)
     assert result.action == "created"
     assert [method for method, _ in recorder.requests] == ["GET", "PATCH"]
+
+
+async def test_an_exported_object_is_applied_as_kubectl_does(api_server: APIServer) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {x: '1'}\n"
+    async with api_server.open_client(field_manager="me") as client:
+        await apply_manifests(client, load_manifests(text=text))
+        stored = (await client.api(ConfigMap, "default").get("a")).metadata
+        added = f"{{uid: {stored.uid}, creationTimestamp: '2026-01-01T00:00:00Z', "
+        (result,) = await apply_manifests(client, load_manifests(text=text.replace("{name", f"{added}name")))
+    assert result.action == "unchanged"

@@ -257,7 +257,7 @@ class ApiWrites(ApiRequests[T]):
 
         Args:
             obj: The fields that the manager wants to have.  A mapping has the API's names; its ``apiVersion`` and
-                ``kind`` may be omitted.
+                ``kind`` may be omitted.  With a uid or a resourceVersion, only that object or version of it is changed.
             subresource: Such as ``status``: only this part is applied, and the object must exist.
             force: Whether to take fields that other managers have set to another value.
             dry_run: As for :meth:`create`.
@@ -268,8 +268,9 @@ class ApiWrites(ApiRequests[T]):
             ApplyConflictError: Other managers have set some of the fields to another value; ``conflicts`` names them.
             ConflictError: The object has a resourceVersion, and the stored object has another one.
             InvalidError: The result is not valid.
-            ValueError: There is no field manager, neither here nor in ``open_client``; or ``managedFields`` show that
-                the object was read from a server, so that the manager would own all of it.
+            ValueError: There is no field manager, neither here nor in ``open_client``; or the object was read from a
+                server, so that the manager would own all of it: it has ``managedFields``, or a uid and a creation
+                time.
         """
         if not (field_manager or self._field_manager):
             hint = "pass field_manager, or open the client with one: open_client(field_manager='deployer')"
@@ -277,7 +278,9 @@ class ApiWrites(ApiRequests[T]):
         if isinstance(obj, Mapping):
             obj = self._from_mapping(obj)
         namespace = self._namespace_for(obj)
-        if obj.metadata.managed_fields:
+        metadata = obj.metadata
+        # A cache may have dropped managedFields; nobody else than a server sets both of the others.
+        if metadata.managed_fields or (metadata.uid and metadata.creation_timestamp is not None):
             hint = "apply a new object with the wanted fields, or what extract(obj, field_manager=...) returns"
             raise ValueError(f"{obj!r} was read from a server, and who applies it would own all of its fields; {hint}")
         where = self._paths.operation("apply", name=obj.name, namespace=namespace, subresource=subresource)

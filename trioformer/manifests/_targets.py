@@ -179,11 +179,13 @@ def _target(client: Client, manifest: Manifest, info: ResourceInfo, namespace: s
 
 
 def _without_server_fields(obj: KubernetesObject, *, drop_namespace: bool) -> dict[str, Any] | None:
-    """Remove what the server refuses: managedFields, and the namespace of a kind that is not namespaced."""
-    if not (drop_namespace and obj.namespace) and not obj.metadata.managed_fields:
+    """Remove what cannot be applied: managedFields, a creation time, the namespace of a kind that is not namespaced."""
+    of_server = obj.metadata.managed_fields or obj.metadata.creation_timestamp is not None
+    if not (drop_namespace and obj.namespace) and not of_server:
         return None
     edited = to_dict(obj)
     edited["metadata"].pop("managedFields", None)
+    edited["metadata"].pop("creationTimestamp", None)  # the server ignores it, and with a uid it says: read
     if drop_namespace:
         edited["metadata"].pop("namespace", None)
     return edited
