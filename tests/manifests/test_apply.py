@@ -65,9 +65,10 @@ async def test_a_dry_run_waits_for_nothing(api_server: APIServer) -> None:
 
 async def test_an_exported_object_is_applied_as_kubectl_does(api_server: APIServer) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {x: '1'}\n"
-    async with api_server.open_client(field_manager="me") as client:
-        await apply_manifests(client, load_manifests(text=text))
+    async with api_server.open_client() as client:
+        await apply_manifests(client, load_manifests(text=text), field_manager="me")
         stored = (await client.api(ConfigMap, "default").get("a")).metadata
         added = f"{{uid: {stored.uid}, creationTimestamp: '2026-01-01T00:00:00Z', "
-        (result,) = await apply_manifests(client, load_manifests(text=text.replace("{name", f"{added}name")))
+        again = load_manifests(text=text.replace("{name", f"{added}name"))
+        (result,) = await apply_manifests(client, again, field_manager="me")
     assert result.action == "unchanged"

@@ -10,7 +10,7 @@ import pytest
 from trioformer.errors import DecodeError
 from trioformer.models import encode, extract, from_dict, to_dict, unstructured_kind
 from trioformer.models.apps_v1 import Deployment
-from trioformer.models.core_v1 import ConfigMap, Pod, Service
+from trioformer.models.core_v1 import ConfigMap, Pod, Secret, Service
 
 Widget = unstructured_kind("example.com/v1", "Widget", plural="widgets", namespaced=True)
 
@@ -140,3 +140,11 @@ def test_a_step_that_no_server_writes_names_nothing(step: str) -> None:
     metadata = {**NAMES, "managedFields": [entry("me", {"f:spec": {"f:list": {step: {}}, step: {}}})]}
     found = extracted(Widget.of({"metadata": metadata, "spec": {"list": [{"a": 1}, 2]}}))
     assert found["spec"] == {"list": []}
+
+
+def test_applied_string_data_of_a_secret_cannot_be_extracted() -> None:
+    metadata = {**NAMES, "managedFields": [entry("me", {"f:stringData": {"f:a": {}}})]}
+    secret = from_dict(Secret, {"metadata": metadata, "data": {"a": "Yg=="}})
+    with pytest.raises(ValueError, match=r"^'me' has applied stringData of <Secret default/a.*; apply data instead"):
+        extract(secret, field_manager="me")
+    assert extracted(secret, "other") == {"metadata": NAMES}

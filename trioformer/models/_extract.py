@@ -45,7 +45,8 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
         subresource: Such as ``status``, for what was applied to that.
 
     Raises:
-        ValueError: The object has no ``managedFields``: an empty result would say that nothing was applied.
+        ValueError: The object has no ``managedFields``: an empty result would say that nothing was applied; or the
+            manager has applied the ``stringData`` of a Secret, which the server keeps as data.
         DecodeError: The object, or an entry of the manager, is not valid.
     """
     entries = obj.metadata.managed_fields
@@ -59,6 +60,9 @@ def extract(obj: K, *, field_manager: str, subresource: str | None = None) -> K:
     for entry, tree in zip(entries, trees, strict=True):
         is_mine = entry.manager == field_manager and entry.operation == "Apply"
         if is_mine and (entry.subresource or None) == (subresource or None):
+            if resource.kind == "Secret" and not resource.group and "f:stringData" in tree:
+                hint = "apply data instead, or all that is wanted again"
+                raise ValueError(f"{field_manager!r} has applied stringData of {obj!r}, which nobody can read; {hint}")
             found = _extracted(data, tree, trees)
             owned = found if isinstance(found, dict) else {}
     names = {"name": obj.name} | ({"namespace": obj.namespace} if obj.namespace else {})
