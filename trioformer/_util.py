@@ -144,13 +144,13 @@ def warn_once(logger: logging.Logger, text: str) -> None:
 def names_on_demand(
     package: dict[str, Any], places: Mapping[str, str], modules: Collection[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make the ``__getattr__`` and ``__dir__`` of a package, or a module of it, that imports some of its names when they are used first.
+    """Make the ``__getattr__`` and ``__dir__`` of a package that imports some of its names when they are used first.
 
     Type checkers read the imports under ``if TYPE_CHECKING``; for them the result must be hidden, since they would
     accept every name.
 
     Args:
-        package: Its ``globals()``.
+        package: Its ``globals()``, or those of a module in it.
         places: In which module of the package each name is.
         modules: The modules of the package that are names themselves.
     """
