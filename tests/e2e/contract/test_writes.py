@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from tests.e2e.contract.custom_kinds import serve_kind
+from tests.e2e.contract.observed import observe
 from trioformer.client import Api, Client
 from trioformer.errors import (
     AlreadyExistsError,
@@ -300,3 +301,63 @@ async def test_unstructured_objects_are_applied(server_client: Client, namespace
 async def test_an_empty_object_is_refused_before_it_is_sent(server_client: Client, namespace: str) -> None:
     with pytest.raises((ValueError, TrioformerError)):
         await server_client.api(ConfigMap, namespace).apply({}, field_manager="me")
+
+
+async def observed_apply(client: Client, path: str, body: Any, **params: str) -> dict[str, Any]:
+    return await observe(client, "PATCH", path, body, content_type="application/apply-patch+yaml", **params)
+
+
+async def test_an_immutable_config_map_is_not_changed(server_client: Client, namespace: str) -> None:
+    api = server_client.api(ConfigMap, namespace)
+    await api.create(attrs.evolve(config_map(k="1"), immutable=True))
+    with pytest.raises(InvalidError) as refused:
+        await api.patch("a", {"data": {"k": "2"}, "immutable": None})
+    assert [one.field for one in refused.value.details.causes] == ["immutable", "data"]
+    assert (await api.patch("a", {"metadata": {"labels": {"l": "v"}}})).metadata.labels == {"l": "v"}
+
+
+async def test_what_is_applied_has_a_name(server_client: Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/configmaps/g"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "g"}}
+    found = await observed_apply(server_client, path, body, fieldManager="m")
+    problem = "the name of the object (g based on URL) was undeterminable: name must be provided"
+    assert found == {"code": 400, "message": problem}
+
+
+async def test_any_text_forces_an_apply(server_client: Client, namespace: str) -> None:
+    await server_client.api(ConfigMap, namespace).create(config_map(k="1"), field_manager="other")
+    path = f"/api/v1/namespaces/{namespace}/configmaps/a"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "2"}}
+    assert (await observed_apply(server_client, path, body, fieldManager="m"))["code"] == 409
+    assert (await observed_apply(server_client, path, body, fieldManager="m", force="False"))["code"] == 409
+    assert (await observed_apply(server_client, path, body, fieldManager="m", force="maybe"))["code"] == 200
+
+
+async def test_a_version_that_is_no_number_is_an_error(server_client: Client, namespace: str) -> None:
+    await server_client.api(ConfigMap, namespace).create(config_map(k="1"))
+    path = f"/api/v1/namespaces/{namespace}/configmaps/a"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "abc"}}
+    found = await observe(server_client, "PUT", path, body)
+    assert found == {"code": 500, "message": 'strconv.ParseUint: parsing "abc": invalid syntax'}
+
+
+async def test_a_status_is_not_applied_as_null(server_client: Client, namespace: str) -> None:
+    number = {"type": "object", "properties": {"n": {"type": "number"}}}
+    schema = {"type": "object", "properties": {"spec": number, "status": number}}
+    async with serve_kind(server_client, schema, subresources={"status": {}}) as kind:
+        info = kind.__resource__
+        path = f"/apis/{info.api_version}/namespaces/{namespace}/{info.plural}/w"
+        body = {"apiVersion": info.api_version, "kind": info.kind, "metadata": {"name": "w"}}
+        made = await server_client.api(kind, namespace).create(kind.of({**body, "spec": {"n": 1}}))
+        one = path + "/status"
+        assert (await observed_apply(server_client, one, {**body, "status": {"n": 1}}, fieldManager="m"))["code"] == 200
+        found = await observed_apply(server_client, one, {**body, "status": None}, fieldManager="m")
+        assert found["code"] == 422
+        assert "must be of type object" in found["causes"][0]
+        # Equal numbers are no other state.
+        content = b'{"apiVersion":"%s","kind":"%s","metadata":{"name":"w"},"spec":{"n":1.0}}' % (
+            info.api_version.encode(),
+            info.kind.encode(),
+        )
+        assert (await observed_apply(server_client, path, content, fieldManager="m"))["code"] == 200
+        assert (await server_client.api(kind, namespace).get("w")).metadata.generation == made.metadata.generation

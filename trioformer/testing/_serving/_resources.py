@@ -269,6 +269,9 @@ class Resources:
             return _one(rendering, served, stored)
         obj = applied(None)
         metadata = metadata_of(obj)
+        if not metadata.get("name"):
+            problem = "was undeterminable: name must be provided"
+            raise bad_request(f"the name of the object ({request.name} based on URL) {problem}")
         self._registry.check_location(served, request.namespace, request.name, metadata)
         if uid := metadata.get("uid"):
             problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"

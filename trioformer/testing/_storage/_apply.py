@@ -15,7 +15,6 @@ from ._tracking import LONGEST_MANAGER
 
 APPLY: Final = "application/apply-patch+yaml"
 """The content type of an apply."""
-_BOOLEANS: Final = {"": False, "true": True, "1": True, "false": False, "0": False}
 
 
 def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = False) -> None:
@@ -27,7 +26,7 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
         is_apply: Whether it is an apply, which must name its manager and may be forced.
 
     Raises:
-        APIStatusError: 422, or 400 when ``force`` is not a boolean.
+        APIStatusError: 422.
     """
     manager = query.get("fieldManager", "")
     causes = []
@@ -48,15 +47,8 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
 
 
 def is_forced(query: Mapping[str, str]) -> bool:
-    """Return whether an apply takes the fields of other managers.
-
-    Raises:
-        APIStatusError: 400 when ``force`` is not a boolean.
-    """
-    text = query.get("force", "").lower()
-    if text not in _BOOLEANS:
-        raise bad_request(f'strconv.ParseBool: parsing "{text}": invalid syntax')
-    return _BOOLEANS[text]
+    """Return whether an apply takes the fields of other managers; any text but a false one means so, as for Go."""
+    return query.get("force", "").lower() not in ("", "false", "0")
 
 
 def read_config(body: bytes) -> JSONObject:

@@ -40,6 +40,7 @@ from ._status import (
     bad_request,
     cause,
     conflict,
+    excerpt,
     forbidden,
     invalid,
     not_found,
@@ -284,9 +285,11 @@ class Registry:
             rest["status"] = old.get("status")
             if served.resource == _custom.DEFINITIONS:
                 rest["status"] = _custom.changed_status(rest, rest["status"] or {})
-        if rest.get("status", ...) is None:
+        is_applied = writer is not None and writer.is_applier
+        if rest.get("status", ...) is None and not (is_applied and _may_check_null_status(served, part, old, new)):
             del rest["status"]
-        if served.has_generation and not json_equal(_desired_state(rest), _desired_state(old)):
+        wanted = stored_numbers(rest) if is_applied and not served.is_builtin else rest
+        if served.has_generation and not json_equal(_desired_state(wanted), _desired_state(old)):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         obj: JSONObject = {"metadata": metadata, **rest}
         managed = self.tracker.updated(served, old, obj, given, writer)
@@ -325,6 +328,9 @@ class Registry:
             where = f"Key: /registry/{served.info.plural}/{current.key}, ResourceVersion: 0"
             message = f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {problem}"
             raise conflict(served.info, current.name, message)
+        if version and not (version.isascii() and version.isdecimal()):
+            problem = f'strconv.ParseUint: parsing "{excerpt(version)}": invalid syntax'
+            raise status_error(500, reason="", message=problem)
         if version and version != str(current.revision):
             raise conflict(served.info, current.name)
         if not version and served.needs_resource_version:
@@ -445,6 +451,12 @@ class Registry:
             return
         obj["spec"] = {}
         self.storage.remove("namespaces", name, obj)
+
+
+def _may_check_null_status(served: ServedKind, part: Part, old: JSONObject, new: JSONObject) -> bool:
+    """Return whether a null that is applied as the status of a custom object is validated, not taken as missing."""
+    has_schema = served.schema is not None and "status" in served.schema.properties
+    return has_schema and part == "status" and "status" in old and "status" in new
 
 
 def _desired_state(obj: JSONObject) -> JSONObject:

@@ -9,8 +9,9 @@ from . import _custom
 from ._custom_objects import custom_causes
 from ._definitions import definition_warnings
 from ._field_checks import FieldCheck
-from ._field_errors import invalid_value
+from ._field_errors import forbidden, invalid_value
 from ._kinds import ServedKind
+from ._metadata import json_equal
 from ._object_meta import finalizer_warnings, metadata_causes, name_causes, unqualified_finalizers
 from ._status import invalid
 from ._storage import JSONObject
@@ -47,6 +48,8 @@ def check_object(
         problem = "name is neither a standard finalizer name nor is it fully qualified"
         for i in unqualified_finalizers(finalizers):
             causes.append(invalid_value(f"metadata.finalizers[{i}]", finalizers[i], problem))
+    if old is not None and served.resource in ("configmaps", "secrets") and old.get("immutable") is True:
+        causes += _immutable_causes(obj, old)
     if served.resource == _custom.DEFINITIONS:
         causes += _custom.causes_of(obj, old)
     elif served.schema is not None:
@@ -61,3 +64,9 @@ def check_object(
             fields.warnings += finalizer_warnings(finalizers, before)
         if served.resource == _custom.DEFINITIONS:
             fields.warnings += definition_warnings(obj)
+
+
+def _immutable_causes(obj: JSONObject, old: JSONObject) -> list[JSONObject]:
+    changed = [] if obj.get("immutable") is True else ["immutable"]
+    changed += [name for name in ("data", "binaryData") if not json_equal(obj.get(name) or {}, old.get(name) or {})]
+    return [forbidden(name, "field is immutable when `immutable` is set") for name in changed]
