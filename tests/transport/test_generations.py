@@ -17,6 +17,7 @@ from trio.testing import wait_all_tasks_blocked
 from tests.support.rotated_files import rotate
 from tests.support.scripted_http import CHUNKED, END, AtStep, Loopback, Step, chunk, complete, suspended_generators
 from trioformer._secret import Secret
+from trioformer.client import open_client
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._credentials import ClientCertificate, Credential
@@ -505,6 +506,53 @@ class Plugin:
         return nullcontext()
 
 
+# --- streams of raw requests ---
+
+
+async def test_an_endless_stream_that_a_rotation_ends_is_an_error(cluster: Cluster, mock_clock: Clock) -> None:
+    """Nobody resumes it, so its reader must not take the end for that of the body."""
+    lines: list[str] = []
+    ended: list[str] = []
+
+    async def follow() -> None:
+        async with client.stream("GET", "/watch", endless=True) as stream:
+            lines.append(await anext(stream.lines()))
+            with pytest.raises(ConnectionFailedError, match="the certificates of this client have changed") as caught:
+                await stream.receive_some()
+            ended.append(str(caught.value))
+
+    async with open_client(cluster.config) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(follow)
+        await wait_all_tasks_blocked(0.05)
+        cluster.clock.jump(60)
+        cluster.rotate(OLD, NEW)
+        await client.request("GET", "/x")
+        await wait_all_tasks_blocked(0.05)
+        assert lines == ["one"]
+        assert [text.startswith("GET /watch: https://127.0.0.1:") for text in ended] == [True]
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("endless", [False, True])
+async def test_a_streamed_write_is_sent_once_and_finishes(cluster: Cluster, mock_clock: Clock, endless: bool) -> None:
+    received: list[str] = []
+
+    async def write() -> None:
+        async with client.stream("POST", "/slow", body={"pay": 100}, endless=endless) as stream:
+            received.extend([line async for line in stream.lines()])
+
+    async with open_client(cluster.config) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(write)
+        await wait_all_tasks_blocked(0.05)
+        cluster.rotate(OLD, NEW)
+        await client.request("GET", "/x")
+        await wait_all_tasks_blocked(0.05)
+        cluster.clock.jump(30)
+        await wait_all_tasks_blocked(0.05)
+    assert [head.split(b" ")[1] for head in cluster.server.heads].count(b"/slow") == 1
+    assert received == ["slow"]
+
+
 # --- ends ---
 
 
@@ -550,4 +598,7 @@ async def test_empty_generations_are_forgotten(cluster: Cluster, mock_clock: Clo
             cluster.rotate(*((OLD, NEW) if number % 2 else (OLD,)))
             await hello(transport)
             assert len(transport._generations._retired) <= 2
+            async with transport.stream("/short", for_watch=True, resumable=True) as body:
+                while await body.receive_some():
+                    pass  # to its end: the connection is idle then
         assert isinstance(transport._generations.present.requests, Connections)

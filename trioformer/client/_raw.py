@@ -12,6 +12,7 @@ import attrs
 
 from .._suggestions import describe
 from .._util import NoPublicConstructor
+from ..errors import ConnectionFailedError
 from ..models import Model, encode
 from ..models._internal import decode, dumps, plain
 from ..transport import Limits
@@ -92,14 +93,18 @@ class RawStream(metaclass=NoPublicConstructor):
         """Receive the next bytes of the body; ``b""`` at its end.
 
         Raises:
-            ConnectionFailedError: The body ended early.
+            ConnectionFailedError: The body ended early, also because the certificates of the client have changed.
             LimitExceededError: It is too long, or arrives too slowly.
             trio.ClosedResourceError: The block of the stream has ended, or an earlier call was cancelled.
 
         Cancellation:
             Closes the connection; nothing more can be received.
         """
-        return await self._body.receive_some()
+        data = await self._body.receive_some()
+        if not data and self._body.is_cut_off:
+            what = "the certificates of this client have changed, which ends what is streamed; send the request again"
+            raise ConnectionFailedError(f"{self._where}: {self._body.server}: {what}")
+        return data
 
     def __aiter__(self) -> RawStream:
         return self

@@ -432,7 +432,8 @@ class Transport(metaclass=NoPublicConstructor):
                 request = self._requests.of(outgoing, has_targets=self.health.has_probes)  # they are of a network
                 if credential.authorization is not None:  # httpx has what it builds a request from in local variables
                     request.headers["Authorization"] = credential.authorization.reveal()
-                response = await self._generations.send(request, credential, for_watch=for_watch)
+                is_watch = for_watch and method == "GET"  # a write is neither ended nor sent again when others are
+                response = await self._generations.send(request, credential, for_watch=is_watch)
                 bound = limit or (None if for_watch else "list_bytes")
                 create = partial(ByteStream._create, accepts_gzip=outgoing.accepts_gzip, where=where)
                 body = create(response, self.health.server_text, self.health, self.limits, limit=bound)

@@ -11,6 +11,9 @@ A request is sent on the present generation.
 When the certificates have changed, a new generation replaces the present one, which is retired: its idle connections
 are closed at once, its requests in flight finish and then close theirs, and its watches end as if the server had ended
 them, so that whoever reads them watches again.
+A streamed body of any length that is not a watch ends with them, because its server may be trusted no more; nobody
+resumes it, so its reader gets an error (``client/_raw.py``).
+Only what is read is a watch here: a write whose response is streamed is a request in flight, and is not sent again.
 Three cases would be errors that nobody needs to see.
 A watch that is a second old would look like one that the server refuses to keep, so its end is reported later.
 A watch that begins with a list, a watch-list, would have to begin again, so it has a minute more.
@@ -143,7 +146,7 @@ class Generations:
         Args:
             request: With a body that can be sent again.
             credential: What its headers are from.
-            for_watch: Whether it is a watch.
+            for_watch: Whether it is a watch, and so a GET.
 
         Raises:
             ConfigError: The certificate of the credential is not valid.
@@ -210,6 +213,7 @@ class Generations:
         self._has_idle = False
         for retired in list(self._retired):
             await retired.requests.close_idle()
+            await retired.watches.close_idle()  # their sockets are closed already, but they are still counted as open
 
     async def _look(self) -> None:
         """Replace the connections if the files have changed, and end watch-lists in time; when no request does that."""
