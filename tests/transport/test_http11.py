@@ -80,35 +80,37 @@ async def test_a_connection_whose_response_was_not_read_is_closed() -> None:
             {"fieldManager": "me", "dryRun": "All"},
             b"/api/v1/pods/web-0.x?fieldManager=me&dryRun=All",
         ),
-        ("/api/v1/pods", {"labelSelector": "a=b"}, None),
-        ("/api/v1/pods", {"fieldManager": "a b"}, None),
-        ("/api/v1/nodes/a%3Ab", None, None),
-        ("/api/../secret", None, None),
-        ("/api/./x", None, None),
-        ("/api//x", None, None),
-        ("/api/v1/", None, None),
-        ("/api/é", None, None),
-        ("/a?b", None, None),
-        ("/a#b", None, None),
+        ("/api/v1/pods", {"labelSelector": "a=b"}, b"/api/v1/pods?labelSelector=a%3Db"),
+        ("/api/v1/pods", {"fieldManager": "a b"}, b"/api/v1/pods?fieldManager=a+b"),
+        ("/api/v1/nodes/a%3Ab", None, b"/api/v1/nodes/a%3Ab"),
+        ("/api/../secret", None, b"/api/../secret"),
+        ("/api/./x", None, b"/api/./x"),
+        ("/api//x", None, b"/api//x"),
+        ("/api/v1/", None, b"/api/v1/"),
+        ("/api/\u00e9", None, b"/api/%C3%A9"),
+        ("/a?b=c%2Fd+e", None, b"/a?b=c%2Fd+e"),
+        ("/a#b", None, b"/a%23b"),
+        ("/a b\r\n", {"c": "\r\n"}, b"/a%20b%0D%0A?c=%0D%0A"),
+        ("/a", {"labelSelector": "x," * 40_000}, b"/a?labelSelector=" + b"x%2C" * 40_000),
     ],
 )
-async def test_only_a_target_without_anything_to_quote_is_sent_as_it_is(
-    path: str, params: dict[str, str] | None, target: bytes | None
-) -> None:
+async def test_a_target_is_quoted_and_never_resolved(path: str, params: dict[str, str] | None, target: bytes) -> None:
     outgoing = Outgoing(method="GET", path=path, params=params, headers=[], accepts_gzip=False, where="")
-    assert outgoing.plain_target() == target
+    assert outgoing.target() == target
 
 
 @pytest.mark.parametrize("prefix", ["", "/k8s/clusters/c-1"])
-async def test_a_plain_target_begins_with_the_path_of_the_server(prefix: str) -> None:
+async def test_a_target_begins_with_the_path_of_the_server(prefix: str) -> None:
     async with (
         serving(OK, keep_alive=True) as server,
         open_transport(ClusterConfig(server=server.url + prefix)) as transport,
     ):
         await transport.request("GET", "/api/v1/pods", params={"limit": "5"})
         await transport.request("GET", "/api/v1/pods", params={"labelSelector": "a=b,c in (d)"})
+        await transport.request("GET", "/api/v1/pods/..", params={"labelSelector": "x" * 70_000})
     heads = [head.partition(b" HTTP/1.1")[0].decode() for head in server.heads]
     assert heads == [
         f"GET {prefix}/api/v1/pods?limit=5",
         f"GET {prefix}/api/v1/pods?labelSelector=a%3Db%2Cc+in+%28d%29",
+        f"GET {prefix}/api/v1/pods/..?labelSelector={'x' * 70_000}",
     ]

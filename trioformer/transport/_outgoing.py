@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Final, final
+from urllib.parse import quote, urlencode
 
 import attrs
 import httpx
@@ -25,7 +26,10 @@ _WATCH_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": None, "write": WR
 # Infinite is no limit either; ``_network.RESUMABLE`` says what the difference is.
 _RESUMABLE_PATIENCE: Final = {"connect": CONNECT_PATIENCE, "read": math.inf, "write": WRITE_PATIENCE, "pool": None}
 
-# Without escapes, and without segments of dots, which are part of a path that is resolved.
+_SAFE: Final = "/%?:@!$&'()*+,;=[]"
+"""What is not quoted in a path, which is quoted already and may have a query; a ``#`` would begin a fragment."""
+
+# What needs no quoting is most of what is sent.
 _PLAIN: Final = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)+").fullmatch
 _PLAIN_QUERY: Final = re.compile(r"[A-Za-z]+=[A-Za-z0-9._-]+(?:&[A-Za-z]+=[A-Za-z0-9._-]+)*")
 
@@ -47,12 +51,13 @@ class Outgoing:
     for_watch: bool = False
     resumable: bool = False
 
-    def plain_target(self) -> bytes | None:
-        """Return the path and the query as they are sent; None if something in them must be quoted."""
-        if self.params:
-            query = "&".join([f"{name}={value}" for name, value in self.params.items()])
-            return f"{self.path}?{query}".encode() if _PLAIN_QUERY.fullmatch(query) and _PLAIN(self.path) else None
-        return self.path.encode() if _PLAIN(self.path) else None
+    def target(self) -> bytes:
+        """Return the path and the query as they are sent, of any length; dots in the path are not resolved."""
+        path = self.path if _PLAIN(self.path) else quote(self.path, safe=_SAFE)
+        if not self.params:
+            return path.encode()
+        query = "&".join([f"{name}={value}" for name, value in self.params.items()])
+        return f"{path}?{query if _PLAIN_QUERY.fullmatch(query) else urlencode(self.params)}".encode()
 
     @property
     def patience(self) -> Mapping[str, float | None]:
@@ -103,7 +108,7 @@ class Requests:
     def of(self, outgoing: Outgoing, *, has_targets: bool) -> httpx.Request:
         """Make a request: with the URL of the server and the target beside it, or with a URL of its own.
 
-        To parse a URL takes httpx as long as the rest of a request, so only a target that needs quoting is parsed.
+        To parse a URL takes httpx as long as the rest of a request, and it refuses more than 64 KiB and resolves dots.
 
         Args:
             outgoing: What to send.
@@ -112,11 +117,11 @@ class Requests:
         url: str | httpx.URL = self._server + outgoing.path
         params = outgoing.params or None
         extensions: dict[str, object] = {**self._extensions, "timeout": outgoing.patience}
-        if has_targets and (target := outgoing.plain_target()) is not None:
+        if has_targets:
             if self._url is None:
                 self._url = httpx.URL(f"{self._server}/")
                 self._prefix = self._url.raw_path[:-1]
-            url, params, extensions["target"] = self._url, None, self._prefix + target
+            url, params, extensions["target"] = self._url, None, self._prefix + outgoing.target()
         request = httpx.Request(
             outgoing.method,
             url,
