@@ -182,3 +182,25 @@ async def test_a_definition_that_is_being_deleted_is_applied_after_its_end(
 async def test_the_wait_for_a_definition_that_does_not_exist_is_an_error(client: Client) -> None:
     with pytest.raises(NotFoundError):
         await wait_until_served(client, crd_of(Shop))
+
+
+@resource_part()
+class LargeSpec(Model):
+    replicas: int = 1
+    note: str | None = None
+
+
+@custom_resource("example.com/v1", kind="Shop")
+class LargeShop(KubernetesObject):
+    spec: LargeSpec = LargeSpec()
+
+
+async def test_an_old_program_does_not_drop_fields_of_a_version(api_server: APIServer, client: Client) -> None:
+    await install_crds(client, Shop)
+    (newest,) = await install_crds(client, LargeShop)
+    with pytest.raises(
+        CRDInstallError, match=r"^shops\.example\.com: the new schema of v1 does not have \.spec\.note, "
+    ):
+        await install_crds(client, Shop)
+    assert api_server.get(CustomResourceDefinition, NAME).resource_version == newest.resource_version
+    await install_crds(client, Shop, may_drop_fields=True)

@@ -7,7 +7,8 @@ Nothing can be watched for that, so the server is asked again, with growing dela
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
 
 import trio
 
@@ -20,7 +21,7 @@ from ..errors import (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-from ..models import KubernetesObject
+from ..models import KubernetesObject, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition, CustomResourceDefinitionCondition
 from ..watchtools import deleted, wait_for
 from ._definition import crds_of
@@ -39,6 +40,7 @@ async def install_crds(
     *kinds: type[KubernetesObject] | CustomResourceDefinition,
     field_manager: str = FIELD_MANAGER,
     force: bool = False,
+    may_drop_fields: bool = False,
 ) -> tuple[CustomResourceDefinition, ...]:
     """Install the CustomResourceDefinitions of classes, and wait until the server serves their kinds.
 
@@ -55,13 +57,15 @@ async def install_crds(
         kinds: Classes of :func:`custom_resource`, with all versions of a kind; or definitions.
         field_manager: Who applies, in the ``managedFields`` of the definitions.
         force: Whether to take fields that another manager has set to another value, such as kubectl or Helm.
+        may_drop_fields: Whether a version may lose fields that its stored schema has; the server drops their values.
 
     Returns:
         The definitions as the server has stored them, one for each kind.
 
     Raises:
         SchemaError: A class has no schema.
-        CRDInstallError: A definition would drop a version in which objects are stored, or its names are taken.
+        CRDInstallError: A definition would drop a version in which objects are stored, or fields of a version; or its
+            names are taken.
         ConflictError: Another manager has set a field to another value.
         InvalidError: The server refuses the definition, such as one that changes the scope.
         StatusError: The server rejects a request.
@@ -76,7 +80,7 @@ async def install_crds(
     classes = [each for each in kinds if not isinstance(each, CustomResourceDefinition)]
     definitions = [*crds_of(*classes), *(each for each in kinds if isinstance(each, CustomResourceDefinition))]
     api = client.api(CustomResourceDefinition)
-    applied = [await _apply(api, each, field_manager, force=force) for each in definitions]
+    applied = [await _apply(api, each, field_manager, force, may_drop_fields) for each in definitions]
     return tuple([await wait_until_served(client, each) for each in applied])
 
 
@@ -106,8 +110,10 @@ async def wait_until_served(client: Client, definition: CustomResourceDefinition
     return established
 
 
-async def _apply(api: Api[Definition], definition: Definition, field_manager: str, *, force: bool) -> Definition:
-    """Apply a definition, unless that would drop a stored version; after the end of one that is being deleted."""
+async def _apply(
+    api: Api[Definition], definition: Definition, field_manager: str, force: bool, may_drop_fields: bool
+) -> Definition:
+    """Apply a definition, unless that would drop a stored version or fields; after the end of one that is being deleted."""
     while True:
         try:
             stored = await api.get(definition.name)
@@ -115,6 +121,8 @@ async def _apply(api: Api[Definition], definition: Definition, field_manager: st
             break
         if stored.metadata.deletion_timestamp is None:
             _check_stored_versions(stored, definition)
+            if not may_drop_fields:
+                _check_fields(stored, definition)
             break
         await wait_for(api, definition.name, deleted(uid=stored.uid))
     return await api.apply(definition, field_manager=field_manager, force=force)
@@ -130,6 +138,38 @@ def _check_stored_versions(stored: Definition, definition: Definition) -> None:
             " it from status.storedVersions before you drop it",
             name=definition.name,
         )
+
+
+def _check_fields(stored: Definition, definition: Definition) -> None:
+    """Refuse a schema without fields that the stored one has: an old process would drop what a new one has written."""
+    wanted = {version["name"]: version for version in to_dict(definition)["spec"]["versions"]}
+    for version in to_dict(stored)["spec"]["versions"]:
+        old, new = (_root(each) for each in (version, wanted.get(version["name"], version)))
+        if dropped := sorted(_dropped(old, new, "")):
+            raise CRDInstallError(
+                f"{definition.name}: the new schema of {version['name']} does not have {', '.join(dropped[:5])}, and"
+                " the server would drop their values; install the newest classes, or pass may_drop_fields=True",
+                name=definition.name,
+            )
+
+
+def _root(version: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = version.get("schema", {}).get("openAPIV3Schema", {})
+    return found
+
+
+def _dropped(old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[str]:
+    if new.get("x-kubernetes-preserve-unknown-fields") or isinstance(new.get("additionalProperties"), bool):
+        return
+    properties = new.get("properties", {})
+    for name, schema in old.get("properties", {}).items():
+        if name in properties:
+            yield from _dropped(schema, properties[name], f"{path}.{name}")
+        elif "additionalProperties" not in new:
+            yield f"{path}.{name}"
+    for name, text in (("items", "[]"), ("additionalProperties", ".*")):
+        if isinstance(old.get(name), dict) and isinstance(new.get(name), dict):
+            yield from _dropped(old[name], new[name], path + text)
 
 
 def _is_established(definition: Definition) -> bool:
