@@ -204,3 +204,19 @@ async def test_an_old_program_does_not_drop_fields_of_a_version(api_server: APIS
         await install_crds(client, Shop)
     assert api_server.get(CustomResourceDefinition, NAME).resource_version == newest.resource_version
     await install_crds(client, Shop, may_drop_fields=True)
+
+
+async def test_the_wait_for_a_definition_that_is_deleted_meanwhile_ends(
+    autojump_clock: MockClock, api_server: APIServer, client: Client
+) -> None:
+    name = "shops.example.com"
+
+    async def delete() -> None:
+        await trio.sleep(0.02)
+        await client.api(CustomResourceDefinition).delete(name)
+
+    api_server.fail_next(3, verb="list", resource=name, status=503)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(delete)
+        with trio.fail_after(60), pytest.raises(NotFoundError, match=name):
+            await install_crds(client, Shop)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 import attrs
 import pytest
 
-from trioformer.crds import Schema, crd_of, custom_resource, resource_part
+from trioformer.crds import Rule, Schema, crd_of, custom_resource, resource_part
 from trioformer.errors import SchemaError
 from trioformer.models import (
     EMPTY_MAP,
@@ -268,6 +268,23 @@ def test_an_absent_part_is_filled_in_if_it_has_defaults() -> None:
         "default": {},
     }
     assert "default" not in properties_of(Both)["other"]
+
+
+@resource_part(rules=(Rule("self.least <= self.most"),))
+class Bounds(Model):
+    least: int = 0
+    most: int = 10
+
+
+def test_the_default_of_a_part_with_rules_has_the_members_that_they_read() -> None:
+    @custom_resource("example.com/v1")
+    class Ruled(KubernetesObject):
+        bounds: Bounds = Bounds()
+        narrow: Bounds = Bounds(most=3)
+
+    properties = properties_of(Ruled)
+    assert properties["bounds"]["default"] == {"least": 0, "most": 10}
+    assert properties["narrow"]["default"] == {"least": 0, "most": 3}
 
 
 def test_no_default_is_filled_in_below_a_status_that_is_a_subresource() -> None:

@@ -8,6 +8,7 @@ Nothing can be watched for that, so the server is asked again, with growing dela
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 import trio
@@ -103,17 +104,16 @@ async def wait_until_served(client: Client, definition: CustomResourceDefinition
         ConnectionFailedError: The server's certificate does not verify, or a request failed too often.
     """
     established = await wait_for(client.api(CustomResourceDefinition), definition.name, _is_established)
-    spec = established.spec
-    for version in spec.versions:
+    for version in established.spec.versions:
         if version.served:
-            await _wait_for_version(client, f"{spec.group}/{version.name}", spec.names.kind)
+            await _wait_for_version(client, established, version.name)
     return established
 
 
 async def _apply(
     api: Api[Definition], definition: Definition, field_manager: str, force: bool, may_drop_fields: bool
 ) -> Definition:
-    """Apply a definition, unless that would drop a stored version or fields; after the end of one that is being deleted."""
+    """Apply a definition, unless it would drop a stored version or fields; after the end of one being deleted."""
     while True:
         try:
             stored = await api.get(definition.name)
@@ -191,15 +191,31 @@ def _is_current(condition: CustomResourceDefinitionCondition, definition: Defini
     return observed is None or generation is None or observed >= generation
 
 
-async def _wait_for_version(client: Client, api_version: str, kind: str) -> None:
-    delays = Backoff(BACKOFF)
+async def _wait_for_version(client: Client, definition: Definition, version: str) -> None:
+    delays, spec = Backoff(BACKOFF), definition.spec
     while True:
         try:
-            found = await client.discover(api_version, kind)
+            found = await client.discover(f"{spec.group}/{version}", spec.names.kind)
             await client.api(found).list_page(ListOptions(limit=1))
         except (NotFoundError, TooManyRequestsError, ServiceUnavailableError):
             await trio.sleep(delays.next_delay())
+            with suppress(TooManyRequestsError, ServiceUnavailableError):
+                if not await _serves(client, definition, version):
+                    return
         except ForbiddenError:
             return
         else:
             return
+
+
+async def _serves(client: Client, definition: Definition, version: str) -> bool:
+    """Whether a definition still is to serve a version, which another program may have changed.
+
+    Raises:
+        NotFoundError: It was deleted.
+    """
+    stored = await client.api(Definition).get(definition.name)
+    if stored.uid != definition.uid or stored.metadata.deletion_timestamp is not None:
+        text = f"{definition.name} was deleted while its versions were waited for"
+        raise NotFoundError(text, code=404, reason="NotFound")
+    return any(each.name == version and each.served for each in stored.spec.versions)

@@ -174,6 +174,8 @@ class _Builder:
                 )
         elif (fills or facts.server_default) and facts.server_default is not False:
             default = _encoded_default(cls, field)
+            if "x-kubernetes-validations" in schema:  # the server evaluates its rules on the default as it stands here
+                default = _filled(schema, default)
             is_empty = default in ([], {}) and not _has_default(schema)
             if facts.server_default or not (is_empty or is_required):
                 if text := violation(schema, default):
@@ -333,6 +335,16 @@ def _encoded_default(cls: type[Any], field: _Field) -> Any:
         return decode(encode_as(_without_none(field.hint), field.default))
     except (DecodeError, ValueError, TypeError, AttributeError) as error:
         raise problem(cls, field.name, f"the default cannot be encoded: {error}") from error
+
+
+def _filled(schema: JSONSchema, value: Any) -> Any:
+    """Return a value with the defaults of the members that it does not have."""
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, Any]", value)
+    properties: dict[str, JSONSchema] = schema.get("properties", {})
+    absent = {name: each["default"] for name, each in properties.items() if "default" in each and name not in given}
+    return {**absent, **{name: _filled(properties.get(name, {}), each) for name, each in given.items()}}
 
 
 def _without_none(hint: Any) -> Any:

@@ -191,7 +191,7 @@ class APIServer:
         """Open a client of this server.
 
         Args:
-            field_manager: The manager of what it writes, as for :func:`trioformer.open_client`.
+            field_manager: The manager of what it writes, as for :func:`~trioformer.client.open_client`.
                 For its other arguments, give it :attr:`config` and :meth:`http_transport`.
         """
         return open_client(self.config, http_transport=self.http_transport(), field_manager=field_manager)
