@@ -1,0 +1,163 @@
+"""What is wrong with a CustomResourceDefinition; e2e/contract/test_validation.py compares it with kube-apiserver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trioformer.testing._storage._definitions import definition_causes, deprecation_of, set_definition_defaults
+
+
+def causes_of(version: dict[str, Any], **spec: Any) -> list[str]:
+    whole: dict[str, Any] = {
+        "metadata": {"name": "shops.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "shops", "kind": "Shop"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema(), **version}],
+            **spec,
+        },
+    }
+    set_definition_defaults(whole)
+    return [f"{cause['field']}: {cause['message']}" for cause in definition_causes(whole, None)]
+
+
+def schema(**more: Any) -> dict[str, Any]:
+    return {"openAPIV3Schema": {"type": "object", **more}}
+
+
+def of_field(**field: Any) -> dict[str, Any]:
+    return {"schema": schema(properties={"field": field})}
+
+
+def test_a_definition_may_have_nothing_wrong() -> None:
+    assert causes_of({}) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "spec", "field", "text"),
+    [
+        ({"schema": None}, {}, "schema.openAPIV3Schema", "Required value"),
+        ({"storage": False}, {}, "spec.versions", "must have exactly one version marked as storage version"),
+        ({"storage": False}, {}, "status.storedVersions", "must have at least one stored version"),
+        ({"deprecated": True, "deprecationWarning": ""}, {}, "deprecationWarning", "must not be an empty string"),
+        ({"deprecated": True, "deprecationWarning": "a\x07"}, {}, "deprecationWarning", "found at index 1"),
+        ({}, {"preserveUnknownFields": True}, "spec.preserveUnknownFields", "cannot set to true"),
+        ({}, {"conversion": {"strategy": "Magic"}}, "spec.conversion.strategy", "Unsupported value"),
+        (
+            {},
+            {"conversion": {"strategy": "Webhook"}},
+            "webhookClientConfig",
+            "required when strategy is set to Webhook",
+        ),
+        ({}, {"conversion": {"strategy": "None", "webhook": {"a": 1}}}, "webhookClientConfig", "should not be set"),
+        ({"subresources": {"scale": {"specReplicasPath": ".spec.n"}}}, {}, "statusReplicasPath", "Required value"),
+        ({"subresources": {"scale": {"specReplicasPath": ".n"}}}, {}, "specReplicasPath", "json path under .spec"),
+        ({"subresources": {"scale": {"labelSelectorPath": "a"}}}, {}, "labelSelectorPath", ""),
+        ({"subresources": {"scale": {"labelSelectorPath": ".a"}}}, {}, "labelSelectorPath", "json path under"),
+        ({"selectableFields": [{"jsonPath": ""}]}, {}, "selectableFields[0].jsonPath", "Required value"),
+        ({"selectableFields": [{"jsonPath": ".spec.no"}]}, {}, "selectableFields[0].jsonPath", "a valid field"),
+        (of_field(type="colour"), {}, "field].type", "Unsupported value"),
+        (of_field(type="null"), {}, "field].type", "use nullable as an alternative"),
+        (of_field(type="array", items=[{"type": "string"}]), {}, "field].items", "must be a schema object"),
+        (of_field(), {}, "field].type", "must not be empty"),
+        ({"schema": schema(type="array", items={"type": "string"})}, {}, "type", "must be object"),
+        (
+            of_field(**{"type": "string", "x-kubernetes-embedded-resource": True}),
+            {},
+            "field].type",
+            "must be object if x-kubernetes-embedded-resource is true",
+        ),
+        (
+            of_field(**{"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "set"}),
+            {},
+            "x-kubernetes-map-type",
+            "must be atomic as item of a list",
+        ),
+        (
+            of_field(**{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"]}),
+            {},
+            "field].items",
+            "must have a schema if x-kubernetes-list-type is map",
+        ),
+        (
+            of_field(
+                **{
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"a": {"type": "string", "nullable": True}}},
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["a"],
+                }
+            ),
+            {},
+            "properties[a]",
+            "so it must have a default or be a required property",
+        ),
+        (of_field(type="string", default=1), {}, "field].default", "Invalid value"),
+        (of_field(type="object", default={"a": 1}), {}, "field].default", "must not have unknown fields"),
+        (of_field(type="object", anyOf=[{"items": {"not": {"type": "string"}}}]), {}, "field]", ""),
+        ({"schema": schema(properties={"metadata": {"type": "string"}})}, {}, "metadata].type", "must be object"),
+        (
+            {
+                "schema": schema(
+                    properties={"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}
+                )
+            },
+            {},
+            "metadata]",
+            "must not specify anything other than name and generateName",
+        ),
+        (of_field(**{"type": "string", "x-kubernetes-validations": [{"rule": " "}]}), {}, ".rule", "rule is not"),
+        (
+            of_field(**{"type": "string", "x-kubernetes-validations": [{"rule": "a", "message": " "}]}),
+            {},
+            ".message",
+            "must be non-empty if specified",
+        ),
+        (
+            of_field(**{"type": "string", "x-kubernetes-validations": [{"rule": "a", "message": "b\nc"}]}),
+            {},
+            ".message",
+            "must not contain line breaks",
+        ),
+        (
+            of_field(**{"type": "string", "x-kubernetes-validations": [{"rule": "a\nb"}]}),
+            {},
+            ".message",
+            "message must be specified if rule contains line breaks",
+        ),
+        (
+            of_field(**{"type": "string", "x-kubernetes-validations": [{"rule": "a", "messageExpression": " "}]}),
+            {},
+            ".messageExpression",
+            "must be non-empty if specified",
+        ),
+        (
+            of_field(**{"type": "string", "x-kubernetes-validations": [{"rule": "a", "reason": "Because"}]}),
+            {},
+            ".reason",
+            "Unsupported value",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_definition_is_named(
+    version: dict[str, Any], spec: dict[str, Any], field: str, text: str
+) -> None:
+    found = causes_of(version, **spec)
+    assert [cause for cause in found if field in cause and text in cause], found
+
+
+def test_a_stored_version_and_two_of_them() -> None:
+    versions = [{"name": name, "served": True, "storage": True, "schema": schema()} for name in ("v1", "v2")]
+    assert [cause for cause in causes_of({}, versions=versions) if "must have the storage version v2" in cause]
+
+
+@pytest.mark.parametrize(("other", "use"), [("v2", "v2"), ("v2beta1", "v2beta1"), ("v1alpha1", "")])
+def test_a_deprecated_version_names_a_newer_one(other: str, use: str) -> None:
+    old = {"name": "v1beta1", "served": True, "deprecated": True}
+    spec = {"group": "example.com", "names": {"kind": "Shop"}, "versions": [old, {"name": other, "served": True}]}
+    text = deprecation_of(spec, old)
+    assert text.startswith("example.com/v1beta1 Shop is deprecated")
+    assert use in text
