@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from trioformer.testing._storage._definition_schemas import check_types
 from trioformer.testing._storage._definitions import definition_causes, deprecation_of, set_definition_defaults
 
 
@@ -161,3 +162,53 @@ def test_a_deprecated_version_names_a_newer_one(other: str, use: str) -> None:
     text = deprecation_of(spec, old)
     assert text.startswith("example.com/v1beta1 Shop is deprecated")
     assert use in text
+
+
+def test_selectable_fields_are_scalars_outside_of_the_metadata_and_there_once() -> None:
+    fields = {"metadata": {"type": "object", "properties": {"name": {"type": "string"}}}, "part": {"type": "object"}}
+    paths = [{"jsonPath": path} for path in (".metadata.name", ".part", ".part", "")]
+    found = causes_of({"schema": schema(properties=fields), "selectableFields": paths})
+    assert len([cause for cause in found if "selectableFields" in cause]) >= 4
+    assert any("must not point to fields in metadata" in cause for cause in found)
+    assert any("must point to a field of type string, boolean or integer" in cause for cause in found)
+
+
+def test_the_kind_of_the_list_is_another_one() -> None:
+    found = causes_of({}, names={"plural": "shops", "kind": "Shop", "listKind": "Shop"})
+    assert any("kind and listKind may not be the same" in cause for cause in found)
+
+
+def test_versions_of_other_forms_are_older_than_all_others() -> None:
+    old = {"name": "v1alpha1", "served": True, "deprecated": True}
+    other = {"name": "first", "served": True}
+    spec = {"group": "example.com", "names": {"kind": "Shop"}, "versions": [old, other]}
+    assert "first" not in deprecation_of(spec, old)
+
+
+@pytest.mark.parametrize("policy", ["", "https://example.com/pull/1", "unapproved, it is a test"])
+def test_protected_groups_need_an_approval(policy: str) -> None:
+    spec = {"group": "x.k8s.io", "scope": "Cluster", "names": {"plural": "shops", "kind": "Shop"}}
+    whole: dict[str, Any] = {"metadata": {"name": "shops.x.k8s.io"}, "spec": spec}
+    spec["versions"] = [{"name": "v1", "served": True, "storage": True, "schema": schema()}]  # type: ignore[assignment]
+    if policy:
+        whole["metadata"]["annotations"] = {"api-approved.kubernetes.io": policy}
+    set_definition_defaults(whole)
+    is_refused = any("api-approved" in f"{cause}" for cause in definition_causes(whole, None))
+    assert is_refused is (policy == "")
+
+
+def test_versions_have_names_of_their_own() -> None:
+    versions = [{"name": "v1", "served": True, "storage": storage, "schema": schema()} for storage in (True, False)]
+    assert any("must contain unique version names" in cause for cause in causes_of({}, versions=versions))
+
+
+def test_a_schema_with_a_status_has_only_an_object_at_its_root() -> None:
+    found = causes_of({"schema": {"openAPIV3Schema": {"type": "string"}}, "subresources": {"status": {}}})
+    assert any('only "object" is allowed as the type at the root' in cause for cause in found)
+    found = causes_of({"schema": schema(maxProperties=3, nullable=True), "subresources": {"status": {}}})
+    assert found
+
+
+def test_rules_of_a_schema_are_texts() -> None:
+    with pytest.raises(TypeError, match="a validation rule must have strings"):
+        check_types({"x-kubernetes-validations": [{"rule": 1}]})
