@@ -114,7 +114,7 @@ class SchemaError(TrioformerError, TypeError):
         if file is not None:
             where.insert(0, file if line is None else f"{file}:{line}")
         super().__init__(": ".join((*where, message)))
-        self.cls = cls.__name__
+        self.cls: str = cls.__name__
         self.field = field
         self.file = file
         self.line = line
