@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 import trio.testing
 
 from tests.support.raw_requests import watching
+from trioformer.errors import NotFoundError
+from trioformer.models import from_dict
 from trioformer.models.core_v1 import Node, Pod
-from trioformer.testing import APIServer, simulate_cluster
+from trioformer.testing import APIServer, open_simulated_cluster, simulate_cluster
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -56,3 +59,29 @@ async def test_it_can_run_again_on_the_same_server(autojump_clock: trio.testing.
             await trio.sleep(1)
             nursery.cancel_scope.cancel()
     assert len(server.list(Node)) == 3
+
+
+async def test_a_simulated_cluster_is_there_when_its_client_is(autojump_clock: trio.testing.MockClock) -> None:
+    async with open_simulated_cluster() as client:
+        first = {pod.name for pod in await client.api(Pod).list()}
+        await trio.sleep(5)
+        assert {pod.name for pod in await client.api(Pod).list()} != first
+    assert len(first) == 3
+
+
+async def test_another_simulation_acts_on_the_given_server(autojump_clock: trio.testing.MockClock) -> None:
+    async def simulate(given: APIServer, *, task_status: trio.TaskStatus[None]) -> None:
+        given.create(from_dict(Node, {"metadata": {"name": "only"}}))
+        task_status.started()
+
+    server = APIServer()
+    async with open_simulated_cluster(simulate, server=server) as client:
+        await trio.testing.wait_all_tasks_blocked()  # the block goes on when the simulation has ended
+        assert [node.name for node in await client.api(Node).list()] == ["only"]
+    assert server.list(Pod) == []
+
+
+async def test_a_simulated_cluster_ends_with_an_error_of_its_block(autojump_clock: trio.testing.MockClock) -> None:
+    with pytest.RaisesGroup(NotFoundError):
+        async with open_simulated_cluster() as client:
+            await client.api(Node).get("none")

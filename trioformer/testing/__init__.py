@@ -17,7 +17,7 @@
 - ``_convert.py``: objects and dicts as stored states, and back
 - ``_in_memory.py``: the httpx transport without sockets
 - ``_serve_http.py``: :func:`serve_http`
-- ``_simulation.py``: :func:`simulate_cluster`, a cluster with activity for demos
+- ``_simulation.py``: :func:`simulate_cluster` and :func:`open_simulated_cluster`, a cluster with activity for demos
 - ``_plugin.py``: the fixtures of the pytest plugin
 - ``__main__.py``: the command ``python -m trioformer.testing serve``
 - ``_serving/``: the embedded server's HTTP side
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ._server import APIServer as APIServer
     from ._server import APIServerStatistics as APIServerStatistics
     from ._serving._requests import RequestRecord as RequestRecord
+    from ._simulation import open_simulated_cluster as open_simulated_cluster
     from ._simulation import simulate_cluster as simulate_cluster
     from .control_plane import ControlPlane as ControlPlane
     from .control_plane import ControlPlaneError as ControlPlaneError
@@ -46,6 +47,7 @@ __all__ = [
     "ControlPlane",
     "ControlPlaneError",
     "RequestRecord",
+    "open_simulated_cluster",
     "serve_http",
     "simulate_cluster",
 ]
@@ -58,6 +60,7 @@ _MODULES = {
     "ControlPlane": "control_plane",
     "ControlPlaneError": "control_plane",
     "RequestRecord": "_serving._requests",
+    "open_simulated_cluster": "_simulation",
     "serve_http": "_serve_http",
     "simulate_cluster": "_simulation",
 }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, final
 
 import attrs
 import trio
 
+from ..client import Client
 from ..models import from_dict
 from ..models.core_v1 import Node, Pod
 from ._server import APIServer
@@ -20,6 +23,36 @@ MAX_PODS = 6
 NODES = ("node-1", "node-2", "node-3")
 APPS = {"web": "nginx:1.27", "api": "registry.example.com/api:2.4.1", "worker": "registry.example.com/worker:2.4.1"}
 NAMESPACE = "default"
+
+
+@asynccontextmanager
+async def open_simulated_cluster(
+    simulate: Callable[[APIServer], Awaitable[object]] | None = None, *, server: APIServer | None = None
+) -> AsyncIterator[Client]:
+    """Open a client of an embedded API server that runs, with activity, as long as the block.
+
+    It takes the place of :func:`~trioformer.client.open_client` in a program that has to run without a cluster::
+
+        async with open_simulated_cluster() if "--embedded" in sys.argv else open_client() as client:
+            ...
+
+    Args:
+        simulate: An async function that acts on the server; it is started with ``nursery.start``, so what it does
+            before ``task_status.started()`` is there when the block begins.  By default :func:`simulate_cluster`.
+        server: The server, which must not run yet; by default a new one.
+
+    Raises:
+        ExceptionGroup: An exception of the block or of ``simulate``, as from every nursery.
+
+    Cancellation, ownership: owns the server's tasks and ``simulate``'s; they are cancelled with the block's end.
+    """
+    served = APIServer() if server is None else server
+    async with trio.open_nursery() as nursery:
+        await nursery.start(served.run)
+        await nursery.start(simulate_cluster if simulate is None else simulate, served)
+        async with served.open_client() as client:
+            yield client
+        nursery.cancel_scope.cancel()
 
 
 async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
