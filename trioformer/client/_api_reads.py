@@ -68,7 +68,7 @@ class ApiReads(ApiRequests[T]):
 
     @suggests_arguments
     async def get_or_none(self, name: str | ObjectName, *, namespace: str | None = None) -> T | None:
-        """Read one object; None if there is none of this name.
+        """Read one object; None if there is no object of this name.
 
         Args:
             name: The name of the object; or what has one: a request of a controller, or the object itself.

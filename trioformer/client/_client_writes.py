@@ -26,8 +26,9 @@ class ClientWrites:
 
     __slots__ = ()
 
-    def _api_of(self, obj: T) -> Api[T]:
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def _api_of(self, obj: T) -> Api[T]: ...
 
     async def create(
         self,

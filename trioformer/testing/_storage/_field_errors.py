@@ -30,7 +30,7 @@ def invalid_value(path: str, value: object, detail: str, *, reason: str = "Field
 
 
 def not_supported(path: str, value: object, supported: Sequence[str]) -> JSONObject:
-    """Build the cause for a value that is none of those that are supported."""
+    """Build the cause for a value that is not one of the supported ones."""
     listed = ", ".join(quoted(one) for one in supported)
     text = f"Unsupported value: {shown(value)}"
     return cause("FieldValueNotSupported", _with(text, f"supported values: {listed}" if supported else ""), path)

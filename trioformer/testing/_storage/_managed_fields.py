@@ -335,7 +335,7 @@ def _reconciled(of: FieldType, child: FieldSet) -> FieldSet:
 
 
 def _member_type(of: FieldType, element: str) -> FieldType | None:
-    """Return the type of a field, or of an item, or None when there is none of this name."""
+    """Return the type of a field, or of an item, or None if there is no field of this name."""
     if of.map is not None:
         field = of.map.fields.get(element[2:])
         return field.type if field is not None else of.map.element
