@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from trioformer.models.apps_v1 import DeploymentSpec
 from trioformer.models.core_v1 import Node, Pod, Secret
 from trioformer.models.meta_v1 import LabelSelector
 from trioformer.testing import APIServer
+from trioformer.watchtools import resuming_watch
 
 HAS_API = "client.api(Pod, namespace=...)"
 
@@ -131,9 +133,11 @@ async def test_an_argument_of_another_type_says_what_to_pass(call: Callable[[Any
 
 async def test_a_factory_needs_a_client_and_functions_as_indexers() -> None:
     async with APIServer().open_client() as client:
-        wrong: Any = client.api(Pod)
-        with pytest.raises(TypeError, match=r"^a factory needs a Client, such as open_client\(\) returns, not an Api$"):
-            SharedInformerFactory(wrong)
+        block = re.escape("`async with open_client() as client:`")
+        wrong: Any
+        for wrong, what in ((client.api(Pod), "an Api"), (APIServer().open_client(), "an UnopenedContext")):
+            with pytest.raises(TypeError, match=f"^a factory needs a Client, the one of {block}, not {what}$"):
+                SharedInformerFactory(wrong)
         informer: Any = SharedInformerFactory(client).informer(Pod)
         for indexers in (print, {"by-node": "spec.nodeName"}):
             with pytest.raises(TypeError, match=r"^indexers must be a mapping of names to functions, such as"):
@@ -170,3 +174,41 @@ async def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
     with pytest.raises(KeyError, match="of the block"):
         async with opening:
             raise KeyError("of the block")
+
+
+async def test_a_watch_a_stream_or_an_informer_without_its_block_says_what_to_write() -> None:
+    async with APIServer().open_client() as client:
+        pods, factory = client.api(Pod), SharedInformerFactory(client)
+        unopened: list[tuple[Any, str]] = [
+            (pods.watch(), "async with api.watch() as events:"),
+            (client.stream("GET", "/version"), "async with client.stream(method, path) as stream:"),
+            (factory.open_informer(Pod), "async with factory.open_informer(kind) as informer:"),
+            (resuming_watch(pods, resource_version="1"), "async with resuming_watch("),
+        ]
+        for context, block in unopened:
+            with pytest.raises(TypeError, match=re.escape(block)):
+                aiter(context)
+            with pytest.raises(TypeError, match=re.escape(block)), context:
+                pytest.fail("it is open")
+
+
+async def test_a_subscription_without_its_block_says_what_to_write() -> None:
+    async with APIServer().open_client() as client:
+        informer: Any = SharedInformerFactory(client).informer(Pod)
+        block = re.escape("write `with informer.subscribe() as notifications:`")
+        with pytest.raises(TypeError, match=f"^a subscription is opened before it is iterated over; {block}$"):
+            aiter(informer.subscribe())
+        with pytest.raises(TypeError, match=block):
+            iter(informer.subscribe())
+        with pytest.raises(TypeError, match=f"^a subscription is opened by a synchronous context manager; {block}$"):
+            async with informer.subscribe():
+                pytest.fail("it is open")
+
+
+def test_a_client_in_another_event_loop_says_how_to_run_the_program() -> None:
+    async def main() -> None:
+        async with open_client(ClusterConfig(server="https://api.test")):
+            pytest.fail("there is a client without trio")
+
+    with pytest.raises(RuntimeError, match=r"trioformer\.run\(main\)"):
+        asyncio.run(main())

@@ -82,6 +82,6 @@ async def test_another_simulation_acts_on_the_given_server(autojump_clock: trio.
 
 
 async def test_a_simulated_cluster_ends_with_an_error_of_its_block(autojump_clock: trio.testing.MockClock) -> None:
-    with pytest.RaisesGroup(NotFoundError):
+    with pytest.raises(NotFoundError):
         async with open_simulated_cluster() as client:
             await client.api(Node).get("none")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 import trio
 
-from .._util import Slices
+from .._util import Slices, opened_by
 from ..errors import ConnectionFailedError, NotFoundError
 from ..models import FieldSelector, KubernetesObject, LabelSelector, Unstructured, metadata_kind
 from ..models._internal import scan_whole
@@ -217,7 +217,7 @@ class ApiReads(ApiRequests[T]):
         await self._read_list(options, read)
 
     @suggests_arguments
-    @asynccontextmanager
+    @opened_by("watch", "async with api.watch() as events:")
     async def watch(
         self,
         *,

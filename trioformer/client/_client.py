@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast, final, overload
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeVar, cast, final, overload
 
 import attrs
 import httpx
+import trio
 
 from .._suggestions import attribute_hints, describe, suggest_arguments
-from .._util import NoPublicConstructor
+from .._util import NoPublicConstructor, opened_by
 from ..errors import DecodeError
 from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
 from ..models import KubernetesObject, Unstructured
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from ._known_kinds import KnownKinds
 
 T = TypeVar("T", bound=KubernetesObject)
-P = ParamSpec("P")
 
 
 _HINTS: Final = dict.fromkeys(
@@ -62,7 +60,6 @@ _HINTS: Final = dict.fromkeys(
 )
 
 
-_ENTER: Final = "write `async with open_client() as client:`"
 _OVERRIDE: Final = "write overrides=ConfigOverrides({}=...), or config=ClusterConfig(...)"
 
 
@@ -286,47 +283,6 @@ class Client(ClientWrites, ClientRequests, metaclass=NoPublicConstructor):
         return VersionInfo(git_version=git_version, major=major, minor=minor, platform=platform)
 
 
-@final
-class _Opening(AbstractAsyncContextManager[Client, bool | None]):
-    """A client that is not open yet: it says what to write where the client itself is expected."""
-
-    __slots__ = ("_manager",)
-
-    def __init__(self, manager: AbstractAsyncContextManager[Client, bool | None]) -> None:
-        self._manager = manager
-
-    async def __aenter__(self) -> Client:
-        return await self._manager.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        return await self._manager.__aexit__(kind, error, traceback)
-
-    if not TYPE_CHECKING:  # type checkers refuse these themselves
-
-        def __getattr__(self, name: str) -> object:
-            raise AttributeError(f"the client is not open, and has no {name!r}; {_ENTER}")
-
-        def __enter__(self) -> object:
-            raise TypeError(f"a client is opened by an asynchronous context manager; {_ENTER}")
-
-        def __exit__(self, *error: object) -> None: ...
-
-        def __await__(self) -> object:
-            raise TypeError(f"a client is not awaited; {_ENTER}")
-
-
-def _opening(
-    function: Callable[P, AbstractAsyncContextManager[Client, bool | None]],
-) -> Callable[P, AbstractAsyncContextManager[Client, bool | None]]:
-    @functools.wraps(function)
-    def call(*args: P.args, **given: P.kwargs) -> AbstractAsyncContextManager[Client, bool | None]:
-        return _Opening(function(*args, **given))
-
-    return call
-
-
 @suggest_arguments(
     server=_OVERRIDE.format("server"),
     token=_OVERRIDE.format("token"),
@@ -338,8 +294,7 @@ def _opening(
     retry="did you mean retries?",
     as_user=_OVERRIDE.format("impersonate"),
 )
-@_opening
-@asynccontextmanager
+@opened_by("client", "async with open_client() as client:")
 async def open_client(
     config: ClusterConfig | None = None,
     *,
@@ -408,6 +363,8 @@ async def open_client(
         No task is started, so an exception of the block is not wrapped in a group.
         ``http_transport`` belongs to the caller and is not closed.
     """
+    if not trio.lowlevel.in_trio_run():
+        raise RuntimeError("a client needs trio: run the program with trioformer.run(main), or with trio.run(main)")
     if config is None:
         config = load_config(kubeconfig=kubeconfig, context=context, overrides=overrides)
     elif not isinstance(config, ClusterConfig):

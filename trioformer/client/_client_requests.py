@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from .._util import opened_by
 from ..transport._internal import Transport
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ClientRequests:
             self._transport, method, path, params=params, body=body, content_type=content_type, accept=accept
         )
 
-    @asynccontextmanager
+    @opened_by("stream", "async with client.stream(method, path) as stream:")
     async def stream(
         self,
         method: str,

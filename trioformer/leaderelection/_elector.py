@@ -32,6 +32,7 @@ from typing import TypeVar, final
 import attrs
 import trio
 
+from .._util import opened_by
 from ..client import Client
 from ..client._internal import without_retries
 from ..errors import LeadershipLostError
@@ -216,7 +217,7 @@ class LeaderElector:
                         self.identity,
                     )
 
-    @asynccontextmanager
+    @opened_by("leadership", "async with elector.lead() as leadership:")
     async def lead(self) -> AsyncGenerator[Leadership, None]:
         """Wait for the lease, and hold it for as long as the block runs; the block is the leader code of :meth:`run`.
 

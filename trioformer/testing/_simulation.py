@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, final
 
 import attrs
 import trio
 
+from .._util import open_serving_nursery, opened_by
 from ..client import Client
 from ..models import from_dict
 from ..models.core_v1 import Node, Pod
@@ -25,10 +25,10 @@ APPS = {"web": "nginx:1.27", "api": "registry.example.com/api:2.4.1", "worker": 
 NAMESPACE = "default"
 
 
-@asynccontextmanager
+@opened_by("client", "async with open_simulated_cluster() as client:")
 async def open_simulated_cluster(
     simulate: Callable[[APIServer], Awaitable[object]] | None = None, *, server: APIServer | None = None
-) -> AsyncIterator[Client]:
+) -> AsyncGenerator[Client, None]:
     """Open a client of an embedded API server that runs, with activity, as long as the block.
 
     It takes the place of :func:`~trioformer.client.open_client` in a program that has to run without a cluster::
@@ -42,17 +42,16 @@ async def open_simulated_cluster(
         server: The server, which must not run yet; by default a new one.
 
     Raises:
-        ExceptionGroup: An exception of the block or of ``simulate``, as from every nursery.
+        ExceptionGroup: An exception of ``simulate``, as from every nursery; one of the block is raised as it is.
 
     Cancellation, ownership: owns the server's tasks and ``simulate``'s; they are cancelled with the block's end.
     """
     served = APIServer() if server is None else server
-    async with trio.open_nursery() as nursery:
+    async with open_serving_nursery() as nursery:
         await nursery.start(served.run)
         await nursery.start(simulate_cluster if simulate is None else simulate, served)
         async with served.open_client() as client:
             yield client
-        nursery.cancel_scope.cancel()
 
 
 async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

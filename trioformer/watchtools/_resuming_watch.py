@@ -22,7 +22,7 @@ import math
 import random
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 
@@ -44,7 +44,7 @@ from .._retry import (
 )
 from .._suggestions import suggest_arguments
 from .._text import one_line
-from .._util import NoPublicConstructor, Slices
+from .._util import NoPublicConstructor, Slices, opened_by
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, UndecodableHandler, WatchEvent, WatchStream
 from ..client._internal import without_retries
 from ..errors import (
@@ -390,7 +390,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
 
 
 @suggest_arguments()
-@asynccontextmanager
+@opened_by("watch", "async with resuming_watch(api, resource_version=...) as events:")
 async def resuming_watch(
     api: Api[T],
     *,

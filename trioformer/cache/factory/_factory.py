@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 import trio
 
 from ..._suggestions import attribute_hints, describe, suggest_arguments
-from ..._util import first_leaf
+from ..._util import first_leaf, opened_by
 from ...client import Client, FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, resource_of
 from ..informer._shared_informer import SharedInformer
@@ -120,7 +119,8 @@ class SharedInformerFactory:
         options: ReflectorOptions | None = None,
     ) -> None:
         if not isinstance(client, Client):
-            raise TypeError(f"a factory needs a Client, such as open_client() returns, not {describe(client)}")
+            block = "`async with open_client() as client:`"
+            raise TypeError(f"a factory needs a Client, the one of {block}, not {describe(client)}")
         self._client = client
         self._defaults = InformerDefaults(
             namespaces=sorted_namespaces(namespace),
@@ -199,7 +199,7 @@ class SharedInformerFactory:
         return entry.informer
 
     @suggest_arguments()
-    @asynccontextmanager
+    @opened_by("informer", "async with factory.open_informer(kind) as informer:")
     async def open_informer(
         self,
         kind: type[T],

@@ -10,12 +10,12 @@ import functools
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Generic, TypeVar, final
 
 import attrs
 import trio
 
+from ..._util import entered_by
 from ...errors import DecodeError, QuarantinedError
 from ...models import KubernetesObject, key_of
 from ..processor._listener_buffer import ListenerBuffer
@@ -349,7 +349,7 @@ class SharedInformer(Generic[T]):
         self._handler_added.set()
         return task
 
-    @contextmanager
+    @entered_by("subscription", "with informer.subscribe() as notifications:")
     def subscribe(
         self, *, buffer_size: int = 1_024, overflow: Overflow = "coalesce", patience: float = 60.0
     ) -> Iterator[Subscription[T]]:
