@@ -32,6 +32,7 @@ from ._requests import (
     sorted_namespaces,
 )
 
+_OPEN_CLIENT: Final = "`async with open_client() as client:`"
 T = TypeVar("T", bound=KubernetesObject)
 
 _RUN: Final = "write await nursery.start(factory.run), which returns when the caches have synced"
@@ -119,8 +120,7 @@ class SharedInformerFactory:
         options: ReflectorOptions | None = None,
     ) -> None:
         if not isinstance(client, Client):
-            block = "`async with open_client() as client:`"
-            raise TypeError(f"a factory needs a Client, the one of {block}, not {describe(client)}")
+            raise TypeError(f"a factory needs a Client, the one of {_OPEN_CLIENT}, not {describe(client)}")
         self._client = client
         self._defaults = InformerDefaults(
             namespaces=sorted_namespaces(namespace),
