@@ -1,6 +1,7 @@
 """Tests of a program that uses informers, in virtual time and without a cluster.
 
-The fixtures ``api_server`` and ``client`` are part of trioformer, ``nursery`` and ``autojump_clock`` of pytest-trio.
+The fixtures ``api_server`` and ``k8s_client`` are part of trioformer, ``nursery`` and ``autojump_clock`` of
+pytest-trio.
 Run them with ``pytest examples``.
 """
 
@@ -34,11 +35,11 @@ def pod(name: str) -> Pod:
 
 
 async def test_created_and_deleted_pods_are_tracked(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, k8s_client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(pod("first"))
     handler = PodNames()
-    factory = SharedInformerFactory(client)
+    factory = SharedInformerFactory(k8s_client)
     factory.informer(Pod).add_event_handler(handler)
     await nursery.start(factory.run)
 
@@ -50,11 +51,11 @@ async def test_created_and_deleted_pods_are_tracked(
 
 
 async def test_no_change_is_missed_when_history_is_compacted_during_a_disconnect(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, k8s_client: Client, nursery: trio.Nursery
 ) -> None:
     api_server.create(pod("before"))
     handler = PodNames()
-    factory = SharedInformerFactory(client)
+    factory = SharedInformerFactory(k8s_client)
     informer = factory.informer(Pod)
     informer.add_event_handler(handler)
     await nursery.start(factory.run)
@@ -69,8 +70,8 @@ async def test_no_change_is_missed_when_history_is_compacted_during_a_disconnect
     assert informer.statistics().reflector.lists == 2
 
 
-async def test_a_field_of_somebody_else_is_a_conflict(api_server: APIServer, client: Client) -> None:
-    settings = client.api(ConfigMap, "default")
+async def test_a_field_of_somebody_else_is_a_conflict(api_server: APIServer, k8s_client: Client) -> None:
+    settings = k8s_client.api(ConfigMap, "default")
     wanted = ConfigMap(metadata=ObjectMeta(name="settings"), data={"size": "1"})
     await settings.apply(wanted, field_manager="operator")
 

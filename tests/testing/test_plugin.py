@@ -24,10 +24,10 @@ TEST = """
     from trioformer.models.core_v1 import Pod
 
     {marker}
-    async def test_watching(autojump_clock, api_server, client):
+    async def test_watching(autojump_clock, api_server, k8s_client):
         made = api_server.create(Pod(metadata=ObjectMeta(name="a")))
-        assert [pod.name for pod in await client.api(Pod).list()] == ["a"]
-        async with client.api(Pod).watch(resource_version=made.resource_version, timeout_seconds=600) as events:
+        assert [pod.name for pod in await k8s_client.api(Pod).list()] == ["a"]
+        async with k8s_client.api(Pod).watch(resource_version=made.resource_version, timeout_seconds=600) as events:
             api_server.delete(made)
             assert [event.type async for event in events] == ["DELETED"]
         assert trio.current_time() == 600
@@ -54,10 +54,14 @@ async def run_pytest(directory: Path, test: str, *options: str) -> tuple[int, li
     return code, output + errors
 
 
-async def test_the_server_runs_during_the_test(api_server: APIServer, client: Client) -> None:
+async def test_the_server_runs_during_the_test(api_server: APIServer, k8s_client: Client) -> None:
     assert api_server.statistics().is_running
     api_server.create(Pod(metadata=ObjectMeta(name="a")))
-    assert [pod.name for pod in await client.api(Pod).list()] == ["a"]
+    assert [pod.name for pod in await k8s_client.api(Pod).list()] == ["a"]
+
+
+async def test_the_old_name_is_the_same_client(k8s_client: Client, client: Client) -> None:
+    assert client is k8s_client
 
 
 async def test_the_fixtures_provide_a_running_server_and_a_client(tmp_path: Path) -> None:
@@ -68,6 +72,32 @@ async def test_the_fixtures_provide_a_running_server_and_a_client(tmp_path: Path
 async def test_the_fixtures_work_for_marked_tests_too(tmp_path: Path) -> None:
     code, output = await run_pytest(tmp_path, TEST.format(marker="@pytest.mark.trio"))
     assert code == 0, output
+
+
+TESTS_THAT_CANNOT_RUN = """
+    async def test_async(k8s_client): ...
+    def test_sync(api_server): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (
+            ["-p", "no:trio"],
+            "need pytest-trio; install it with `pip install 'trioformer[testing]'`",
+        ),
+        ([], "set trio_mode = true in pytest's configuration, or mark this test with @pytest.mark.trio"),
+    ],
+    ids=["without pytest-trio", "without trio_mode"],
+)
+async def test_a_test_that_cannot_run_on_trio_says_so_in_one_line(
+    tmp_path: Path, options: list[str], hint: str
+) -> None:
+    code, output = await run_pytest(tmp_path, TESTS_THAT_CANNOT_RUN, *options)
+    assert code == 1
+    assert sum(line.startswith("the fixtures of trioformer") and line.endswith(hint) for line in output) == 2, output
+    assert output[-1].startswith("2 errors")
 
 
 async def test_the_plugin_imports_no_module_before_a_fixture_is_used() -> None:

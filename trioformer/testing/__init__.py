@@ -2,9 +2,9 @@
 
 ::
 
-    async def test_my_controller(autojump_clock, api_server, client, nursery):     # fixtures of the pytest plugin
+    async def test_my_controller(autojump_clock, api_server, k8s_client, nursery):  # fixtures of the pytest plugin
         api_server.create(Pod(metadata=ObjectMeta(name="web-0")))                   # takes effect immediately
-        await nursery.start(factory.run)                                            # your code, with the client
+        await nursery.start(factory.run)                                            # your code, with k8s_client
         api_server.compact()
         api_server.disconnect_watches()                                             # the next watch gets 410
         await trio.sleep(60)                                                        # virtual time, no sockets
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 # Imported on first access: pytest imports this package with the plugin in every environment that has trioformer
-# installed, and ControlPlane needs an optional dependency: trustme.
+# installed, and ControlPlane needs trustme, which is in the extra `testing`.
 _MODULES = {
     "APIServer": "_server",
     "APIServerStatistics": "_server",

@@ -19,7 +19,23 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-async def api_server(nursery: trio.Nursery) -> APIServer:
+def _trioformer_trio_test(request: pytest.FixtureRequest) -> None:
+    """Say what is missing to run a test on trio; without it there is "fixture 'nursery' not found", and the like."""
+    if not request.config.pluginmanager.has_plugin("trio"):
+        pytest.fail(
+            "the fixtures of trioformer need pytest-trio; install it with `pip install 'trioformer[testing]'`",
+            pytrace=False,
+        )
+    if request.node.get_closest_marker("trio") is None:
+        pytest.fail(
+            "the fixtures of trioformer are for async tests that pytest-trio runs: set trio_mode = true in pytest's "
+            "configuration, or mark this test with @pytest.mark.trio",
+            pytrace=False,
+        )
+
+
+@pytest.fixture
+async def api_server(_trioformer_trio_test: None, nursery: trio.Nursery) -> APIServer:
     """An empty :class:`~trioformer.testing.APIServer` that runs until the test ends; its errors fail the test."""
     from ._server import APIServer  # noqa: PLC0415  # only when the fixture is used
 
@@ -29,7 +45,13 @@ async def api_server(nursery: trio.Nursery) -> APIServer:
 
 
 @pytest.fixture
-async def client(api_server: APIServer) -> AsyncIterator[Client]:
+async def k8s_client(api_server: APIServer) -> AsyncIterator[Client]:
     """A client of ``api_server``, closed when the test ends."""
     async with api_server.open_client() as opened:
         yield opened
+
+
+@pytest.fixture
+async def client(k8s_client: Client) -> Client:
+    """The same as ``k8s_client``, under the name that it had; it is removed before the first release."""
+    return k8s_client

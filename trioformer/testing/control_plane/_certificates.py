@@ -1,6 +1,6 @@
 """Temporary certificates for a control plane: one authority, one server, one administrator.
 
-Needs trustme, which trioformer does not depend on, so ``trioformer.testing`` imports this module on first access.
+Needs trustme, the extra ``trioformer[testing]``, so ``trioformer.testing`` imports this module on first access.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import final
 
 import attrs
-import trustme
+
+try:
+    import trustme
+except ModuleNotFoundError as _missing:
+    raise ModuleNotFoundError(
+        f"trioformer.testing.ControlPlane needs {_missing.name}; install it with `pip install 'trioformer[testing]'`",
+        name=_missing.name,
+    ) from _missing
 
 __all__ = ["Certificates", "issue_certificates"]
 
