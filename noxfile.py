@@ -130,8 +130,9 @@ def coverage(session: nox.Session) -> None:
 
 
 def _requirements() -> list[str]:
-    """Return what the project needs at run time, with its extras."""
-    return sorted({*PROJECT["project"]["dependencies"], *chain.from_iterable(EXTRAS.values())})
+    """Return what the project needs at run time, with its extras, but not itself, which is in the extra ``all``."""
+    every = {*PROJECT["project"]["dependencies"], *chain.from_iterable(EXTRAS.values())}
+    return sorted(each for each in every if not each.startswith(f"{PROJECT['project']['name']}["))
 
 
 @nox.session(python=next(iter(INTERPRETERS), None))
@@ -181,6 +182,36 @@ def docs(session: nox.Session) -> None:
     session.run("towncrier", "build", "--draft", silent=True)
     session.run("sphinx-build", "-n", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
     session.log("built docs/_build/html/index.html")
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build the sdist and the wheel, check them, and use the wheel in a new environment, as a user would."""
+    _install(session, "package", project=False)
+    built = Path(session.create_tmp()).resolve() / "built"
+    shutil.rmtree(built, ignore_errors=True)
+    # The wheel is built from the sdist, so the sdist is complete.
+    session.run("python", "-m", "build", "--outdir", str(built), silent=True)
+    (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
+    session.run("twine", "check", "--strict", str(sdist), str(wheel))
+    _build_changelog(session, sdist, built)
+    python = built / "environment" / "bin" / "python"
+    session.run("python", "-m", "venv", str(python.parent.parent))
+    smoke_test = str(Path("tests/project/smoke.py").resolve())
+    with session.chdir(built):  # where no folder has the name of the package
+        for extra in ("", "[testing]", "[all]"):  # each adds to what is there
+            session.run(str(python), "-m", "pip", "install", "--quiet", f"{wheel}{extra}", external=True)
+            session.run(str(python), "-I", smoke_test, extra.strip("[]"), external=True)
+    session.log(f"built {wheel.name} and {sdist.name} in {built}")
+
+
+def _build_changelog(session: nox.Session, sdist: Path, directory: Path) -> None:
+    """Build the release notes and the pages with them in the unpacked sdist, as a release does in the repository."""
+    shutil.unpack_archive(sdist, directory, filter="data")
+    with session.chdir(directory / sdist.name.removesuffix(".tar.gz")):
+        session.run("towncrier", "build", "--yes", "--version", "0.1.0", "--date", "2026-01-01", silent=True)
+        _install(session, "docs")
+        session.run("sphinx-build", "-n", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
 
 
 def _control_plane(session: nox.Session, *programs: str) -> dict[str, str]:
