@@ -1,0 +1,44 @@
+"""Step 2: count the pods of each app, by an index of the cache."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import trio
+
+from trioformer import Client, Lister, SharedInformerFactory, open_client, run
+from trioformer.models.conditions import is_condition_true
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import open_simulated_cluster
+
+
+def app_of(pod: Pod) -> list[str]:
+    """Return the key of the app that a pod belongs to, such as ``default/web``, or nothing."""
+    app = pod.metadata.labels.get("app")
+    return [f"{pod.namespace}/{app}"] if app else []
+
+
+def count_ready(pods: Lister[Pod], app: str) -> int:
+    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in pods.by_index("app", app))
+
+
+async def serve(client: Client) -> None:
+    factory = SharedInformerFactory(client)
+    pods = factory.informer(Pod, indexers={"app": app_of})
+    async with trio.open_nursery() as nursery:
+        await nursery.start(factory.run)  # returns when all pods are in the cache
+        for app in sorted(pods.lister.index_values("app")):
+            print(f"{app}: {count_ready(pods.lister, app)} ready")
+        nursery.cancel_scope.cancel()  # ends factory.run
+
+
+async def main(embedded: bool) -> None:
+    async with open_simulated_cluster() if embedded else open_client() as client:
+        await serve(client)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    sys.exit(run(main, parser.parse_args().embedded))

@@ -1,0 +1,118 @@
+"""Step 7: run the controller in a cluster, with probes and metrics."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+import attrs
+
+from trioformer import Client, Lister, ObjectMeta, SharedInformer, open_client, run
+from trioformer.controller import Controller, Request, generation_changed
+from trioformer.crds import PrinterColumn, custom_resource, install_crds, resource_part
+from trioformer.manager import ManagerContext, run_controllers
+from trioformer.metrics import Metrics
+from trioformer.models import KubernetesObject, Model
+from trioformer.models.conditions import Condition, is_condition_true, set_condition
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import open_simulated_cluster
+
+logger = logging.getLogger("app-controller")
+
+
+@resource_part()
+class AppSpec(Model):
+    min_ready: int = 1
+    """The number of pods that must be ready."""
+
+
+@resource_part()
+class AppStatus(Model):
+    ready: int = 0
+    """The number of pods that are ready."""
+    conditions: tuple[Condition, ...] = ()
+
+
+AVAILABLE = PrinterColumn("Available", ".status.conditions[?(@.type=='Available')].status")
+
+
+@custom_resource("example.com/v1", printer_columns=(PrinterColumn("Ready", ".status.ready"), AVAILABLE))
+class App(KubernetesObject):
+    """The pods of a namespace that have the App's name as their label ``app``."""
+
+    spec: AppSpec = AppSpec()
+    status: AppStatus = AppStatus()
+
+
+def app_of(pod: Pod) -> list[str]:
+    """Return the key of the app that a pod belongs to, such as ``default/web``, or nothing."""
+    app = pod.metadata.labels.get("app")
+    return [f"{pod.namespace}/{app}"] if app else []
+
+
+def count_ready(pods: Lister[Pod], app: str) -> int:
+    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in pods.by_index("app", app))
+
+
+@attrs.frozen
+class Reconciler:
+    client: Client
+    apps: SharedInformer[App]
+    pods: SharedInformer[Pod]
+
+    async def reconcile(self, request: Request) -> None:
+        app = self.apps.lister.get(request)
+        if app is None:
+            return  # it has been deleted
+        ready = count_ready(self.pods.lister, str(request))
+        status = AppStatus(ready=ready, conditions=conditions_of(app, ready))
+        if status == app.status:
+            return
+        logger.info("%s: %d of %d pods are ready", request, ready, app.spec.min_ready)
+        written = await self.client.update_status(app, attrs.evolve(app, status=status))
+        await self.apps.wait_until_at_least(written)  # the next reconcile reads this status
+
+
+def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:
+    is_available = ready >= app.spec.min_ready
+    return set_condition(
+        app.status.conditions,
+        type="Available",
+        status=is_available,
+        reason="EnoughPods" if is_available else "TooFewPods",
+        message=f"{ready} of {app.spec.min_ready} pods are ready",
+        observed_generation=app.metadata.generation,
+    )
+
+
+async def start(context: ManagerContext) -> Controller:
+    apps = context.factory.informer(App)
+    pods = context.factory.informer(Pod, indexers={"app": app_of})
+    controller = Controller(context.name, Reconciler(context.client, apps, pods).reconcile, workers=2)
+    controller.watch(apps, predicates=[generation_changed])
+    controller.watch(pods, enqueue=lambda pod: [Request.parse(app) for app in app_of(pod)])
+    return controller
+
+
+async def serve(client: Client, http: str) -> None:
+    await run_controllers(client, {"apps": start}, http=http, metrics=Metrics())
+
+
+async def main(embedded: bool, http: str) -> None:
+    async with open_simulated_cluster() if embedded else open_client() as client:
+        if embedded:
+            await install_crds(client, App)  # in a cluster, an administrator does
+            for name in ("web", "api"):
+                app = App(metadata=ObjectMeta(name=name, namespace="default"), spec=AppSpec(min_ready=2))
+                await client.api(App).create(app)
+        await serve(client, http)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    parser.add_argument("--http", default="127.0.0.1:8080", metavar="HOST:PORT", help="of probes and metrics")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    sys.exit(run(main, arguments.embedded, arguments.http))
