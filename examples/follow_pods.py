@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 import trio
 
 from trioformer import Added, Deleted, SharedInformerFactory, Updated, open_client, run
 from trioformer.models.core_v1 import Pod
+from trioformer.testing import open_simulated_cluster
 
 
-async def main() -> None:
-    async with open_client() as client, trio.open_nursery() as nursery:
+async def main(embedded: bool) -> None:
+    cluster = open_simulated_cluster() if embedded else open_client()
+    async with cluster as client, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(client)
         informer = factory.informer(Pod)
         await nursery.start(factory.run)  # returns when the cache is full
@@ -28,4 +31,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(main))
+    parser = argparse.ArgumentParser(description="Follow the pods of a cluster.")
+    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    sys.exit(run(main, parser.parse_args().embedded))
