@@ -60,6 +60,10 @@ _HINTS: Final = dict.fromkeys(
 )
 
 
+_NO_TRIO: Final = (
+    "a client needs trio, which does not run here; start the program with trioformer.run(main), and a prompt with "
+    "`python -m trio`"
+)
 _OVERRIDE: Final = "write overrides=ConfigOverrides({}=...), or config=ClusterConfig(...)"
 
 
@@ -355,6 +359,7 @@ async def open_client(
 
     Raises:
         ConfigError: There is no valid configuration; names file and key.
+        RuntimeError: Trio does not run, but for example asyncio.
         ValueError: ``config`` is given together with ``kubeconfig``, ``context`` or ``overrides``, or a limiter with
             ``qps``; or ``qps``, ``burst`` or ``retries`` is too small; or ``field_manager`` is not valid.
         TypeError: ``config``, ``limits``, ``plugin_policy``, the limiter or the handler is of another type.
@@ -364,7 +369,7 @@ async def open_client(
         ``http_transport`` belongs to the caller and is not closed.
     """
     if not trio.lowlevel.in_trio_run():
-        raise RuntimeError("a client needs trio: run the program with trioformer.run(main), or with trio.run(main)")
+        raise RuntimeError(_NO_TRIO)
     if config is None:
         config = load_config(kubeconfig=kubeconfig, context=context, overrides=overrides)
     elif not isinstance(config, ClusterConfig):
