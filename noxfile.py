@@ -110,11 +110,9 @@ for _version in INTERPRETERS:
     nox.session(_tests, python=_version, name=f"tests-{_version}", default=False, tags=_tags)
 
 
-@nox.session(python=DEFAULT)
-def coverage(session: nox.Session) -> None:
+def _measured_tests(session: nox.Session, version: str) -> None:
     """Run the tests once, in parallel, under branch coverage; a whole run must reach the limit."""
-    _install(session, "test")
-    major, minor = (DEFAULT or RUNNING).split(".")
+    major, minor = version.split(".")
     environment = {
         "COVERAGE_FILE": str(Path(session.create_tmp()).resolve() / "coverage"),
         # The fastest tracer that measures branches: sys.monitoring, which reports branches from 3.14 on, else the one
@@ -129,6 +127,13 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "report", f"--fail-under={limit}", env=environment)
 
 
+@nox.session(python=DEFAULT)
+def coverage(session: nox.Session) -> None:
+    """Run the tests once, in parallel, under branch coverage; a whole run must reach the limit."""
+    _install(session, "test")
+    _measured_tests(session, DEFAULT or RUNNING)
+
+
 def _requirements() -> list[str]:
     """Return what the project needs at run time, with its extras, but not itself, which is in the extra ``all``."""
     every = {*PROJECT["project"]["dependencies"], *chain.from_iterable(EXTRAS.values())}
@@ -137,10 +142,10 @@ def _requirements() -> list[str]:
 
 @nox.session(python=next(iter(INTERPRETERS), None))
 def lowest(session: nox.Session) -> None:
-    """Run the tests on the oldest interpreter found, with the oldest dependencies that pyproject.toml allows."""
+    """Run the tests under coverage on the oldest interpreter found, with the oldest dependencies that are allowed."""
     _install(session, "test")
     session.install("--quiet", *(re.sub(r">=([^,]+).*", r"==\1", each) for each in _requirements()))
-    session.run("pytest", *PARALLEL, *session.posargs)
+    _measured_tests(session, next(iter(INTERPRETERS), RUNNING))
 
 
 @nox.session(python=next(reversed(INTERPRETERS), None))
