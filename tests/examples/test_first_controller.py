@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import attrs
+import httpx
 import pytest
 import trio
 import trio.testing
@@ -20,7 +22,7 @@ import yaml
 from step_8_stop_cleanly import App, AppSpec, serve
 
 from tests.support.processes import ROOT, result_here
-from trioformer import Client, ObjectMeta
+from trioformer import Client, ObjectMeta, open_client
 from trioformer.crds import install_crds
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
@@ -186,6 +188,39 @@ async def test_the_role_allows_what_the_controller_does_and_no_more(
     assert isinstance(rules, list)
     allowed = {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
     assert used == allowed
+
+
+# --- its end ----------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class SlowWrites(httpx.AsyncBaseTransport):
+    """Takes its time for each write."""
+
+    inner: httpx.AsyncBaseTransport
+    seconds: float
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "PATCH":
+            await trio.sleep(self.seconds)
+        return await self.inner.handle_async_request(request)
+
+
+@pytest.mark.parametrize(("seconds", "is_written", "ends_after"), [(5, True, 4), (60, False, 20)])
+async def test_a_reconcile_that_runs_is_finished_within_the_grace(
+    seconds: float, is_written: bool, ends_after: float, autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    api_server.register(App)
+    api_server.create(App(metadata=ObjectMeta(name="web", namespace="default")))
+    stop = trio.Event()
+    slow = SlowWrites(api_server.http_transport(), seconds)
+    async with open_client(api_server.config, http_transport=slow) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(serve, client, "127.0.0.1:0", stop)
+        await trio.sleep(1)
+        stopped = trio.current_time()
+        stop.set()
+    assert trio.current_time() - stopped == pytest.approx(ends_after, abs=0.1)
+    assert bool(api_server.get(App, "web").status.conditions) == is_written
 
 
 def test_the_pod_outlives_the_grace_of_the_controller() -> None:
