@@ -1,17 +1,21 @@
-"""Applies the manifests of files and directories, waits until they are ready, and prunes what has left the set.
+"""Apply the manifests of files and directories, wait until they are ready, and prune what has left the set.
 
-``--set NAME`` names the set that is pruned, ``--delete`` deletes the manifests instead; with ``--embedded`` the cluster
-is an API server in this process, where nothing becomes ready.
+``--set NAME`` names the set that is pruned, ``--delete`` deletes the manifests instead::
+
+    python examples/apply_manifests.py --embedded
+    python examples/apply_manifests.py --set hello examples/manifests
 """
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser, Namespace
+from functools import partial
+from pathlib import Path
 
 import trio
+from command_line import Arguments, connect, parser_of, path, start
+from simulations import simulate_deployments
 
-from trioformer import Client, open_client, run
+from trioformer import Client, TrioformerError
 from trioformer.manifests import (
     ApplySet,
     Manifest,
@@ -21,7 +25,10 @@ from trioformer.manifests import (
     load_manifests,
     wait_for_manifests,
 )
-from trioformer.testing import APIServer
+
+PATIENCE = 300.0
+"""Seconds in which everything has to become ready."""
+HELLO = Path(__file__).parent / "manifests"
 
 
 def show(manifest: Manifest, readiness: Readiness) -> None:
@@ -29,46 +36,36 @@ def show(manifest: Manifest, readiness: Readiness) -> None:
     print(f"{manifest}: {readiness.message}")
 
 
-async def deploy(client: Client, manifests: tuple[Manifest, ...], *, name: str | None, wait: bool) -> None:
+async def deploy(client: Client, manifests: tuple[Manifest, ...], *, name: str | None, namespace: str | None) -> None:
     """Apply, prune and wait."""
     prune = None if name is None else ApplySet(name)
-    await apply_manifests(client, manifests, field_manager="apply-manifests", prune=prune, on_progress=print)
-    if wait:
-        with trio.fail_after(300):
-            await wait_for_manifests(client, manifests, on_progress=show)
+    await apply_manifests(
+        client, manifests, field_manager="apply-manifests", namespace=namespace, prune=prune, on_progress=print
+    )
+    with trio.move_on_after(PATIENCE) as scope:
+        await wait_for_manifests(client, manifests, namespace=namespace, on_progress=show)
+    if scope.cancelled_caught:
+        raise TrioformerError(f"not everything was ready within {PATIENCE:g} s")
 
 
-async def work(client: Client, options: Namespace) -> None:
+async def main(arguments: Arguments) -> None:
     """Do what the arguments say."""
     # Another thread parses: a large file takes seconds.
-    manifests = await trio.to_thread.run_sync(lambda: load_manifests(*options.paths, recursive=options.recursive))
-    if options.delete:
-        await delete_manifests(client, manifests, wait=True, on_progress=print)
-    else:
-        await deploy(client, manifests, name=options.set, wait=not options.embedded)
-
-
-async def main(arguments: list[str]) -> int:
-    """Parse the arguments, and connect."""
-    parser = ArgumentParser(description="Apply manifests, wait until they are ready, and prune what has left the set.")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a directory")
-    parser.add_argument("--recursive", action="store_true", help="read directories in directories as well")
-    parser.add_argument("--set", metavar="NAME", help="prune the set of this name")
-    parser.add_argument("--delete", action="store_true", help="delete the manifests")
-    parser.add_argument("--embedded", action="store_true", help="use an API server in this process")
-    options = parser.parse_args(arguments)
-    if not options.embedded:
-        async with open_client() as client:
-            await work(client, options)
-        return 0
-    server = APIServer()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        async with server.open_client() as client:
-            await work(client, options)
-        nursery.cancel_scope.cancel()
-    return 0
+    read = partial(load_manifests, *arguments.paths, recursive=arguments.recursive)
+    manifests = await trio.to_thread.run_sync(read)
+    async with connect(arguments, simulate_deployments) as client:
+        if arguments.delete:
+            await delete_manifests(client, manifests, namespace=arguments.namespace, wait=True, on_progress=print)
+        else:
+            await deploy(client, manifests, name=arguments.set, namespace=arguments.namespace)
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, sys.argv[1:]))
+    parser = parser_of(__doc__, is_namespaced=True)
+    parser.add_argument(
+        "paths", nargs="*", type=path, default=[HELLO], metavar="PATH", help="default: examples/manifests"
+    )
+    parser.add_argument("--recursive", action="store_true", help="read directories in directories as well")
+    parser.add_argument("--set", metavar="NAME", help="prune the set of this name")
+    parser.add_argument("--delete", action="store_true", help="delete the manifests")
+    start(main, parser)

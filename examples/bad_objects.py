@@ -1,17 +1,17 @@
 """Live with objects that cannot be decoded: sum up replicas, and say which objects are not in the sum.
 
-Run it against the cluster that kubectl uses::
+Run it against the cluster that kubectl uses, or against a simulated one, and stop it with Ctrl-C::
 
-    python examples/bad_objects.py
+    python examples/bad_objects.py --embedded
 """
 
 from __future__ import annotations
 
-import sys
-
 import trio
+from command_line import Arguments, connect, parser_of, start
+from simulations import simulate_updates
 
-from trioformer import Lister, SharedInformer, SharedInformerFactory, Updated, open_client, run
+from trioformer import Lister, SharedInformer, SharedInformerFactory, Updated
 from trioformer.errors import DecodeError
 from trioformer.models.apps_v1 import Deployment
 
@@ -40,10 +40,10 @@ async def follow(informer: SharedInformer[Deployment]) -> None:
                 informer.quarantine(obj, error)
 
 
-async def main() -> None:
+async def main(arguments: Arguments) -> None:
     """Print the sum, and then every change, until interrupted."""
-    async with open_client() as client, trio.open_nursery() as nursery:
-        factory = SharedInformerFactory(client)
+    async with connect(arguments, simulate_updates) as client, trio.open_nursery() as nursery:
+        factory = SharedInformerFactory(client, namespace=arguments.namespace)
         informer = factory.informer(Deployment, transform=checked)
         await nursery.start(factory.run)
         print(total(informer.lister))
@@ -51,4 +51,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(main))
+    start(main, parser_of(__doc__))

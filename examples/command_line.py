@@ -11,46 +11,77 @@ from __future__ import annotations
 import argparse
 import logging
 import math
+import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 import trio
 
 from trioformer import Client, TrioformerError, open_client, run
 from trioformer.testing import APIServer, open_simulated_cluster
 
+Arguments: TypeAlias = Namespace
+"""The parsed command line; a Namespace of argparse, and not one of Kubernetes."""
+
 RESPONSE_DEADLINE = 10.0
 """Seconds that the first request may take."""
 
 
-def parser_of(documentation: str | None) -> ArgumentParser:
-    """Return a parser with the flags that every example has; ``documentation`` is the module's."""
+class Parser(ArgumentParser):
+    """A parser whose errors are one line, as those of a cluster are."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see --help)\n")
+
+
+def parser_of(documentation: str | None, *, is_namespaced: bool = False, serves_http: bool = False) -> ArgumentParser:
+    """Return a parser with the flags that every example has; ``documentation`` is the module's.
+
+    An example that ``is_namespaced`` works in one namespace, that of :func:`namespace_of`; one that ``serves_http``
+    has metrics and health checks, if it gets an address for them.
+    """
     summary, _, details = (documentation or "").partition("\n")
-    parser = ArgumentParser(
+    parser = Parser(
         description=summary, epilog=details.replace("::\n", ":\n"), formatter_class=argparse.RawDescriptionHelpFormatter
     )
     cluster = parser.add_argument_group("cluster")
     cluster.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
     cluster.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
     cluster.add_argument("--context", metavar="NAME", help="the kubeconfig context to use")
-    cluster.add_argument("--namespace", "-n", metavar="NAME", help="default: all namespaces")
+    cluster.add_argument(
+        *("--namespace", "-n"),
+        type=namespace,
+        metavar="NAME",
+        help=f"default: {'that of the context' if is_namespaced else 'all namespaces'}",
+    )
+    if serves_http:
+        parser.add_argument("--http", type=address, metavar="HOST:PORT", help="serve metrics and health there")
     return parser
 
 
 def start(
-    main: Callable[..., Awaitable[int | None]], parser: ArgumentParser, *, stop: trio.Event | None = None
+    main: Callable[..., Awaitable[int | None]],
+    parser: ArgumentParser,
+    *,
+    stop: trio.Event | None = None,
+    required: Sequence[str] = (),
 ) -> NoReturn:
     """Parse the command line, run ``main(arguments)``, and exit; wrong usage exits with 2.
 
+    ``required`` are the arguments that only ``--embedded`` can do without.
     With ``stop``, the function is ``main(arguments, stop)``, and the first signal sets the event instead of cancelling.
     """
     arguments = parser.parse_args()
     if arguments.embedded and (arguments.kubeconfig or arguments.context):
         parser.error("--embedded cannot be combined with --kubeconfig or --context")
+    missing = [name for name in required if getattr(arguments, name.strip("-").lower()) is None]
+    if missing and not arguments.embedded:
+        parser.error(f"without --embedded the following arguments are required: {', '.join(missing)}")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
     given = (arguments,) if stop is None else (arguments, stop)
     sys.exit(run(main, *given, stop=stop))
@@ -58,7 +89,7 @@ def start(
 
 @asynccontextmanager
 async def connect(
-    arguments: Namespace,
+    arguments: Arguments,
     simulate: Callable[[APIServer], Awaitable[object]] | None = None,
     *,
     server: APIServer | None = None,
@@ -72,12 +103,39 @@ async def connect(
             yield client
 
 
+def namespace_of(arguments: Arguments, client: Client) -> str:
+    """Return the namespace of the arguments, else that of the context, else ``default``."""
+    return str(arguments.namespace or client.config.namespace or "default")
+
+
 async def check_reachable(client: Client) -> None:
     """Request the server's version, so that a wrong address is reported immediately and in one line."""
     with trio.move_on_after(RESPONSE_DEADLINE) as scope:
         await client.version()
     if scope.cancelled_caught:
         raise TrioformerError(f"{client.config.server} did not respond within {RESPONSE_DEADLINE:g} s")
+
+
+def namespace(text: str) -> str:
+    """Parse the name of a namespace for argparse."""
+    if re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name: it may have a-z, 0-9 and, inside, hyphens")
+    return text
+
+
+def api_version(text: str) -> str:
+    """Parse a version of an API, such as ``v1`` or ``apps/v1``, for argparse."""
+    if re.fullmatch(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?", text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a version, such as v1, or group/version, such as apps/v1")
+    return text
+
+
+def address(text: str) -> str:
+    """Parse an address to listen on for argparse."""
+    _, colon, port = text.rpartition(":")
+    if not (colon and port.isdecimal() and int(port) < 2**16):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address, such as 127.0.0.1:8080 or :8080")
+    return text
 
 
 def seconds(text: str) -> float:
@@ -96,9 +154,15 @@ def positive(text: str) -> int:
     return value
 
 
+def path(text: str) -> Path:
+    """Parse the name of an existing file or directory for argparse."""
+    if not os.path.exists(text):  # no error for any text
+        raise argparse.ArgumentTypeError(f"there is no file or directory {text}")
+    return Path(text)
+
+
 def file(text: str) -> Path:
     """Parse the name of an existing file for argparse."""
-    path = Path(text)
-    if not path.is_file():
+    if not os.path.isfile(text):
         raise argparse.ArgumentTypeError(f"there is no file {text}")
-    return path
+    return Path(text)

@@ -13,9 +13,6 @@ Run it against an API server in this process, or with the cluster that kubectl u
 
 from __future__ import annotations
 
-import argparse
-import logging
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,8 +20,10 @@ from typing import ClassVar, TypeVar
 
 import attrs
 import trio
+from command_line import Arguments, connect, parser_of, start
+from simulations import simulate_website_user
 
-from trioformer import AlreadyExistsError, Client, NotFoundError, SharedInformerFactory, StatusError, open_client, run
+from trioformer import AlreadyExistsError, Client, NotFoundError, SharedInformerFactory, StatusError
 from trioformer.controller import (
     Controller,
     Expectations,
@@ -38,12 +37,11 @@ from trioformer.controller import (
     request_for_owner,
 )
 from trioformer.events import EventRecorder
-from trioformer.models import KubernetesObject, Model, ObjectMeta, ResourceInfo, from_dict, to_dict
+from trioformer.models import KubernetesObject, Model, ResourceInfo, from_dict, to_dict
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.conditions import Condition, set_condition
 from trioformer.models.core_v1 import ConfigMap, Pod, Service
-from trioformer.testing import APIServer
-from trioformer.watchtools import deleted, has_condition, wait_for
+from trioformer.watchtools import has_condition, wait_for
 
 LABEL = "example.com/website"
 FINALIZER = "example.com/take-down"
@@ -244,9 +242,10 @@ class Operator:
         print(f"{Request.of(website)}: {note}")
 
 
-async def serve(client: Client, now: Callable[[], datetime], stop: trio.Event) -> None:
+async def serve(client: Client, now: Callable[[], datetime], stop: trio.Event, *, namespace: str | None = None) -> None:
     """Install the kind and operate until ``stop`` is set; then drain the queue, in at most ten seconds."""
-    factory, recorder = SharedInformerFactory(client), EventRecorder(client, controller="website-operator")
+    factory = SharedInformerFactory(client, namespace=namespace)
+    recorder = EventRecorder(client, controller="website-operator")
     controller = Operator(client, factory, recorder, now).controller()
 
     async def operate() -> None:
@@ -263,36 +262,11 @@ async def serve(client: Client, now: Callable[[], datetime], stop: trio.Event) -
         nursery.cancel_scope.cancel()
 
 
-async def run_demo(client: Client) -> None:
-    """Create a Website, change it, and delete it."""
-    await install(client)
-    websites = client.api(Website, namespace="default")
-    await websites.create(Website(metadata=ObjectMeta(name="hello"), spec=WebsiteSpec(page="Hello", replicas=3)))
-    await wait_for(websites, "hello", has_condition("Ready"))
-    await websites.patch("hello", {"spec": {"page": "Hello, world", "replicas": 1}})
-    await wait_for(websites, "hello", has_condition("Ready"))
-    await websites.delete("hello")
-    await wait_for(websites, "hello", deleted())
-
-
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Connect and run the operator until ``stop`` is set."""
-    server = APIServer()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        opened = server.open_client() if arguments.embedded else open_client(kubeconfig=arguments.kubeconfig)
-        async with opened as client:
-            if arguments.embedded:
-                nursery.start_soon(run_demo, client)
-            await serve(client, lambda: datetime.now(UTC), stop)
-        nursery.cancel_scope.cancel()
+    async with connect(arguments, simulate_website_user) as client:
+        await serve(client, lambda: datetime.now(UTC), stop, namespace=arguments.namespace)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Run an operator for Websites.")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    where.add_argument("--embedded", action="store_true", help="run a demo against an API server in this process")
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    stop = trio.Event()
-    sys.exit(run(main, parser.parse_args(), stop, stop=stop))
+    start(main, parser_of(__doc__), stop=trio.Event())

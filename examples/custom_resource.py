@@ -1,14 +1,19 @@
-"""A custom resource: the CronTab of Kubernetes' documentation, as two classes that also state its definition."""
+"""A custom resource: the CronTab of Kubernetes' documentation, as two classes that also state its definition.
+
+It installs the definition, creates a CronTab and scales it, in the cluster that kubectl uses or in an embedded one::
+
+    python examples/custom_resource.py --embedded
+"""
 
 from __future__ import annotations
 
-import sys
+from contextlib import suppress
 from typing import Annotated
 
 import attrs
-import trio
+from command_line import Arguments, connect, namespace_of, parser_of, start
 
-from trioformer import Client, KubernetesObject, Model, ObjectMeta, open_client, run
+from trioformer import AlreadyExistsError, Client, KubernetesObject, Model, ObjectMeta
 from trioformer.crds import PrinterColumn, Schema, custom_resource, install_crds, resource_part
 
 
@@ -38,24 +43,24 @@ class CronTab(KubernetesObject):
     spec: CronTabSpec
 
 
-async def scale(client: Client, name: str, replicas: int) -> CronTab:
+async def scale(client: Client, namespace: str, name: str, replicas: int) -> CronTab:
     """Change one field of the spec; all others stay, including those that the class does not define."""
-    crontabs = client.api(CronTab, namespace="default")
+    crontabs = client.api(CronTab, namespace=namespace)
     old = await crontabs.get(name)
     return await crontabs.replace(attrs.evolve(old, spec=attrs.evolve(old.spec, replicas=replicas)))
 
 
-async def main() -> None:
+async def main(arguments: Arguments) -> None:
     """Install the definition, create a CronTab and scale it."""
-    async with open_client() as client:
-        with trio.fail_after(60):
-            await install_crds(client, CronTab)
-        spec = CronTabSpec(cron_spec="*/5 * * * *")
-        crontab = CronTab(metadata=ObjectMeta(name="every-five-minutes", namespace="default"), spec=spec)
-        await client.api(CronTab, namespace="default").create(crontab)
-        changed = await scale(client, "every-five-minutes", replicas=3)
+    async with connect(arguments) as client:
+        await install_crds(client, CronTab)
+        namespace, name = namespace_of(arguments, client), "every-five-minutes"
+        crontab = CronTab(metadata=ObjectMeta(name=name), spec=CronTabSpec(cron_spec="*/5 * * * *"))
+        with suppress(AlreadyExistsError):  # an earlier run has created it
+            await client.api(CronTab, namespace=namespace).create(crontab)
+        changed = await scale(client, namespace, name, replicas=3)
         print(changed.name, changed.spec.replicas)
 
 
 if __name__ == "__main__":
-    sys.exit(run(main))
+    start(main, parser_of(__doc__, is_namespaced=True))

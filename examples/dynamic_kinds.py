@@ -1,35 +1,39 @@
 """Kinds without classes, and pods with only their metadata.
 
-With an apiVersion and a kind as arguments, such as ``apps/v1 Deployment``, it shows the objects of a cluster; with one
-name that kubectl accepts, such as ``deploy``, it counts them; without, it shows those of an embedded API server.
+With a name that kubectl accepts it counts the objects of a kind, and with an API version and a kind it shows them;
+without a name, it creates and changes a widget in an embedded API server::
+
+    python examples/dynamic_kinds.py --embedded
+    python examples/dynamic_kinds.py deploy
+    python examples/dynamic_kinds.py --api-version apps/v1 Deployment
 """
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 
 import trio
+from command_line import Arguments, api_version, connect, parser_of, start
 
-from trioformer import Client, ResourceInfo, open_client, run
+from trioformer import Client, ResourceInfo, TrioformerError
 from trioformer.models import Unstructured, metadata_kind
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
 
 
-async def show(client: Client, api_version: str, kind: str) -> None:
+async def show(client: Client, api_version: str, kind: str, namespace: str | None = None) -> None:
     """Print the objects of a kind, given by its name."""
-    objects = client.api(await client.discover(api_version, kind))
+    objects = client.api(await client.discover(api_version, kind), namespace)
     for obj in await objects.list():
         print(f"{obj['kind']} {obj.name}: {dict(obj.get('spec', {}))}")
 
 
-async def count_objects(client: Client, name: str) -> int:
+async def count_objects(client: Client, name: str, namespace: str | None = None) -> int:
     """Count the objects of a kind, given by any name that kubectl accepts, such as ``deploy``."""
     try:
-        objects = client.api(name)
+        objects = client.api(name, namespace)
     except LookupError:  # not built in, and not discovered yet
-        objects = client.api(await client.discover(name))
+        objects = client.api(await client.discover(name), namespace)
     return len(await objects.list())
 
 
@@ -46,44 +50,43 @@ async def count_apps(client: Client) -> Counter[str]:
     return Counter(pod.metadata.labels.get("app", "") for pod in await pods.list())
 
 
-async def show_embedded() -> None:
-    """Create a widget, resize it, and count some pods."""
-    server = APIServer()
+async def simulate_widgets(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    """Serve a kind that trioformer does not know, and some pods."""
     server.register(ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True))
     for name, app in (("web-0", "web"), ("web-1", "web"), ("api-0", "api")):
         metadata = {"name": name, "namespace": "default", "labels": {"app": app}}
         server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        async with server.open_client() as client:
-            Widget = await client.discover("example.com/v1", "Widget")  # noqa: N806  # a class
-            made = Widget.of(
-                {"metadata": {"name": "first", "namespace": "default"}, "spec": {"size": 1, "color": "red"}}
-            )
-            await client.api(Widget, namespace="default").create(made)
-            await resize(client, Widget, "first", size=2)
-            await show(client, "example.com/v1", "Widget")
-            print(f"widgets: {await count_objects(client, 'widgets')}, po: {await count_objects(client, 'po')}")
-            print(", ".join(f"{app}: {count}" for app, count in (await count_apps(client)).items()))
-        nursery.cancel_scope.cancel()
+    task_status.started()
 
 
-async def main(arguments: list[str]) -> int:
-    """Show the kind in the arguments, or the embedded server; returns the exit code."""
-    match arguments:
-        case []:
-            await show_embedded()
-        case [name]:
-            async with open_client() as client:
-                print(await count_objects(client, name))
-        case [api_version, kind]:
-            async with open_client() as client:
-                await show(client, api_version, kind)
-        case _:
-            print("usage: dynamic_kinds.py [NAME | APIVERSION KIND]", file=sys.stderr)
-            return 2
-    return 0
+async def change_widget(client: Client) -> None:
+    """Create a widget, resize it, and count some pods."""
+    Widget = await client.discover("example.com/v1", "Widget")  # noqa: N806  # a class
+    made = Widget.of({"metadata": {"name": "first", "namespace": "default"}, "spec": {"size": 1, "color": "red"}})
+    await client.api(Widget, namespace="default").create(made)
+    await resize(client, Widget, "first", size=2)
+    await show(client, "example.com/v1", "Widget")
+    print(f"widgets: {await count_objects(client, 'widgets')}, po: {await count_objects(client, 'po')}")
+    print(", ".join(f"{app}: {count}" for app, count in (await count_apps(client)).items()))
+
+
+async def main(arguments: Arguments) -> None:
+    """Show or count the objects of the kind in the arguments."""
+    name, namespace = arguments.name, arguments.namespace
+    async with connect(arguments, simulate_widgets) as client:
+        try:
+            if name is None:
+                await change_widget(client)
+            elif arguments.api_version is None:
+                print(await count_objects(client, name, namespace))
+            else:
+                await show(client, arguments.api_version, name, namespace)
+        except ValueError as error:  # such as a namespace for a kind without namespaces
+            raise TrioformerError(str(error)) from error
 
 
 if __name__ == "__main__":
-    sys.exit(run(main, sys.argv[1:]))
+    parser = parser_of(__doc__)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a kind, such as deploy")
+    parser.add_argument("--api-version", type=api_version, metavar="VERSION", help="such as apps/v1, of the kind NAME")
+    start(main, parser, required=["NAME"])

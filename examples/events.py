@@ -1,7 +1,7 @@
 """Record an Event for every pod whose containers restart.
 
 Run it against the cluster that kubectl uses, or with ``--embedded`` against an API server in this process, with a pod
-that restarts every second; stop it with Ctrl-C::
+that restarts every second, and show the Events; stop it with Ctrl-C::
 
     python examples/events.py --embedded
 
@@ -10,19 +10,14 @@ In a cluster, ``kubectl describe pod`` shows the Events.
 
 from __future__ import annotations
 
-import argparse
-import itertools
-import logging
-import sys
-
 import trio
+from command_line import Arguments, connect, parser_of, start
+from simulations import simulate_restarts
 
-from trioformer import Client, ResourceEventHandler, SharedInformerFactory, open_client, run
+from trioformer import Client, ResourceEventHandler, SharedInformerFactory
 from trioformer.events import EventRecorder
-from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
 from trioformer.models.events_v1 import Event
-from trioformer.testing import APIServer
 
 
 def restarts(pod: Pod) -> dict[str, int]:
@@ -57,10 +52,10 @@ async def watch(factory: SharedInformerFactory) -> None:
         print("watching pods")
 
 
-async def serve(client: Client, stop: trio.Event) -> None:
+async def serve(client: Client, stop: trio.Event, *, namespace: str | None = None) -> None:
     """Report until ``stop`` is set."""
     recorder = EventRecorder(client, controller="example.com/restart-reporter")
-    factory = SharedInformerFactory(client)
+    factory = SharedInformerFactory(client, namespace=namespace)
     factory.informer(Pod).add_event_handler(RestartReporter(recorder))
     async with trio.open_nursery() as nursery:
         await nursery.start(recorder.run)
@@ -69,16 +64,6 @@ async def serve(client: Client, stop: trio.Event) -> None:
         nursery.cancel_scope.cancel()  # the recorder then writes the Events that are still queued
     statistics = recorder.statistics()
     print(f"{statistics.recorded} restarts recorded, {statistics.written} written")
-
-
-async def simulate_restarts(server: APIServer) -> None:
-    """Simulate a container that restarts every second."""
-    containers = [{"name": "app", "image": "app:1"}]
-    server.create(from_dict(Pod, {"metadata": {"name": "unlucky"}, "spec": {"containers": containers}}))
-    for count in itertools.count():
-        status = {"name": "app", "restartCount": count, "ready": True, "image": "app:1", "imageID": ""}
-        server.patch(Pod, "unlucky", {"status": {"phase": "Running", "containerStatuses": [status]}})
-        await trio.sleep(1)
 
 
 async def show(client: Client) -> None:
@@ -90,28 +75,13 @@ async def show(client: Client) -> None:
             print(f"{event.type} {event.reason} {event.regarding.kind}/{event.regarding.name}: {event.note} (x{count})")
 
 
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
-    logging.basicConfig(level=logging.WARNING)
-    async with trio.open_nursery() as nursery:
-        server = APIServer()
+async def main(arguments: Arguments, stop: trio.Event) -> None:
+    async with connect(arguments, simulate_restarts) as client, trio.open_nursery() as nursery:
         if arguments.embedded:
-            await nursery.start(server.run)
-        connection = server.open_client() if arguments.embedded else open_client(kubeconfig=arguments.kubeconfig)
-        async with connection as client, trio.open_nursery() as demo:
-            if arguments.embedded:
-                demo.start_soon(simulate_restarts, server)
-                demo.start_soon(show, client)
-            await serve(client, stop)
-            demo.cancel_scope.cancel()
+            nursery.start_soon(show, client)
+        await serve(client, stop, namespace=arguments.namespace)
         nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Record an Event for every pod whose containers restart.")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    where.add_argument(
-        "--embedded", action="store_true", help="use an API server in this process, with a pod that restarts"
-    )
-    stop = trio.Event()
-    sys.exit(run(main, parser.parse_args(), stop, stop=stop))
+    start(main, parser_of(__doc__), stop=trio.Event())

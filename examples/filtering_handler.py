@@ -1,17 +1,17 @@
 """Handle pods that fail or recover: a filter turns these updates into additions and deletions.
 
-Run it against the cluster that kubectl uses, and stop it with Ctrl-C::
+Run it against the cluster that kubectl uses, or against a simulated one, and stop it with Ctrl-C::
 
-    python examples/filtering_handler.py
+    python examples/filtering_handler.py --embedded
 """
 
 from __future__ import annotations
 
-import sys
-
 import trio
+from command_line import Arguments, connect, parser_of, start
+from simulations import simulate_failures
 
-from trioformer import Notification, ResourceEventHandler, SharedInformerFactory, open_client, run
+from trioformer import Notification, ResourceEventHandler, SharedInformerFactory
 from trioformer.cache import FilteringHandler
 from trioformer.models.core_v1 import Pod
 
@@ -38,9 +38,9 @@ async def report(error: Exception, notification: Notification[Pod]) -> None:
     print("could not handle", type(notification).__name__, repr(error))
 
 
-async def main() -> None:
-    async with open_client() as client, trio.open_nursery() as nursery:
-        factory = SharedInformerFactory(client)
+async def main(arguments: Arguments) -> None:
+    async with connect(arguments, simulate_failures) as client, trio.open_nursery() as nursery:
+        factory = SharedInformerFactory(client, namespace=arguments.namespace)
         informer = factory.informer(Pod)
         registration = informer.add_event_handler(FilteringHandler(has_failed, FailureReporter()), on_error=report)
         await nursery.start(factory.run)
@@ -49,4 +49,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(main))
+    start(main, parser_of(__doc__))

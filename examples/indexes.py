@@ -1,18 +1,18 @@
 """Query a cache by index: the pods of each node, and of each image.
 
-Run it against the cluster that kubectl uses::
+Run it against the cluster that kubectl uses, or against a simulated one::
 
-    python examples/indexes.py
+    python examples/indexes.py --embedded
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 
 import trio
+from command_line import Arguments, connect, parser_of, start
 
-from trioformer import Lister, SharedInformerFactory, field_index, open_client, run
+from trioformer import Lister, SharedInformerFactory, field_index
 from trioformer.models.core_v1 import Pod
 
 
@@ -34,10 +34,10 @@ def report(lister: Lister[Pod]) -> list[str]:
     return lines
 
 
-async def main() -> None:
+async def main(arguments: Arguments) -> None:
     """Fill the cache, print the report, and stop."""
-    async with open_client() as client:
-        factory = SharedInformerFactory(client)
+    async with connect(arguments) as client:
+        factory = SharedInformerFactory(client, namespace=arguments.namespace)
         informer = factory.informer(Pod, indexers=INDEXERS)
         async with trio.open_nursery() as nursery:
             await nursery.start(factory.run)
@@ -46,4 +46,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(main))
+    start(main, parser_of(__doc__))

@@ -1,20 +1,18 @@
 """List pods, label one, and watch their changes: the client without a cache.
 
-Run it against the cluster that kubectl uses, or against an embedded one in another terminal::
+Run it against the cluster that kubectl uses, or against a simulated one::
 
-    python -m trioformer.testing serve --write-kubeconfig kubeconfig
-    KUBECONFIG=kubeconfig python examples/list_and_watch.py
+    python examples/list_and_watch.py --embedded
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import sys
 
 import trio
+from command_line import Arguments, connect, namespace_of, parser_of, seconds, start
 
-from trioformer import Client, ExpiredError, NotFoundError, open_client, run
+from trioformer import Client, ExpiredError, NotFoundError
 from trioformer.models.core_v1 import Pod
 
 
@@ -41,11 +39,12 @@ async def follow(client: Client, namespace: str, resource_version: str) -> None:
             print(f"{event.type:<10} {event.object.name}")
 
 
-async def main(namespace: str, seconds: float) -> None:
+async def main(arguments: Arguments) -> None:
     """List and watch pods for so many seconds."""
-    async with open_client() as client:
+    async with connect(arguments) as client:
+        namespace = namespace_of(arguments, client)
         resource_version = await show(client, namespace)
-        with trio.move_on_after(seconds):
+        with trio.move_on_after(arguments.seconds):
             while True:
                 with contextlib.suppress(ExpiredError):
                     await follow(client, namespace, resource_version)
@@ -54,8 +53,6 @@ async def main(namespace: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="List pods, then watch them.")
-    parser.add_argument("--namespace", default="default")
-    parser.add_argument("--for", type=float, default=60.0, metavar="SECONDS", dest="seconds")
-    arguments = parser.parse_args()
-    sys.exit(run(main, arguments.namespace, arguments.seconds))
+    parser = parser_of(__doc__, is_namespaced=True)
+    parser.add_argument("--for", type=seconds, default=60.0, metavar="SECONDS", dest="seconds", help="default: 60")
+    start(main, parser)

@@ -1,18 +1,22 @@
 """Count the objects in some namespaces, and continue when a kind is forbidden.
 
-Run it against the cluster that kubectl uses, with the names of namespaces::
+Run it against the cluster that kubectl uses, with the names of namespaces, or against a simulated one, where nobody may
+read Secrets::
 
     python examples/many_namespaces.py default kube-system
+    python examples/many_namespaces.py --embedded
 """
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Sequence
 
 import trio
+from command_line import Arguments, connect, namespace, namespace_of, parser_of, start
+from simulations import simulate_forbidden_secrets
 
-from trioformer import Client, ReflectorOptions, SharedInformerFactory, open_client, run
+from trioformer import Client, ReflectorOptions, SharedInformerFactory
 from trioformer.models import metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
@@ -36,11 +40,15 @@ async def count(client: Client, namespaces: Sequence[str]) -> list[str]:
     return lines
 
 
-async def main() -> None:
+async def main(arguments: Arguments) -> None:
     """Count the objects in the namespaces of the command line."""
-    async with open_client() as client:
-        print(*await count(client, sys.argv[1:] or ["default"]), sep="\n")
+    logging.getLogger("trioformer").setLevel(logging.CRITICAL)  # what fails is in the report
+    async with connect(arguments, simulate_forbidden_secrets) as client:
+        names = arguments.names or [namespace_of(arguments, client)]
+        print(*await count(client, names), sep="\n")
 
 
 if __name__ == "__main__":
-    sys.exit(run(main))
+    parser = parser_of(__doc__, is_namespaced=True)
+    parser.add_argument("names", nargs="*", type=namespace, metavar="NAMESPACE", help="default: that of --namespace")
+    start(main, parser)

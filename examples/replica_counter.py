@@ -1,22 +1,23 @@
 """A controller that writes the number of running pods of each ReplicaSet into an annotation.
 
-Run it against the cluster that kubectl uses, and stop it with Ctrl-C; it finishes its queue::
+Run it against the cluster that kubectl uses, or against a simulated one, and stop it with Ctrl-C; it finishes its
+queue::
 
-    python examples/replica_counter.py
+    python examples/replica_counter.py --embedded
 
 See the result with ``kubectl get replicasets -o yaml | grep example.com/running``.
 """
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Iterable
 
 import attrs
 import trio
+from command_line import Arguments, connect, parser_of, start
+from simulations import simulate_replica_set
 
-from trioformer import Client, NotFoundError, SharedInformer, SharedInformerFactory, open_client, run
+from trioformer import Client, NotFoundError, SharedInformer, SharedInformerFactory
 from trioformer.controller import (
     Controller,
     Request,
@@ -68,9 +69,9 @@ async def report_dropped(request: Request, error: Exception) -> None:
     print(f"{request}: dropped after {error}")
 
 
-async def serve(client: Client, stop: trio.Event, *, patience: float = 10.0) -> None:
+async def serve(client: Client, stop: trio.Event, *, namespace: str | None = None, patience: float = 10.0) -> None:
     """Count until ``stop`` is set; then drain the queue, in ``patience`` seconds at most."""
-    factory = SharedInformerFactory(client)
+    factory = SharedInformerFactory(client, namespace=namespace)
     replica_sets = factory.informer(ReplicaSet)
     pods = factory.informer(Pod, indexers={"owner": by_owner})
     counter = ReplicaCounter(client, replica_sets, pods)
@@ -88,12 +89,10 @@ async def serve(client: Client, stop: trio.Event, *, patience: float = 10.0) -> 
         nursery.cancel_scope.cancel()
 
 
-async def main(stop: trio.Event) -> None:
-    logging.basicConfig(level=logging.WARNING)
-    async with open_client() as client:
-        await serve(client, stop)
+async def main(arguments: Arguments, stop: trio.Event) -> None:
+    async with connect(arguments, simulate_replica_set) as client:
+        await serve(client, stop, namespace=arguments.namespace)
 
 
 if __name__ == "__main__":
-    stop = trio.Event()
-    sys.exit(run(main, stop, stop=stop))
+    start(main, parser_of(__doc__), stop=trio.Event())

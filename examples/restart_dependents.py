@@ -22,11 +22,9 @@ template as one, so a second rollout waits until ``status.observedGeneration`` s
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import math
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -37,14 +35,15 @@ import attrs
 import trio
 import yaml
 from attrs import validators
+from command_line import Arguments, connect, file, parser_of, start
+from simulations import simulate_database
 
-from trioformer import Client, SharedInformer, SharedInformerFactory, load_config, open_client, run
+from trioformer import Client, SharedInformer, SharedInformerFactory, TrioformerError, load_config, open_client
 from trioformer.controller import Controller, Request, RequeueAfter, request_for_owner
 from trioformer.errors import ConfigError, ConflictError, NotFoundError
 from trioformer.manager import FollowedFile, follow_file
 from trioformer.models.apps_v1 import Deployment, StatefulSet
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer
 from trioformer.workqueue import ItemExponentialFailureRateLimiter
 
 NAME = "restart-dependents"
@@ -59,6 +58,10 @@ owners_of = request_for_owner(StatefulSet)
 def requests(given: Mapping[str, Sequence[str]]) -> Mapping[Request, Sequence[Request]]:
     """Parse the keys of Deployments and of the StatefulSets that they depend on."""
     return {Request.parse(key): [Request.parse(each) for each in needed] for key, needed in given.items()}
+
+
+class SettingsError(TrioformerError, ValueError):
+    """The configuration file is not valid."""
 
 
 @attrs.frozen
@@ -76,7 +79,7 @@ class Settings:
         """Parse and check the file; ``kubeconfig`` overrides the file's.
 
         Raises:
-            ValueError: The configuration is not valid.
+            SettingsError: The configuration is not valid.
             ConfigError: The kubeconfig is not valid.
         """
         try:
@@ -85,9 +88,12 @@ class Settings:
         except yaml.MarkedYAMLError as exc:  # its text quotes the file
             mark = exc.problem_mark
             where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            raise ValueError(f"not a valid configuration: {exc.problem}{where}") from None
-        except (yaml.YAMLError, TypeError, AttributeError) as exc:
-            raise ValueError(f"not a valid configuration: {exc}") from exc
+            raise SettingsError(f"not a valid configuration: {exc.problem}{where}") from None
+        except (yaml.YAMLError, TypeError, AttributeError, ValueError) as exc:
+            text = str(exc.args[0] if exc.args else exc).replace(
+                "Settings.__init__() got an unexpected keyword argument", "there is no setting"
+            )
+            raise SettingsError(f"not a valid configuration: {text}") from exc
         load_config(kubeconfig=settings.kubeconfig)
         return settings
 
@@ -187,9 +193,11 @@ class Restarter:
         logger.info("%s: restarts %d, rollouts %d", Request.of(deployment), ledger.restarts, ledger.rollouts)
 
 
-async def serve(client: Client, dependents: Mapping[Request, Sequence[Request]]) -> None:
+async def serve(
+    client: Client, dependents: Mapping[Request, Sequence[Request]], *, namespace: str | None = None
+) -> None:
     """Roll Deployments on restarts until cancelled, at any point: the next run continues from the ledgers."""
-    factory = SharedInformerFactory(client)
+    factory = SharedInformerFactory(client, namespace=namespace)
     deployments = factory.informer(Deployment)
     pods = factory.informer(Pod, indexers={"owner": lambda pod: map(str, owners_of(pod))})
     restarter = Restarter(client, deployments, pods, dependents)
@@ -203,44 +211,32 @@ async def serve(client: Client, dependents: Mapping[Request, Sequence[Request]])
         logger.info("watching for restarts")
 
 
-async def run_demo() -> None:
-    """Serve an embedded cluster in which containers restart and pods are replaced."""
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db", "controller": True}
-    metadata = {"name": "db-0", "namespace": "default", "ownerReferences": [owner]}
-    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}
-    server = APIServer()
-    server.create({**web, "spec": {"template": {"spec": {"containers": []}}}})
-    async with server.open_client() as client, trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        nursery.start_soon(serve, client, {Request("default", "web"): [Request("default", "db")]})
-        while True:
-            server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
-            for restarts in range(3):
-                server.patch(Pod, "db-0", {"status": {"containerStatuses": [{"restartCount": restarts}]}})
-                await trio.sleep(0.5)
-                generation = server.get(Deployment, "web").metadata.generation
-                server.patch(Deployment, "web", {"status": {"observedGeneration": generation}})
-            server.delete(Pod, "db-0")
+@attrs.frozen
+class Connection:
+    """How to connect with a configuration, and to restrict what it names, as the command line says."""
+
+    context: str | None
+    namespace: str | None
+
+    async def serve(self, settings: Settings, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
+        """Serve with these settings; reports its cancel scope once they have proved usable."""
+        given, qps, burst = settings.kubeconfig, settings.qps, settings.burst
+        with trio.CancelScope() as scope:
+            async with open_client(kubeconfig=given, context=self.context, qps=qps, burst=burst) as client:
+                logger.setLevel(settings.log_level)
+                task_status.started(scope)
+                await serve(client, settings.dependents, namespace=self.namespace)
 
 
-async def connect_and_serve(settings: Settings, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
-    """Serve with these settings; reports its cancel scope once they have proved usable."""
-    with trio.CancelScope() as scope:
-        async with open_client(kubeconfig=settings.kubeconfig, qps=settings.qps, burst=settings.burst) as client:
-            logger.setLevel(settings.log_level)
-            task_status.started(scope)
-            await serve(client, settings.dependents)
-
-
-async def follow(config: FollowedFile[Settings]) -> None:
+async def follow(config: FollowedFile[Settings], connection: Connection) -> None:
     """Serve with the configuration, and restart when it changes to another usable one."""
     settings = config.value
     async with trio.open_nursery() as nursery:
-        serving = await nursery.start(connect_and_serve, settings)
+        serving = await nursery.start(connection.serve, settings)
         while True:
             settings = await config.changed(settings)
             try:
-                following = await nursery.start(connect_and_serve, settings)
+                following = await nursery.start(connection.serve, settings)
             except (ConfigError, ValueError) as error:
                 logger.error("%s: the previous configuration is kept: %s", config.path, error)  # noqa: TRY400  # one line
             else:
@@ -248,27 +244,21 @@ async def follow(config: FollowedFile[Settings]) -> None:
                 serving = following
 
 
-async def main(arguments: argparse.Namespace) -> None:
+async def main(arguments: Arguments) -> None:
     """Serve as the arguments say, until cancelled."""
     if arguments.embedded:
-        await run_demo()
-        return
-    config = follow_file(arguments.config, partial(Settings.parse, kubeconfig=arguments.kubeconfig))
-    async with trio.open_nursery() as nursery:
-        await nursery.start(config.run)
-        await follow(config)
+        async with connect(arguments, simulate_database) as client:
+            await serve(client, requests({"default/web": ["default/db"]}), namespace=arguments.namespace)
+    else:
+        config = follow_file(arguments.config, partial(Settings.parse, kubeconfig=arguments.kubeconfig))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(config.run)
+            await follow(config, Connection(arguments.context, arguments.namespace))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Roll Deployments when pods that they depend on restart.")
-    parser.add_argument(
-        "--config", default="restart_dependents.yaml", metavar="FILE", help="the settings (default: %(default)s)"
-    )
-    parser.add_argument("--kubeconfig", metavar="PATH", help="overrides that of the configuration")
-    parser.add_argument("--embedded", action="store_true", help="run a demo against an API server in this process")
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)  # the log is its output
     logger.setLevel(logging.INFO)
-    given = parser.parse_args()
-    if not given.embedded and not os.path.exists(given.config):
-        parser.exit(1, f"{parser.prog}: {given.config} does not exist: write --config FILE, or --embedded for a demo\n")
-    sys.exit(run(main, given))
+    parser = parser_of(__doc__)
+    parser.add_argument("--config", type=file, metavar="FILE", help="the settings; read again when it changes")
+    start(main, parser, required=["--config"])

@@ -1,19 +1,18 @@
 """Keep a cache small with a transform, and read your own writes from it.
 
-Run it against the cluster that kubectl uses, in a namespace where you may create and delete config maps::
+Run it against the cluster that kubectl uses, in a namespace where you may create and delete config maps, or against a
+simulated one::
 
-    python examples/transforms.py
+    python examples/transforms.py --embedded
 """
 
 from __future__ import annotations
 
-import sys
-
 import attrs
 import trio
+from command_line import Arguments, connect, namespace_of, parser_of, start
 
-from trioformer import ObjectMeta, SharedInformerFactory, open_client, run
-from trioformer.client import Client
+from trioformer import Client, ObjectMeta, SharedInformerFactory
 from trioformer.models.core_v1 import ConfigMap
 
 NAME = "seen-by-the-cache"
@@ -40,11 +39,11 @@ async def write_and_read(client: Client, namespace: str) -> list[str]:
     return [f"{name}: {value!r}" for name, value in cached.data.items()]
 
 
-async def main() -> None:
+async def main(arguments: Arguments) -> None:
     """Print the content of the cache."""
-    async with open_client() as client:
-        print(*await write_and_read(client, client.config.namespace or "default"), sep="\n")
+    async with connect(arguments) as client:
+        print(*await write_and_read(client, namespace_of(arguments, client)), sep="\n")
 
 
 if __name__ == "__main__":
-    sys.exit(run(main))
+    start(main, parser_of(__doc__, is_namespaced=True))

@@ -1,33 +1,26 @@
 """Create a pod, wait until it is ready, delete it, and wait until it is gone, while printing all events.
 
-Run it against the cluster that kubectl uses::
+Run it against the cluster that kubectl uses, or against an embedded one with a simulated kubelet::
 
-    python examples/wait_for.py
-
-An embedded API server works too, but has no kubelet that makes pods ready; use ``kubectl`` instead::
-
-    python -m trioformer.testing serve --write-kubeconfig kubeconfig
-    KUBECONFIG=kubeconfig python examples/wait_for.py
-    KUBECONFIG=kubeconfig kubectl patch pod waited-for --subresource=status \\
-        -p '{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}'
+    python examples/wait_for.py --embedded
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import trio
+from command_line import Arguments, connect, namespace_of, parser_of, seconds, start
+from simulations import simulate_kubelet
 
-from trioformer import Api, ExpiredError, NotFoundError, ObjectMeta, open_client, run
+from trioformer import Api, ExpiredError, NotFoundError, ObjectMeta, TrioformerError
 from trioformer.models.core_v1 import Container, Pod, PodSpec
 from trioformer.watchtools import deleted, has_condition, resuming_watch, wait_for
 
 POD = Pod(
-    metadata=ObjectMeta(name="waited-for", namespace="default"),
+    metadata=ObjectMeta(name="waited-for"),
     spec=PodSpec(containers=(Container(name="web", image="nginx:1.27"),)),
 )
 
@@ -55,25 +48,21 @@ async def temporary_pod(pods: Api[Pod], pod: Pod) -> AsyncIterator[Pod]:
             await wait_for(pods, pod.name, deleted(uid=created.uid))
 
 
-async def main(patience: float) -> int:
-    """Create the pod and wait for it; returns the exit code."""
-    async with open_client() as client, trio.open_nursery() as nursery:
-        pods = client.api(Pod, namespace="default")
+async def main(arguments: Arguments) -> None:
+    """Create the pod and wait for it."""
+    async with connect(arguments, simulate_kubelet) as client, trio.open_nursery() as nursery:
+        pods = client.api(Pod, namespace=namespace_of(arguments, client))
         nursery.start_soon(follow, pods, (await pods.list()).resource_version)
-        try:
-            with trio.fail_after(patience):
-                async with temporary_pod(pods, POD) as pod:
-                    print(f"{pod.name} is ready on {pod.spec.node_name or 'no node'}")
-            print(f"{POD.name} is gone")
-        except trio.TooSlowError:
-            print(f"{POD.name} was not ready within {patience:g} s", file=sys.stderr)
-            return 1
-        finally:
-            nursery.cancel_scope.cancel()
-    return 0
+        with trio.move_on_after(arguments.patience) as scope:
+            async with temporary_pod(pods, POD) as pod:
+                print(f"{pod.name} is ready on {pod.spec.node_name or 'no node'}")
+        if scope.cancelled_caught:
+            raise TrioformerError(f"{POD.name} was not ready within {arguments.patience:g} s")
+        print(f"{POD.name} is gone")
+        nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Wait until a new pod is ready, and until it is gone.")
-    parser.add_argument("--for", type=float, default=60.0, metavar="SECONDS", dest="patience")
-    sys.exit(run(main, parser.parse_args().patience))
+    parser = parser_of(__doc__, is_namespaced=True)
+    parser.add_argument("--for", type=seconds, default=60.0, metavar="SECONDS", dest="patience", help="default: 60")
+    start(main, parser)

@@ -1,20 +1,23 @@
 """A short operator: a Website is a page, with the Deployment, the Service and the ConfigMap that serve it.
 
-It runs with the cluster that kubectl uses, in several replicas if wanted, and serves metrics and health::
+It runs with the cluster that kubectl uses, in several replicas if wanted, and serves metrics and health; or with an
+embedded server, where somebody creates, changes and deletes a Website::
 
-    python examples/website_operator.py [127.0.0.1:8080]
+    python examples/website_operator.py --http 127.0.0.1:8080
+    python examples/website_operator.py --embedded
 """
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from typing import Annotated, TypeVar
 
 import attrs
+import command_line
 import trio
+from simulations import simulate_websites
 
-from trioformer import Client, NotFoundError, SharedInformer, controller, crds, manager, open_client, run
+from trioformer import Client, NotFoundError, SharedInformer, SharedInformerFactory, controller, crds, manager
 from trioformer.controller import Controller, Request, RetryAfter
 from trioformer.metrics import Metrics
 from trioformer.models import KubernetesObject, Model, PartialObjectMetadata, from_dict, metadata_kind
@@ -46,10 +49,6 @@ class Website(KubernetesObject):
 
     spec: WebsiteSpec = WebsiteSpec()
     status: WebsiteStatus = WebsiteStatus()
-
-
-def secret_of(website: Website) -> list[str]:
-    return [f"{website.namespace}/{website.spec.secret}"] if website.spec.secret else []
 
 
 @attrs.frozen
@@ -109,7 +108,7 @@ class Operator:
 
 
 async def start(context: manager.ManagerContext) -> Controller:
-    websites = context.factory.informer(Website, indexers={"secret": secret_of})
+    websites = context.factory.informer(Website, indexers={"secret": lambda w: [f"{w.namespace}/{w.spec.secret}"]})
     secrets = context.factory.informer(metadata_kind(Secret))
     operator = Operator(context.client, websites, secrets)
     websites_controller = Controller(context.name, operator.reconcile, workers=4, reconcile_deadline=60)
@@ -120,19 +119,20 @@ async def start(context: manager.ManagerContext) -> Controller:
     return websites_controller
 
 
-async def serve(client: Client, stop: trio.Event, *, http: str | None = None) -> None:
+async def serve(client: Client, stop: trio.Event, *, http: str | None = None, namespace: str | None = None) -> None:
     """Install the kind, and operate while this process leads, until ``stop`` is set."""
     await crds.install_crds(client, Website)
-    lease = manager.LeaderElection(NAME, "default")
-    initializers = {"websites": start}
-    await manager.run_controllers(client, initializers, http=http, leader_election=lease, metrics=Metrics(), stop=stop)
+    lease = manager.LeaderElection(NAME, client.config.namespace or "default")
+    factory = SharedInformerFactory(client, namespace=namespace)
+    await manager.run_controllers(
+        client, {"websites": start}, http=http, leader_election=lease, metrics=Metrics(), factory=factory, stop=stop
+    )
 
 
-async def main(stop: trio.Event, http: str) -> None:
-    async with open_client() as client:
-        await serve(client, stop, http=http)
+async def main(arguments: command_line.Arguments, stop: trio.Event) -> None:
+    async with command_line.connect(arguments, simulate_websites) as client:
+        await serve(client, stop, http=arguments.http, namespace=arguments.namespace)
 
 
 if __name__ == "__main__":
-    stop = trio.Event()
-    sys.exit(run(main, stop, sys.argv[1] if sys.argv[1:] else ":8080", stop=stop))
+    command_line.start(main, command_line.parser_of(__doc__, serves_http=True), stop=trio.Event())

@@ -1,30 +1,40 @@
 """Publish pages with a work queue: several workers, retries with growing delays, and a graceful shutdown.
 
-A page is a name; ``news:2`` fails twice before it is published, and ``lost:99`` always fails::
+A page is a name, for which a config map is written; ``news:2`` fails twice before, and ``lost:99`` always fails::
 
+    python examples/work_queue.py --embedded
     python examples/work_queue.py index news:2 lost:99
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import Counter
 from functools import partial
 
 import attrs
 import trio
+from command_line import Arguments, connect, namespace, namespace_of, parser_of, seconds, start
 
-from trioformer import run
+from trioformer import Api, ObjectMeta
+from trioformer.models.core_v1 import ConfigMap
 from trioformer.workqueue import RateLimitingQueue
 
 MAX_RETRIES = 5
+
+
+def page(text: str) -> str:
+    """Parse a page, with the number of its failures, for argparse."""
+    name, _, failures = text.partition(":")
+    namespace(name)  # the names of config maps have the same form
+    int(failures or 0)
+    return text
 
 
 @attrs.define
 class Publisher:
     """Publishes the pages in its queue."""
 
+    config_maps: Api[ConfigMap]
     queue: RateLimitingQueue[str] = attrs.field(factory=lambda: RateLimitingQueue(name="pages"))
     attempts: Counter[str] = attrs.field(factory=Counter)
 
@@ -32,9 +42,11 @@ class Publisher:
         """Publish one page; in your program, process the object of the key."""
         self.attempts[page] += 1
         await trio.sleep(0.01)
-        _, _, failures = page.partition(":")
+        name, _, failures = page.partition(":")
         if self.attempts[page] <= int(failures or 0):
             raise OSError("it is locked")
+        wanted = ConfigMap(metadata=ObjectMeta(name=name), data={"page": name})
+        await self.config_maps.apply(wanted, field_manager="publisher")
 
     async def handle(self, page: str) -> None:
         """Publish a page; retry up to five times, then drop it."""
@@ -65,13 +77,14 @@ class Publisher:
             print(f"{page}: not processed")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Publish pages with a work queue.")
-    parser.add_argument("pages", nargs="*", default=["index", "news:2", "lost:99"], help="what to publish")
-    parser.add_argument("--for", type=float, default=1.0, dest="seconds", help="how long to run; default: 1")
-    options = parser.parse_args()
-    sys.exit(run(partial(Publisher().serve, options.pages, seconds=options.seconds)))
+async def main(arguments: Arguments) -> None:
+    async with connect(arguments) as client:
+        publisher = Publisher(client.api(ConfigMap, namespace=namespace_of(arguments, client)))
+        await publisher.serve(arguments.pages, seconds=arguments.seconds)
 
 
 if __name__ == "__main__":
-    main()
+    parser = parser_of(__doc__, is_namespaced=True)
+    parser.add_argument("pages", nargs="*", type=page, default=["index", "news:2", "lost:99"], help="what to publish")
+    parser.add_argument("--for", type=seconds, default=1.0, metavar="SECONDS", dest="seconds", help="default: 1")
+    start(main, parser)

@@ -11,26 +11,16 @@ dropped until its next event::
 
 from __future__ import annotations
 
-import argparse
-import sys
 from contextlib import suppress
 from typing import NamedTuple
 
 import attrs
 import trio
+from command_line import Arguments, connect, parser_of, positive, start
 
-from trioformer import (
-    Client,
-    HandlerRegistration,
-    ResourceEventHandler,
-    SharedInformer,
-    SharedInformerFactory,
-    open_client,
-    run,
-)
+from trioformer import Client, HandlerRegistration, ResourceEventHandler, SharedInformer, SharedInformerFactory
 from trioformer.models import key_of
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, simulate_cluster
 from trioformer.workqueue import RateLimitingQueue, default_controller_rate_limiter
 
 MAX_RETRIES = 5
@@ -121,9 +111,9 @@ class PodController:
             nursery.cancel_scope.cancel()
 
 
-async def serve(client: Client, workers: int, stop: trio.Event) -> None:
-    """Run the controller for the pods of all namespaces."""
-    factory = SharedInformerFactory(client)
+async def serve(client: Client, workers: int, stop: trio.Event, *, namespace: str | None = None) -> None:
+    """Run the controller for the pods of one or all namespaces."""
+    factory = SharedInformerFactory(client, namespace=namespace)
     controller = PodController(factory.informer(Pod))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(factory.run)  # not start(): a signal must end this even while the server does not respond
@@ -131,25 +121,15 @@ async def serve(client: Client, workers: int, stop: trio.Event) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Connect and run the controller until ``stop`` is set."""
-    async with trio.open_nursery() as nursery:
-        if arguments.embedded:
-            server = APIServer()
-            await nursery.start(server.run)
-            await nursery.start(simulate_cluster, server)
-            opened = server.open_client()
-        else:
-            opened = open_client(kubeconfig=arguments.kubeconfig)
-        async with opened as client:
-            await serve(client, arguments.workers, stop)
-        nursery.cancel_scope.cancel()
+    async with connect(arguments) as client:
+        await serve(client, arguments.workers, stop, namespace=arguments.namespace)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Process the pods of a cluster with a work queue.")
-    parser.add_argument("--workers", type=int, default=2, metavar="NUMBER", help="how many pods at once; default: 2")
-    parser.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
-    stop = trio.Event()
-    sys.exit(run(main, parser.parse_args(), stop, stop=stop))
+    parser = parser_of(__doc__)
+    parser.add_argument(
+        "--workers", type=positive, default=2, metavar="NUMBER", help="how many pods at once; default: 2"
+    )
+    start(main, parser, stop=trio.Event())

@@ -118,7 +118,7 @@ async def test_a_website_lives_with_the_program_of_the_example(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
     with trio.fail_after(120):
-        async with running(str(ROOT / "examples" / "website_operator.py"), "127.0.0.1:0") as operator:
+        async with running(str(ROOT / "examples" / "website_operator.py"), "--http", "127.0.0.1:0") as operator:
             await site.live()
             assert await operator.interrupt() == 0
     assert operator.lines == []

@@ -19,7 +19,7 @@ import trio.testing
 
 from examples.crd_operator import FINALIZER, LABEL, Website, WebsiteSpec, install, serve
 from tests.support.faulty_requests import FAULTS, USUAL, Call, Fault, FaultyTransport
-from tests.support.processes import KUBECONFIG, running
+from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, running
 from trioformer import Client, NotFoundError, TrioformerError, has_condition, open_client, resuming_watch, wait_for
 from trioformer.controller import controller_of
 from trioformer.models import ObjectMeta, from_dict, to_dict
@@ -405,12 +405,11 @@ async def test_unobserved_pods_are_deleted_with_their_website(
     assert [pod.name for pod in operated.list(Pod)] == ["foreign"]
 
 
-async def test_embedded_the_program_runs_its_demo_and_shuts_down_cleanly() -> None:
-    with trio.fail_after(60):
-        async with running("examples/crd_operator.py", "--embedded") as program:
-            await program.wait_for_line("default/hello: nothing is left")
-            assert await program.interrupt() == 0
-    words = Counter(" ".join(line.split()[1:3]) for line in program.lines)
+@pytest.mark.parametrize("result", HERE_OR_AS_PROCESS)
+def test_embedded_somebody_uses_the_program_and_it_shuts_down_cleanly(result: Result) -> None:
+    code, lines, errors = result("examples/crd_operator.py", "--embedded", is_virtual=True, interrupt_after=2.9)
+    assert lines[-1] == "default/hello: nothing is left"
+    words = Counter(" ".join(line.split()[1:3]) for line in lines)
     assert words == {
         "": 1,
         "created ConfigMap": 1,
@@ -421,7 +420,7 @@ async def test_embedded_the_program_runs_its_demo_and_shuts_down_cleanly() -> No
         "deleted Service": 1,
         "nothing is": 1,
     }
-    assert program.errors == []
+    assert (code, errors) == (0, [])
 
 
 @pytest.mark.parametrize("patience", [30.0, pytest.param(5.0, marks=pytest.mark.long)])

@@ -11,11 +11,11 @@ import trio
 import trio.testing
 
 from examples import bad_objects, custom_resource, indexes, list_and_watch, many_namespaces, transforms, work_queue
-from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, running, serving_in_a_thread
+from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, result_here, running, serving_in_a_thread
 from trioformer import Client, SharedInformerFactory
 from trioformer.models import from_dict, to_dict
 from trioformer.models.apps_v1 import Deployment, ReplicaSet
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer, serve_http
 
 
@@ -120,7 +120,7 @@ async def test_wait_for_waits_until_a_pod_is_ready_and_until_it_is_deleted(serve
 
 def test_a_pod_that_does_not_become_ready_is_reported_and_deleted(beside: APIServer, result: Result) -> None:
     code, _, errors = result("examples/wait_for.py", "--for", "0.5")
-    assert (code, errors) == (1, ["waited-for was not ready within 0.5 s"])
+    assert (code, errors) == (1, ["wait_for: waited-for was not ready within 0.5 s"])
     assert beside.list(Pod) == []
 
 
@@ -211,13 +211,13 @@ async def test_scaling_a_custom_resource_keeps_unknown_fields(api_server: APISer
             "spec": {"cronSpec": "0 3 * * *", "suspend": True},
         }
     )
-    changed = await custom_resource.scale(client, "nightly", replicas=2)
+    changed = await custom_resource.scale(client, "default", "nightly", replicas=2)
     assert to_dict(changed)["spec"] == {"cronSpec": "0 3 * * *", "suspend": True, "replicas": 2}
 
 
 def test_objects_without_classes_are_shown_resized_and_counted(result: Result) -> None:
     lines = ["Widget first: {'size': 2, 'color': 'red'}", "widgets: 1, po: 3", "api: 1, web: 2"]
-    assert result("examples/dynamic_kinds.py", is_virtual=True) == (0, lines, [])
+    assert result("examples/dynamic_kinds.py", "--embedded", is_virtual=True) == (0, lines, [])
 
 
 def test_the_objects_of_a_kind_are_shown_by_its_name(beside: APIServer, result: Result) -> None:
@@ -230,21 +230,28 @@ def test_the_objects_of_a_kind_are_shown_by_its_name(beside: APIServer, result: 
             "spec": {"image": "busybox"},
         }
     )
-    found = result("examples/dynamic_kinds.py", "stable.example.com/v1", "CronTab")
+    found = result("examples/dynamic_kinds.py", "--api-version", "stable.example.com/v1", "CronTab")
     assert found == (0, ["CronTab nightly: {'image': 'busybox'}"], [])
     for name in ("crontabs.stable", "CronTab"):
         assert result("examples/dynamic_kinds.py", name) == (0, ["1"], [])
 
 
-def test_too_many_arguments_for_a_kind_are_wrong_usage(result: Result) -> None:
-    found = result("examples/dynamic_kinds.py", "apps", "v1", "Deployment", is_virtual=True)
-    assert found == (2, [], ["usage: dynamic_kinds.py [NAME | APIVERSION KIND]"])
+@pytest.mark.parametrize("version", ["apps/v1/x", "apps/", "/v1", "apps", "v1 "])
+def test_a_bad_group_or_version_of_a_kind_is_wrong_usage(version: str) -> None:
+    code, lines, errors = result_here("examples/dynamic_kinds.py", "--api-version", version, "Deployment", "--embedded")
+    assert (code, lines, len(errors)) == (2, [], 1)
+    assert f"{version!r} is not a version, such as v1, or group/version, such as apps/v1" in errors[0]
+
+
+def test_a_namespace_of_a_kind_without_namespaces_is_reported() -> None:
+    found = result_here("examples/dynamic_kinds.py", "nodes", "--embedded", "-n", "default", is_virtual=True)
+    assert found == (1, [], ["dynamic_kinds: nodes are not namespaced; omit the namespace 'default'"])
 
 
 async def test_pages_are_published_or_dropped_after_too_many_failures(
-    autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
+    autojump_clock: trio.testing.MockClock, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await work_queue.Publisher().serve(["index", "news:2", "lost:99"], seconds=1)
+    await work_queue.Publisher(client.api(ConfigMap, "default")).serve(["index", "news:2", "lost:99"], seconds=1)
     lines = capsys.readouterr().out.splitlines()
     assert sorted(lines) == [
         "index: published",
@@ -254,17 +261,18 @@ async def test_pages_are_published_or_dropped_after_too_many_failures(
         "news:2: published",
     ]
     assert lines[-1] == "lost:99: it is locked, dropped"
+    assert sorted(made.name for made in await client.api(ConfigMap).list()) == ["index", "news"]
 
 
 async def test_pages_that_wait_for_a_retry_at_the_end_are_reported(
-    autojump_clock: trio.testing.MockClock, capsys: pytest.CaptureFixture[str]
+    autojump_clock: trio.testing.MockClock, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await work_queue.Publisher().serve(["lost:99"], seconds=0.1)
+    await work_queue.Publisher(client.api(ConfigMap, "default")).serve(["lost:99"], seconds=0.1)
     assert capsys.readouterr().out.splitlines() == ["lost:99: it is locked, retrying"] * 4 + ["lost:99: not processed"]
 
 
 def test_pages_on_the_command_line_are_published(result: Result) -> None:
-    found = result("examples/work_queue.py", "index", "--for", "0.1", is_virtual=True)
+    found = result("examples/work_queue.py", "index", "--for", "0.1", "--embedded", is_virtual=True)
     assert found == (0, ["index: published"], [])
 
 

@@ -17,7 +17,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from examples.restart_dependents import LEDGER, RESTARTED_AT, ROLLOUT, Ledger, Restarter, Settings, serve
-from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, result_of, running
+from tests.support.processes import HERE_OR_AS_PROCESS, KUBECONFIG, Result, result_here, running
 from trioformer import Client, SharedInformerFactory, open_client, wait_for
 from trioformer.controller import Request
 from trioformer.errors import ConfigError, NotFoundError
@@ -762,8 +762,26 @@ async def test_a_kubeconfig_on_the_command_line_overrides_that_of_the_file(
     assert program.errors == []
 
 
-async def test_a_missing_configuration_is_reported() -> None:
-    code, lines, errors = await result_of(PROGRAM, "--config", "missing.yaml")
-    assert (code, lines) == (1, [])
-    what = "missing.yaml does not exist: write --config FILE, or --embedded for a demo"
-    assert errors == [f"restart_dependents.py: {what}"]
+def test_a_missing_configuration_is_wrong_usage() -> None:
+    for arguments, problem in (
+        (["--config", "missing.yaml"], "argument --config: there is no file missing.yaml"),
+        ([], "without --embedded the following arguments are required: --config"),
+    ):
+        found = result_here(PROGRAM, *arguments)
+        assert found == (2, [], [f"restart_dependents.py: error: {problem} (see --help)"])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("color: red", "there is no setting 'color'"),
+        ("- a", "'list' object is not a mapping"),
+        ("qps: 0", "'qps' must be > 0: 0"),
+        ("[", "expected the node content, but found '<stream end>', line 1, column 2"),
+    ],
+)
+def test_a_configuration_that_is_not_valid_is_reported_in_one_line(text: str, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    found = result_here(PROGRAM, "--config", str(file))
+    assert found == (1, [], [f"restart_dependents: not a valid configuration: {problem}; in {file}"])
