@@ -10,7 +10,7 @@ import pytest
 from tests.support.processes import ROOT
 
 TESTS = ROOT / "tests"
-BESIDE_THE_PACKAGES = {"e2e", "examples", "fuzz", "parity", "project", "support", "typing"}
+BESIDE_THE_PACKAGES = {"docs", "e2e", "examples", "fuzz", "parity", "project", "support", "typing"}
 """Folders of tests that are not those of a package: docs/design/testing.rst says what is in them."""
 
 

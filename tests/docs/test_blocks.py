@@ -1,0 +1,153 @@
+"""Every code block of the documentation and of the README runs, or says why it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, literal_blocks, page_name, pages
+from tests.docs.commands import commands_in, mistakes
+from tests.docs.running import GIVEN, BlockError, Page, home
+
+BLOCKS = [block for path in pages() for block in blocks_of(path)]
+PYTHON = [path for path in pages() if any(block.language in ("python", "pycon") for block in blocks_of(path))]
+UNMENDED = {
+    "howto/classic-programs",
+    "index",
+    "tutorial",
+}
+READERS: dict[str, Callable[[str], object]] = {
+    "json": json.loads,
+    "toml": tomllib.loads,
+    "yaml": lambda text: list(yaml.safe_load_all(text)),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with home(tmp_path, monkeypatch):
+        yield tmp_path
+
+
+@pytest.mark.parametrize("path", [path for path in PYTHON if page_name(path) not in UNMENDED], ids=page_name)
+def test_the_python_blocks_of_a_page_run(path: Path, folder: Path) -> None:
+    Page(path, blocks_of(path), folder).run()
+
+
+def test_blocks_have_a_language_that_is_checked() -> None:
+    assert [f"{block.place}: {block.language}" for block in BLOCKS if block.language not in LANGUAGES] == []
+
+
+def test_python_is_in_blocks_that_say_so() -> None:
+    code = re.compile(
+        r"^(async|await|class|def|except|for|from|import|try|with) .*|^@?\w+ = |^\w+(\.\w+)*\(", re.MULTILINE
+    )
+    hidden = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in pages()
+        for line, text in literal_blocks(path)
+        if code.search(text)
+    ]
+    directives = re.compile(r"^ *\.\. (code|sourcecode|highlight|doctest|testcode)::", re.MULTILINE)
+    hidden += [str(path.relative_to(ROOT)) for path in pages() if directives.search(path.read_text())]
+    assert hidden == []
+
+
+def test_files_that_pages_include_exist() -> None:
+    assert [block.place for block in BLOCKS if block.included and not block.included.exists()] == []
+
+
+@pytest.mark.parametrize("language", READERS)
+def test_blocks_of_data_can_be_read(language: str) -> None:
+    blocks = [block for block in BLOCKS if block.language == language]
+    assert blocks
+    for block in blocks:
+        READERS[language](block.text)
+
+
+def test_the_programs_in_commands_exist_and_have_their_flags() -> None:
+    shown = [block for block in BLOCKS if block.language in ("console", "sh")]
+    found = [f"{b.place}: {mistake}" for b in shown for command in commands_in(b) for mistake in mistakes(command)]
+    assert found == []
+
+
+def test_fewer_than_one_block_in_twenty_is_not_run() -> None:
+    reasons = {block.place: block.not_run for block in BLOCKS if block.not_run}
+    assert len(reasons) * 20 < len(BLOCKS)
+
+
+def test_what_is_given_to_a_page_belongs_to_a_page_with_blocks() -> None:
+    names = {path.relative_to(GIVEN).with_suffix("").as_posix() for path in GIVEN.rglob("*.py")}
+    assert names - {page_name(path) for path in PYTHON} == set()
+
+
+def page_of(folder: Path, *texts: str, raises: str = "") -> Page:
+    """A page with blocks of Python; their file does not exist."""
+    path = DOCS / "none.rst"
+    return Page(path, [Block(path, 10 * n, "python", text, raises=raises) for n, text in enumerate(texts, 1)], folder)
+
+
+SYNC = """
+import trio
+from trioformer import SharedInformerFactory
+from trioformer.models.core_v1 import Pod
+
+factory = SharedInformerFactory(client)
+informer = factory.informer(Pod)
+async with trio.open_nursery() as nursery:
+    await nursery.start(factory.run)
+"""
+
+
+def test_a_block_that_does_not_end_goes_on_beside_the_next(folder: Path) -> None:
+    read = "assert [pod.name for pod in informer.lister.list(label_selector='app=web')] == ['web-0', 'web-1']"
+    page_of(folder, SYNC, read, "await trio.sleep(1e6)", read).run()
+
+
+def test_a_program_runs_with_a_server_of_its_own_and_is_ended(folder: Path) -> None:
+    program = """
+import sys, trio
+from trioformer import open_client, run
+from trioformer.models.core_v1 import Pod
+
+names = []
+
+async def main() -> None:
+    async with open_client(context="prod") as client:
+        names.extend(pod.name for pod in await client.api(Pod, namespace="default").list())
+        await trio.sleep_forever()
+
+if __name__ == "__main__":
+    sys.exit(run(main))
+"""
+    page_of(folder, program, "assert names == ['db-0', 'web-0', 'web-1']").run()
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["async def main(): print(unknown)"], "docs/none.rst:10: name 'unknown' is not defined"),
+        (["import trio", "trio.open_nursry()"], "module 'trio' has no attribute 'open_nursry'"),
+        (["async def test_it(api_server, client): raise ValueError('in a test')"], "in a test"),
+        (["import trioformer", "async with trioformer.open_client(timeout=1): ..."], "timeout"),
+        (
+            ['import sys\nasync def main(): raise SystemExit(3)\nif __name__ == "__main__": sys.exit(3)'],
+            "docs/none.rst:10: the program has ended with exit code 3",
+        ),
+    ],
+)
+def test_a_block_with_a_mistake_is_found(folder: Path, texts: list[str], message: str) -> None:
+    with pytest.raises((BlockError, AttributeError, TypeError, ValueError), match=re.escape(message)):
+        page_of(folder, *texts).run()
+
+
+def test_a_block_that_shows_an_error_must_raise_it(folder: Path) -> None:
+    page_of(folder, "{}['key']", raises="KeyError").run()
+    with pytest.raises(BlockError, match=r"none\.rst:10: should raise LookupError, but: nothing"):
+        page_of(folder, "[].copy()", raises="LookupError").run()
