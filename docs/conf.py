@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 sys.path.insert(0, str(ROOT))
 
-from docs import recovery  # noqa: E402  # beside this file
+from docs import recovery, signatures, summaries  # noqa: E402  # beside this file
 from tests.parity import table as parity  # noqa: E402  # the tool of our tests, which no package holds
 
 project = PROJECT["name"]
@@ -52,7 +52,7 @@ INTERNAL = {
     "TokenRequest",
 }
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib_trio"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.signatures"]
 exclude_patterns = ["_build", "newsfragments"]
 default_role = "py:obj"
 nitpicky = True
@@ -61,14 +61,20 @@ nitpick_ignore = [("py:class", "trioformer._secret.Secret")]
 
 html_theme = "furo"
 html_title = f"trioformer {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["trioformer.css"]
+html_search_scorer = str(ROOT / "docs" / "_static" / "scorer.js")
+html_favicon = "_static/icon.svg"
 html_theme_options = {"navigation_with_keys": True}
-pygments_style = "friendly"
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_type_aliases = signatures.aliases_of(
+    f"trioformer.{name}"
+    for name in ("client", "cache", "workqueue", "controller", "manager", "manifests", "watchtools")
+)
 autodoc_default_options = {
     "imported-members": True,  # a package holds nothing else
     "members": True,
@@ -105,13 +111,18 @@ def _origins(package: str) -> dict[str, str]:
     }
 
 
-def describe(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+def _description(package: str, name: str) -> str:
     """Fetch the lines that describe a constant or an alias from its module; the value itself has none."""
-    package, _, own = name.rpartition(".")
-    if what == "data" and own in _origins(package):
-        described = ModuleAnalyzer.for_module(_origins(package)[own])
-        described.analyze()
-        lines[:] = described.attr_docs.get(("", own), lines)
+    if name not in _origins(package):
+        return ""
+    described = ModuleAnalyzer.for_module(_origins(package)[name])
+    described.analyze()
+    return "\n".join(described.attr_docs.get(("", name), ()))
+
+
+def describe(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    if what == "data" and (described := _description(*name.rsplit(".", 1))):
+        lines[:] = described.splitlines()
 
 
 def begin_with_text(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
@@ -127,7 +138,7 @@ def _is_elsewhere(name: str) -> bool:
 
 def _is_type_variable(name: str) -> bool:
     own = name.rpartition(".")[2]
-    return own in ("T", "T_co", "T_contra", "M", "K", "K_contra", "H", "V")
+    return own in ("T", "T_co", "T_contra", "M", "K", "K_contra", "H", "V", "O")
 
 
 def _is_internal(name: str) -> bool:
@@ -209,3 +220,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", describe, priority=300)
     app.connect("autodoc-process-docstring", begin_with_text, priority=400)
     app.connect("missing-reference", resolve)
+    summaries.setup_with(app, _description)

@@ -6,7 +6,7 @@ The packages, in the order in which data flows through them::
     trioformer.models           the API's objects: lazy, frozen, encoded without loss (core_v1, apps_v1, …)
     trioformer.transport        bytes: connections, credentials, frames
     trioformer.client           requests: open_client(), Client, Api[T], watches
-    trioformer.manifests        YAML files: load, apply, prune, wait, delete
+    trioformer.manifests        YAML and JSON files: load, apply, prune, wait, delete
     trioformer.watchtools       a watch that resumes after failures, and wait_for()
     trioformer.crds             CustomResourceDefinitions from classes, and install_crds()
     trioformer.cache            reflector, delta FIFO, indexer, lister, shared informers and their factory
@@ -15,8 +15,6 @@ The packages, in the order in which data flows through them::
     trioformer.leaderelection   one of several processes leads
     trioformer.events           the event recorder
     trioformer.metrics          Prometheus metrics of all of these
-    trioformer.crds             CustomResourceDefinitions from classes
-    trioformer.manifests        YAML and JSON files of objects: load, apply, delete, wait
     trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
     trioformer.testing          an API server in your process, and a real control plane for tests
     trioformer.errors           every exception

@@ -12,8 +12,9 @@
 - ``factory``: :class:`SharedInformerFactory`, which shares informers
 
 A stage knows only the protocol of the next; the informer knows all of them.
-Objects that cannot be taken (``_bad_objects.py``) pass through the stages by their keys, to the quarantine in
-``store``.
+Objects that cannot be taken pass through the stages by their keys, to the quarantine in ``store``.
+
+- ``_bad_objects.py``: why they cannot be taken
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Import a kind from the module of its API group, and what works on every kind fro
     from trioformer.models.core_v1 import Pod
 
 - ``core_v1``, ``apps_v1``, ``batch_v1`` …: generated, one module for each group and version; import the one you need
-- ``conditions.py``: :class:`~trioformer.models.conditions.Condition`, and functions for the conditions of every kind
+- ``conditions``: :class:`~trioformer.models.conditions.Condition`, and functions for the conditions of every kind
 - ``_lazy.py``: :class:`Model`, a JSON object whose fields are decoded when they are read, and :func:`encode`
 - ``_plain.py``: models as plain values, and back
 - ``_fields.py``: one field of such an object, how it is decoded and how a change of it is written
