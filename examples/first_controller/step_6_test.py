@@ -23,11 +23,11 @@ def pod(name: str, *, is_ready: bool = True) -> Pod:
 
 
 @pytest.fixture
-async def server(api_server: APIServer, client: Client, nursery: trio.Nursery) -> APIServer:
+async def server(api_server: APIServer, k8s_client: Client, nursery: trio.Nursery) -> APIServer:
     """A server with an App that needs two pods, and the controller, which runs until the test ends."""
-    await install_crds(client, App)
+    await install_crds(k8s_client, App)
     api_server.create(App(metadata=ObjectMeta(name="web", namespace="default"), spec=AppSpec(min_ready=2)))
-    nursery.start_soon(serve, client)
+    nursery.start_soon(serve, k8s_client)
     return api_server
 
 

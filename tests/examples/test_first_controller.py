@@ -167,14 +167,14 @@ def manifest(kind: str) -> dict[str, object]:
 
 
 async def test_the_role_allows_what_the_controller_does_and_no_more(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, k8s_client: Client, nursery: trio.Nursery
 ) -> None:
-    await install_crds(client, App)
+    await install_crds(k8s_client, App)
     for name in ("web", "api"):
         api_server.create(App(metadata=ObjectMeta(name=name, namespace="default"), spec=AppSpec(min_ready=1)))
     api_server.requests.clear()
     stop = trio.Event()
-    nursery.start_soon(serve, client, "127.0.0.1:0", stop)
+    nursery.start_soon(serve, k8s_client, "127.0.0.1:0", stop)
     await trio.sleep(1)
     api_server.create(Pod(metadata=ObjectMeta(name="web-0", namespace="default", labels={"app": "web"})))
     await trio.sleep(3600)
