@@ -29,5 +29,5 @@ async def main(embedded: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    parser.add_argument("--embedded", action="store_true", help="simulate a cluster")
     sys.exit(run(main, parser.parse_args().embedded))

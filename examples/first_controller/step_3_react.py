@@ -7,20 +7,30 @@ import sys
 
 import trio
 
-from trioformer import Added, Client, Deleted, Lister, SharedInformerFactory, Updated, open_client, run
+from trioformer import (
+    Added,
+    Client,
+    Deleted,
+    Lister,
+    SharedInformerFactory,
+    Updated,
+    open_client,
+    run,
+)
 from trioformer.models.conditions import is_condition_true
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import open_simulated_cluster
 
 
 def app_of(pod: Pod) -> list[str]:
-    """Return the key of the app that a pod belongs to, such as ``default/web``, or nothing."""
+    """Return the key of the app of a pod, such as ``default/web``, or nothing."""
     app = pod.metadata.labels.get("app")
     return [f"{pod.namespace}/{app}"] if app else []
 
 
 def count_ready(pods: Lister[Pod], app: str) -> int:
-    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in pods.by_index("app", app))
+    found = pods.by_index("app", app)
+    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in found)
 
 
 def report(pods: Lister[Pod], pod: Pod, change: str) -> None:
@@ -51,5 +61,5 @@ async def main(embedded: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    parser.add_argument("--embedded", action="store_true", help="simulate a cluster")
     sys.exit(run(main, parser.parse_args().embedded))

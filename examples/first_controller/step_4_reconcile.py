@@ -1,4 +1,4 @@
-"""Step 4: a kind of our own, and a controller that is called for each App whose state may have changed."""
+"""Step 4: a kind of our own, and a controller that is called for each App."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ import sys
 import attrs
 import trio
 
-from trioformer import Client, Lister, ObjectMeta, SharedInformer, SharedInformerFactory, open_client, run
+from trioformer import (
+    Client,
+    Lister,
+    ObjectMeta,
+    SharedInformer,
+    SharedInformerFactory,
+    open_client,
+    run,
+)
 from trioformer.controller import Controller, Request
 from trioformer.crds import custom_resource, install_crds, resource_part
 from trioformer.models import KubernetesObject, Model
@@ -31,13 +39,18 @@ class App(KubernetesObject):
 
 
 def app_of(pod: Pod) -> list[str]:
-    """Return the key of the app that a pod belongs to, such as ``default/web``, or nothing."""
+    """Return the key of the app of a pod, such as ``default/web``, or nothing."""
     app = pod.metadata.labels.get("app")
     return [f"{pod.namespace}/{app}"] if app else []
 
 
+def requests_of(pod: Pod) -> list[Request]:
+    return [Request.parse(app) for app in app_of(pod)]
+
+
 def count_ready(pods: Lister[Pod], app: str) -> int:
-    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in pods.by_index("app", app))
+    found = pods.by_index("app", app)
+    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in found)
 
 
 @attrs.frozen
@@ -57,11 +70,14 @@ async def serve(client: Client) -> None:
     factory = SharedInformerFactory(client)
     apps = factory.informer(App)
     pods = factory.informer(Pod, indexers={"app": app_of})
-    controller = Controller("apps", Reconciler(apps, pods).reconcile, workers=2)
+    reconciler = Reconciler(apps, pods)
+    controller = Controller("apps", reconciler.reconcile, workers=2)
     controller.watch(apps)
-    controller.watch(pods, enqueue=lambda pod: [Request.parse(app) for app in app_of(pod)])
+    controller.watch(pods, enqueue=requests_of)
     async with trio.open_nursery() as nursery:
-        await nursery.start(factory.run)  # returns when all apps and pods are in the caches
+        await nursery.start(
+            factory.run
+        )  # returns when all apps and pods are in the caches
         await controller.run()
 
 
@@ -70,12 +86,13 @@ async def main(embedded: bool) -> None:
         await install_crds(client, App)
         if embedded:
             for name in ("web", "api"):
-                app = App(metadata=ObjectMeta(name=name, namespace="default"), spec=AppSpec(min_ready=2))
+                metadata = ObjectMeta(name=name, namespace="default")
+                app = App(metadata=metadata, spec=AppSpec(min_ready=2))
                 await client.api(App).create(app)
         await serve(client)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    parser.add_argument("--embedded", action="store_true", help="simulate a cluster")
     sys.exit(run(main, parser.parse_args().embedded))

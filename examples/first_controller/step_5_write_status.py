@@ -8,7 +8,15 @@ import sys
 import attrs
 import trio
 
-from trioformer import Client, Lister, ObjectMeta, SharedInformer, SharedInformerFactory, open_client, run
+from trioformer import (
+    Client,
+    Lister,
+    ObjectMeta,
+    SharedInformer,
+    SharedInformerFactory,
+    open_client,
+    run,
+)
 from trioformer.controller import Controller, Request, generation_changed
 from trioformer.crds import PrinterColumn, custom_resource, install_crds, resource_part
 from trioformer.models import KubernetesObject, Model
@@ -30,10 +38,13 @@ class AppStatus(Model):
     conditions: tuple[Condition, ...] = ()
 
 
-AVAILABLE = PrinterColumn("Available", ".status.conditions[?(@.type=='Available')].status")
+READY = PrinterColumn("Ready", ".status.ready")
+AVAILABLE = PrinterColumn(
+    "Available", ".status.conditions[?(@.type=='Available')].status"
+)
 
 
-@custom_resource("example.com/v1", printer_columns=(PrinterColumn("Ready", ".status.ready"), AVAILABLE))
+@custom_resource("example.com/v1", printer_columns=(READY, AVAILABLE))
 class App(KubernetesObject):
     """The pods of a namespace that have the App's name as their label ``app``."""
 
@@ -42,13 +53,18 @@ class App(KubernetesObject):
 
 
 def app_of(pod: Pod) -> list[str]:
-    """Return the key of the app that a pod belongs to, such as ``default/web``, or nothing."""
+    """Return the key of the app of a pod, such as ``default/web``, or nothing."""
     app = pod.metadata.labels.get("app")
     return [f"{pod.namespace}/{app}"] if app else []
 
 
+def requests_of(pod: Pod) -> list[Request]:
+    return [Request.parse(app) for app in app_of(pod)]
+
+
 def count_ready(pods: Lister[Pod], app: str) -> int:
-    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in pods.by_index("app", app))
+    found = pods.by_index("app", app)
+    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in found)
 
 
 @attrs.frozen
@@ -67,7 +83,8 @@ class Reconciler:
             return
         print(f"{request}: {ready} of {app.spec.min_ready} pods are ready")
         written = await self.client.update_status(app, attrs.evolve(app, status=status))
-        await self.apps.wait_until_at_least(written)  # the next reconcile reads this status
+        # The next reconcile compares with this status.
+        await self.apps.wait_until_at_least(written)
 
 
 def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:
@@ -86,11 +103,14 @@ async def serve(client: Client) -> None:
     factory = SharedInformerFactory(client)
     apps = factory.informer(App)
     pods = factory.informer(Pod, indexers={"app": app_of})
-    controller = Controller("apps", Reconciler(client, apps, pods).reconcile, workers=2)
+    reconciler = Reconciler(client, apps, pods)
+    controller = Controller("apps", reconciler.reconcile, workers=2)
     controller.watch(apps, predicates=[generation_changed])
-    controller.watch(pods, enqueue=lambda pod: [Request.parse(app) for app in app_of(pod)])
+    controller.watch(pods, enqueue=requests_of)
     async with trio.open_nursery() as nursery:
-        await nursery.start(factory.run)  # returns when all apps and pods are in the caches
+        await nursery.start(
+            factory.run
+        )  # returns when all apps and pods are in the caches
         await controller.run()
 
 
@@ -99,12 +119,13 @@ async def main(embedded: bool) -> None:
         await install_crds(client, App)
         if embedded:
             for name in ("web", "api"):
-                app = App(metadata=ObjectMeta(name=name, namespace="default"), spec=AppSpec(min_ready=2))
+                metadata = ObjectMeta(name=name, namespace="default")
+                app = App(metadata=metadata, spec=AppSpec(min_ready=2))
                 await client.api(App).create(app)
         await serve(client)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
+    parser.add_argument("--embedded", action="store_true", help="simulate a cluster")
     sys.exit(run(main, parser.parse_args().embedded))

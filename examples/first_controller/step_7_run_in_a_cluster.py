@@ -34,10 +34,13 @@ class AppStatus(Model):
     conditions: tuple[Condition, ...] = ()
 
 
-AVAILABLE = PrinterColumn("Available", ".status.conditions[?(@.type=='Available')].status")
+READY = PrinterColumn("Ready", ".status.ready")
+AVAILABLE = PrinterColumn(
+    "Available", ".status.conditions[?(@.type=='Available')].status"
+)
 
 
-@custom_resource("example.com/v1", printer_columns=(PrinterColumn("Ready", ".status.ready"), AVAILABLE))
+@custom_resource("example.com/v1", printer_columns=(READY, AVAILABLE))
 class App(KubernetesObject):
     """The pods of a namespace that have the App's name as their label ``app``."""
 
@@ -46,13 +49,18 @@ class App(KubernetesObject):
 
 
 def app_of(pod: Pod) -> list[str]:
-    """Return the key of the app that a pod belongs to, such as ``default/web``, or nothing."""
+    """Return the key of the app of a pod, such as ``default/web``, or nothing."""
     app = pod.metadata.labels.get("app")
     return [f"{pod.namespace}/{app}"] if app else []
 
 
+def requests_of(pod: Pod) -> list[Request]:
+    return [Request.parse(app) for app in app_of(pod)]
+
+
 def count_ready(pods: Lister[Pod], app: str) -> int:
-    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in pods.by_index("app", app))
+    found = pods.by_index("app", app)
+    return sum(is_condition_true(pod.status.conditions, "Ready") for pod in found)
 
 
 @attrs.frozen
@@ -71,7 +79,8 @@ class Reconciler:
             return
         logger.info("%s: %d of %d pods are ready", request, ready, app.spec.min_ready)
         written = await self.client.update_status(app, attrs.evolve(app, status=status))
-        await self.apps.wait_until_at_least(written)  # the next reconcile reads this status
+        # The next reconcile compares with this status.
+        await self.apps.wait_until_at_least(written)
 
 
 def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:
@@ -89,14 +98,20 @@ def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:
 async def start(context: ManagerContext) -> Controller:
     apps = context.factory.informer(App)
     pods = context.factory.informer(Pod, indexers={"app": app_of})
-    controller = Controller(context.name, Reconciler(context.client, apps, pods).reconcile, workers=2)
+    reconciler = Reconciler(context.client, apps, pods)
+    controller = Controller(context.name, reconciler.reconcile, workers=2)
     controller.watch(apps, predicates=[generation_changed])
-    controller.watch(pods, enqueue=lambda pod: [Request.parse(app) for app in app_of(pod)])
+    controller.watch(pods, enqueue=requests_of)
     return controller
 
 
 async def serve(client: Client, http: str) -> None:
-    await run_controllers(client, {"apps": start}, http=http, metrics=Metrics())
+    await run_controllers(
+        client,
+        {"apps": start},
+        http=http,
+        metrics=Metrics(),
+    )
 
 
 async def main(embedded: bool, http: str) -> None:
@@ -104,15 +119,16 @@ async def main(embedded: bool, http: str) -> None:
         if embedded:
             await install_crds(client, App)  # in a cluster, an administrator does
             for name in ("web", "api"):
-                app = App(metadata=ObjectMeta(name=name, namespace="default"), spec=AppSpec(min_ready=2))
+                metadata = ObjectMeta(name=name, namespace="default")
+                app = App(metadata=metadata, spec=AppSpec(min_ready=2))
                 await client.api(App).create(app)
         await serve(client, http)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
-    parser.add_argument("--http", default="127.0.0.1:8080", metavar="HOST:PORT", help="of probes and metrics")
+    parser.add_argument("--embedded", action="store_true", help="simulate a cluster")
+    parser.add_argument("--http", default="127.0.0.1:8080", metavar="HOST:PORT")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
     sys.exit(run(main, arguments.embedded, arguments.http))
