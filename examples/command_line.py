@@ -18,7 +18,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, TextIO, TypeAlias
 
 import trio
 
@@ -39,10 +39,17 @@ class Parser(ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see --help)\n")
 
 
-def parser_of(documentation: str | None, *, is_namespaced: bool = False, serves_http: bool = False) -> ArgumentParser:
+def parser_of(
+    documentation: str | None,
+    *,
+    is_namespaced: bool = False,
+    default_namespace: str | None = None,
+    serves_http: bool = False,
+) -> ArgumentParser:
     """Return a parser with the flags that every example has; ``documentation`` is the module's.
 
-    An example that ``is_namespaced`` works in one namespace, that of :func:`namespace_of`; one that ``serves_http``
+    An example that ``is_namespaced`` works in one namespace, that of :func:`namespace_of`, and one that has a
+    ``default_namespace`` in that; the others work in all of them.  One that ``serves_http``
     has metrics and health checks, if it gets an address for them.
     """
     summary, _, details = (documentation or "").partition("\n")
@@ -56,8 +63,9 @@ def parser_of(documentation: str | None, *, is_namespaced: bool = False, serves_
     cluster.add_argument(
         *("--namespace", "-n"),
         type=namespace,
+        default=default_namespace,
         metavar="NAME",
-        help=f"default: {'that of the context' if is_namespaced else 'all namespaces'}",
+        help=f"default: {default_namespace or ('that of the context' if is_namespaced else 'all namespaces')}",
     )
     if serves_http:
         parser.add_argument("--http", type=address, metavar="HOST:PORT", help="serve metrics and health there")
@@ -70,11 +78,13 @@ def start(
     *,
     stop: trio.Event | None = None,
     required: Sequence[str] = (),
+    check: Callable[[Namespace], object] | None = None,
 ) -> NoReturn:
     """Parse the command line, run ``main(arguments)``, and exit; wrong usage exits with 2.
 
     ``required`` are the arguments that only ``--embedded`` can do without.
     With ``stop``, the function is ``main(arguments, stop)``, and the first signal sets the event instead of cancelling.
+    ``check`` raises ``ValueError`` for arguments that are not valid together.
     """
     arguments = parser.parse_args()
     if arguments.embedded and (arguments.kubeconfig or arguments.context):
@@ -82,6 +92,11 @@ def start(
     missing = [name for name in required if getattr(arguments, name.strip("-").lower()) is None]
     if missing and not arguments.embedded:
         parser.error(f"without --embedded the following arguments are required: {', '.join(missing)}")
+    if check is not None:
+        try:
+            check(arguments)
+        except ValueError as error:
+            parser.error(str(error))
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
     given = (arguments,) if stop is None else (arguments, stop)
     sys.exit(run(main, *given, stop=stop))
@@ -166,3 +181,20 @@ def file(text: str) -> Path:
     if not os.path.isfile(text):
         raise argparse.ArgumentTypeError(f"there is no file {text}")
     return Path(text)
+
+
+class Output(logging.StreamHandler[TextIO]):
+    """Writes log lines to standard output; ends the program when nobody reads them any more (``… | head``)."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream.write(self.format(record) + "\n")
+        self.flush()
+
+
+def log_to_output(logger: logging.Logger, form: str = "%(message)s") -> None:
+    """Make a logger's lines, from INFO on, the output of the program; times are ``2020/10/17 15:13:10``, as Go's."""
+    handler = Output(sys.stdout)
+    handler.setFormatter(logging.Formatter(form, datefmt="%Y/%m/%d %H:%M:%S"))
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

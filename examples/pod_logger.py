@@ -3,6 +3,8 @@
 Run it against the cluster that kubectl uses, or with ``--embedded`` against a small simulated cluster in this process::
 
     python examples/pod_logger.py --embedded
+
+Each line begins with the time, as in Go's log; ``--no-time`` leaves it out.
 """
 
 from __future__ import annotations
@@ -10,38 +12,18 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TextIO
 
 import trio
+from command_line import connect, log_to_output, parser_of, seconds, start
 
-from trioformer import (
-    ListOptions,
-    ReflectorOptions,
-    ResourceEventHandler,
-    SharedInformerFactory,
-    TrioformerError,
-    open_client,
-    run,
-)
+from trioformer import ListOptions, ReflectorOptions, ResourceEventHandler, SharedInformerFactory, TrioformerError
 from trioformer.client import Client
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, simulate_cluster
 
 logger = logging.getLogger("pod_logger")
 
 RESPONSE_DEADLINE = 10.0
 """Seconds that the first request may take."""
-
-
-class Output(logging.StreamHandler[TextIO]):
-    """Writes lines; ends the program when the pipe is closed (``pod_logger.py | head``)."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.stream.write(self.format(record) + "\n")
-        self.flush()
 
 
 class PodLogger(ResourceEventHandler[Pod]):
@@ -74,63 +56,33 @@ async def check_reachable(client: Client, namespace: str | None) -> None:
         raise TrioformerError(f"{client.config.server} did not respond within {RESPONSE_DEADLINE:g} s")
 
 
-@asynccontextmanager
-async def cluster(arguments: argparse.Namespace, nursery: trio.Nursery) -> AsyncIterator[Client]:
-    """Connect to the cluster of the arguments; the tasks of an embedded one belong to ``nursery``."""
-    if arguments.embedded:
-        server = APIServer()
-        await nursery.start(server.run)
-        await nursery.start(simulate_cluster, server)
-        async with server.open_client() as client:
-            yield client
-    else:
-        async with open_client(kubeconfig=arguments.kubeconfig, context=arguments.context) as client:
-            await check_reachable(client, arguments.namespace)
-            yield client
-
-
-async def main(arguments: argparse.Namespace) -> None:
-    """Connect, and log until cancelled or the end of ``--for``."""
+async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+    """Connect, and log until ``stop`` is set, or the end of ``--for``."""
+    log_to_output(logger, "%(asctime)s %(message)s" if arguments.time else "%(message)s")
     try:
         async with trio.open_nursery() as nursery:
             nursery.cancel_scope.deadline = trio.current_time() + arguments.run_for
-            async with cluster(arguments, nursery) as client:
-                await log_pods(client, namespace=arguments.namespace, resync_period=arguments.resync)
+            nursery.start_soon(follow_pods, arguments)
+            await stop.wait()  # a signal is how this program is meant to end
+            nursery.cancel_scope.cancel()
     except ExceptionGroup as failures:
         failures.add_note("try --embedded for a cluster inside this process")
         raise
 
 
-def seconds(text: str) -> float:
-    """Parse a number of seconds for argparse."""
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds")
-    return value
+async def follow_pods(arguments: argparse.Namespace) -> None:
+    """Log the pods of the cluster that the arguments name."""
+    async with connect(arguments) as client:
+        await check_reachable(client, arguments.namespace)
+        await log_pods(client, namespace=arguments.namespace, resync_period=arguments.resync)
 
 
-def parse_arguments() -> argparse.Namespace:
-    """Parse the command line; wrong usage exits with 2."""
-    parser = argparse.ArgumentParser(description="Log the events of the pods of a cluster.")
-    parser.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    parser.add_argument("--context", help="the kubeconfig context to use")
-    parser.add_argument("--namespace", help="default: all namespaces")
+if __name__ == "__main__":
+    parser = parser_of(__doc__)
     parser.add_argument("--resync", type=seconds, default=60.0, metavar="SECONDS", help="resync period; 0 for none")
     parser.add_argument(
         "--for", type=seconds, default=math.inf, metavar="SECONDS", dest="run_for", help="default: until Ctrl-C"
     )
-    parser.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
-    arguments = parser.parse_args()
-    if arguments.embedded and (arguments.kubeconfig or arguments.context):
-        parser.error("--embedded cannot be combined with --kubeconfig or --context")
-    return arguments
-
-
-if __name__ == "__main__":
-    options = parse_arguments()
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
-    logger.addHandler(Output(sys.stdout))
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    code = run(main, options)
-    sys.exit(0 if code in (130, 143) else code)  # a signal is how this program is meant to end
+    parser.add_argument("--no-time", action="store_false", dest="time", help="log lines without the time")
+    stop = trio.Event()
+    start(main, parser, stop=stop)

@@ -98,7 +98,8 @@ async def delete(pods: Api[Pod], name: str) -> None:
 
 
 def pod_logger(cluster: Cluster) -> list[str]:
-    return [str(POD_LOGGER), "--kubeconfig", str(cluster.kubeconfig), "--namespace", NAMESPACE, "--resync", "0"]
+    command = [str(POD_LOGGER), "--kubeconfig", str(cluster.kubeconfig), "--namespace", NAMESPACE]
+    return [*command, "--resync", "0", "--no-time"]
 
 
 async def test_it_prints_a_line_when_a_pod_is_created_labelled_and_deleted(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -38,8 +39,17 @@ def test_it_ends_after_the_given_seconds_and_three_show_all_three_lines(result: 
     assert [any(part in line for line in lines) for part in NEWS] == [True] * 3
 
 
-def test_an_updated_pod_is_named_twice_in_its_line(result: Result) -> None:
+def test_each_line_begins_with_the_time_as_in_gos_log(result: Result) -> None:
     _, lines, _ = result(LOGGER, "--embedded", "--for", "3", is_virtual=True)
+    line = re.compile(
+        r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d "
+        r"(New Pod Added to Store: [-a-z0-9]+|([-a-z0-9]+) Pod Updated to \2|Pod Deleted from Store: [-a-z0-9]+)"
+    )
+    assert [each for each in lines if not line.fullmatch(each)] == []
+
+
+def test_an_updated_pod_is_named_twice_in_its_line(result: Result) -> None:
+    _, lines, _ = result(LOGGER, "--embedded", "--no-time", "--for", "3", is_virtual=True)
     line = next(line for line in lines if " Pod Updated to " in line)
     name, _, again = line.partition(" Pod Updated to ")
     assert name == again
