@@ -7,7 +7,11 @@ Run them against an API server in this process, or against the cluster that kube
 
 - ``namespace-labeller`` adds labels to every namespace;
 - ``pod-janitor`` deletes pods that have ended and are old enough;
-- ``replica-counter`` writes the number of running pods of each ReplicaSet into an annotation.
+- ``replica-counter`` writes the number of running pods of each ReplicaSet into an annotation;
+- ``serviceaccount`` creates the ServiceAccount ``default`` of every namespace.
+
+They start as those of kube-controller-manager do, with its lines: one after the other, and after the last one the
+informers that they share.  With ``--namespace`` the two that need every namespace are skipped.
 
 ``--config`` names a file that is read again when it changes; a resync applies it to all objects within a minute::
 
@@ -18,14 +22,14 @@ Run them against an API server in this process, or against the cluster that kube
 from __future__ import annotations
 
 import argparse
+import itertools
 import logging
 import math
 import os
-import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -33,16 +37,25 @@ import attrs
 import trio
 import yaml
 from attrs import validators
+from command_line import file, parser_of, seconds, start
 
-from trioformer import ConflictError, NotFoundError, SharedInformerFactory, open_client, run
+from trioformer import (
+    AlreadyExistsError,
+    Client,
+    ConfigError,
+    ConflictError,
+    NotFoundError,
+    SharedInformerFactory,
+    open_client,
+)
 from trioformer.controller import Controller, Request, RequeueAfter, request_for_owner
 from trioformer.leaderelection import LeaderElectionOptions
 from trioformer.manager import LeaderElection, ManagerContext, enabled_controllers, follow_file, run_controllers
 from trioformer.metrics import Metrics
-from trioformer.models import KubernetesObject
+from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.apps_v1 import ReplicaSet
-from trioformer.models.core_v1 import Namespace, Pod
-from trioformer.testing import APIServer, simulate_cluster
+from trioformer.models.core_v1 import Namespace, Pod, ServiceAccount
+from trioformer.testing import APIServer, open_simulated_cluster
 
 RUNNING = "example.com/running"
 
@@ -64,7 +77,12 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str) -> Settings:
-        return cls(**yaml.safe_load(text) or {})
+        try:
+            return cls(**yaml.safe_load(text) or {})
+        except (TypeError, ValueError) as error:
+            raise ConfigError(str(error).partition("\n")[0]) from None
+        except yaml.YAMLError:
+            raise ConfigError("not YAML") from None
 
 
 class Worker(ABC):
@@ -75,8 +93,17 @@ class Worker(ABC):
     written meanwhile.
     """
 
-    def __init__(self, context: ManagerContext, settings: Callable[[], Settings], fencing_log: int) -> None:
-        self.context, self.settings, self.fencing_log = context, settings, fencing_log
+    needs_all_namespaces = False
+    """Whether it cannot work for one namespace alone."""
+
+    def __init__(
+        self,
+        context: ManagerContext,
+        factory: SharedInformerFactory,
+        settings: Callable[[], Settings],
+        fencing_log: int,
+    ) -> None:
+        self.context, self.factory, self.settings, self.fencing_log = context, factory, settings, fencing_log
         self.name = context.name
         self.controller = Controller(self.name, self.reconcile)
         self.watch()
@@ -105,7 +132,9 @@ class Worker(ABC):
         if lead is not None and not lead.is_held:
             return
         self.note("act", now)
-        with suppress(ConflictError, NotFoundError):  # another process was faster; its event will follow
+        with suppress(
+            ConflictError, NotFoundError, AlreadyExistsError
+        ):  # another process was faster; its event will follow
             await request()
             logger.info("%s: %s %s", self.name, what, Request.of(obj))
 
@@ -123,8 +152,10 @@ class Worker(ABC):
 
 
 class NamespaceLabeller(Worker):
+    needs_all_namespaces = True
+
     def watch(self) -> None:
-        self.namespaces = self.context.factory.informer(Namespace)
+        self.namespaces = self.factory.informer(Namespace)
         self.controller.watch(self.namespaces)
 
     async def reconcile(self, request: Request) -> None:
@@ -135,7 +166,7 @@ class NamespaceLabeller(Worker):
 
 class PodJanitor(Worker):
     def watch(self) -> None:
-        self.pods = self.context.factory.informer(Pod)
+        self.pods = self.factory.informer(Pod)
         self.controller.watch(self.pods)
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
@@ -153,8 +184,8 @@ class PodJanitor(Worker):
 
 class ReplicaCounter(Worker):
     def watch(self) -> None:
-        self.replica_sets = self.context.factory.informer(ReplicaSet)
-        self.pods = self.context.factory.informer(Pod, indexers={"owner": by_owner})
+        self.replica_sets = self.factory.informer(ReplicaSet)
+        self.pods = self.factory.informer(Pod, indexers={"owner": by_owner})
         self.controller.watch(self.replica_sets)
         self.controller.watch(self.pods, enqueue=owner_of)
 
@@ -170,84 +201,234 @@ def by_owner(pod: Pod) -> Iterable[str]:
     return map(str, owner_of(pod))
 
 
-WORKERS = {"namespace-labeller": NamespaceLabeller, "pod-janitor": PodJanitor, "replica-counter": ReplicaCounter}
+class ServiceAccounts(Worker):
+    needs_all_namespaces = True
+
+    def watch(self) -> None:
+        self.namespaces = self.factory.informer(Namespace)
+        self.accounts = self.factory.informer(ServiceAccount)
+        self.controller.watch(self.namespaces)
+        self.controller.watch(self.accounts, enqueue=lambda account: [Request(None, account.namespace or "")])
+
+    async def reconcile(self, request: Request) -> None:
+        namespace = self.namespaces.lister.get(request.name)
+        if namespace is None or namespace.metadata.deletion_timestamp is not None:
+            return
+        if self.accounts.lister.get("default", namespace=request.name) is None:
+            account = ServiceAccount(metadata=ObjectMeta(name="default", namespace=request.name))
+            api = self.context.client.api(ServiceAccount, namespace=request.name)
+            await self.write("created", account, partial(api.create, account))
 
 
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
-    """Run the controllers until ``stop`` is set."""
-    metrics = Metrics()
-    config = None if arguments.config is None else follow_file(arguments.config, Settings.parse)
-    fencing_log = os.open(arguments.fencing_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o644)
+WORKERS: Mapping[str, type[Worker]] = {
+    "namespace-labeller": NamespaceLabeller,
+    "pod-janitor": PodJanitor,
+    "replica-counter": ReplicaCounter,
+    "serviceaccount": ServiceAccounts,
+}
 
-    def settings() -> Settings:
-        return Settings() if config is None else config.value
 
-    async def start(kind: Callable[..., Worker], context: ManagerContext) -> Worker:
-        worker = kind(context, settings, fencing_log)
+@attrs.define(eq=False)
+class Starter:
+    """Starts the controllers one by one, and says so in kube-controller-manager's words; then their informers."""
+
+    factory: SharedInformerFactory
+    """The informers that the controllers share."""
+    enabled: Collection[str]
+    make: Callable[[ManagerContext], Worker | None]
+    """Makes the controller of a name; None if it cannot work here."""
+    finished: int = 0
+    """How many controllers have started or were skipped."""
+    all_started: trio.Event = attrs.field(factory=trio.Event)
+
+    async def start(self, context: ManagerContext) -> Worker | None:
+        """Start one controller; the manager runs what this returns."""
+        name = context.name
+        if not self.finished:
+            for each in WORKERS:
+                if each not in self.enabled:
+                    logger.warning('"%s" is disabled', each)
+        logger.info('Starting "%s"', name)
+        try:
+            worker = self.make(context)
+        except Exception:
+            logger.error('Error starting "%s"', name)  # noqa: TRY400  # the program ends with the error itself
+            raise
+        if worker is None:
+            logger.warning('Skipping "%s"', name)
+        else:
+            logger.info('Started "%s"', name)
+        self.finished += 1
+        if self.finished == len(self.enabled):
+            self.all_started.set()
+        return worker
+
+    async def run_informers(self) -> None:
+        """Fill the caches after the last controller has started; the controllers wait for them."""
+        await self.all_started.wait()
+        await self.factory.run()
+
+    def caches(self) -> str:
+        """Return which caches are not up to date; empty if all are."""
+        informers = self.factory.informers.items()
+        return ", ".join(str(key) for key, informer in informers if not (informer.has_synced and informer.is_healthy))
+
+
+async def run_manager(
+    client: Client, arguments: argparse.Namespace, settings: Callable[[], Settings], metrics: Metrics, stop: trio.Event
+) -> None:
+    """Run the controllers and the informers that they share, until ``stop`` is set."""
+    factory = SharedInformerFactory(client, namespace=arguments.namespace, resync_period=60)
+    metrics.register_factory(factory, name="shared")
+
+    def make(context: ManagerContext) -> Worker | None:
+        kind = WORKERS[context.name]
+        if kind.needs_all_namespaces and arguments.namespace is not None:
+            return None
+        worker = kind(context, factory, settings, arguments.fencing_log)
         metrics.register_controller(worker.controller)
         return worker
 
+    enabled = enabled_controllers(WORKERS, arguments.controllers)
+    starter = Starter(factory, enabled, make)
     async with trio.open_nursery() as nursery:
-        if config is not None:
-            await nursery.start(config.run)
-        if arguments.embedded:
-            server = APIServer()
-            await nursery.start(server.run)
-            await nursery.start(simulate_cluster, server)
-            cluster = server.open_client()
-        else:
-            cluster = open_client(kubeconfig=arguments.kubeconfig, observer=metrics.request_observer())
-        async with cluster as client:
-            await run_controllers(
-                client,
-                {name: partial(start, kind) for name, kind in WORKERS.items()},
-                enabled=arguments.controllers,
-                start_interval=arguments.start_interval,
-                http=arguments.http,
-                leader_election=arguments.election,
-                metrics=metrics,
-                factory=SharedInformerFactory(client, namespace=arguments.namespace, resync_period=60),
-                stop=stop,
-            )
+        nursery.start_soon(starter.run_informers)
+        await run_controllers(
+            client,
+            dict.fromkeys(enabled, starter.start),
+            start_interval=arguments.start_interval,
+            http=arguments.http,
+            checks={"caches": starter.caches},
+            leader_election=election_of(arguments),
+            metrics=metrics,
+            stop=stop,
+        )
         nursery.cancel_scope.cancel()
 
 
-def parse_arguments() -> argparse.Namespace:
-    """Parse the command line; wrong usage exits with 2."""
-    parser = argparse.ArgumentParser(description="Run several small controllers.")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--embedded", action="store_true", help="simulate a small cluster in this process")
-    where.add_argument("--kubeconfig", metavar="PATH", help="default: as kubectl finds it, then in-cluster")
-    parser.add_argument("--namespace", help="of pods, replica sets and the lease; default: all, and default")
-    parser.add_argument("--config", metavar="FILE", help="a file that is read again when it changes")
-    parser.add_argument("--controllers", default="*", metavar="LIST", help=f"of {', '.join(WORKERS)}; default: all")
-    parser.add_argument(
-        "--start-interval", type=float, default=0.0, metavar="SECONDS", help="between the starts of two controllers"
+async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+    """Connect, and run the controllers until ``stop`` is set."""
+    logging.getLogger().setLevel(logging.INFO)
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(is_no_start)
+    metrics = Metrics()
+    config = None if arguments.config is None else follow_file(arguments.config, Settings.parse)
+
+    def settings() -> Settings:
+        if config is not None:
+            return config.value
+        return Settings(keep_pods=1) if arguments.embedded else Settings()
+
+    cluster: AbstractAsyncContextManager[Client]
+    if arguments.embedded:
+        cluster = open_simulated_cluster(simulate_workloads)
+    else:
+        observer = metrics.request_observer()
+        cluster = open_client(kubeconfig=arguments.kubeconfig, context=arguments.context, observer=observer)
+    async with trio.open_nursery() as nursery:
+        if config is not None:
+            await nursery.start(config.run)
+        async with cluster as client:
+            await run_manager(client, arguments, settings, metrics, stop)
+        nursery.cancel_scope.cancel()
+
+
+def is_no_start(record: logging.LogRecord) -> bool:
+    """Leave out what the manager logs of the start of controllers: `Starter` says it."""
+    line = record.getMessage()
+    return not line.startswith("controller ") or (
+        ": failed to start: " not in line and not line.endswith((": starting", ": started", ": skipped"))
     )
-    parser.add_argument("--http", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics")
+
+
+async def simulate_workloads(
+    server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Create namespaces, and pods of one ReplicaSet, which run and end."""
+    containers = {"containers": [{"name": "web", "image": "nginx"}]}
+    web = {"name": "web", "namespace": "default"}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": containers}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    server.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": web, "spec": spec})
+    uid = server.get(ReplicaSet, "web").uid
+    owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}]
+    task_status.started()
+    for step in itertools.count():
+        metadata = {"name": f"web-{step}", "namespace": "default", "ownerReferences": owners}
+        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": containers})
+        server.patch(Pod, f"web-{step}", {"status": {"phase": "Running"}})
+        if step >= 3:
+            server.patch(Pod, f"web-{step - 3}", {"status": {"phase": "Succeeded"}})
+        if step % 5 == 0:
+            server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{step // 5}"}})
+            if step >= 15:
+                server.delete(Namespace, f"team-{step // 5 - 3}")
+        await trio.sleep(1)
+
+
+def election_of(arguments: argparse.Namespace) -> LeaderElection | None:
+    """Return the election that the arguments describe; ValueError if they are not valid together."""
+    times = LeaderElectionOptions(
+        lease_duration=arguments.lease_duration,
+        renew_deadline=arguments.renew_deadline,
+        retry_period=arguments.retry_period,
+    )
+    namespace = arguments.namespace or "default"
+    election = LeaderElection("controller-manager", namespace, arguments.identity, times)
+    return election if arguments.leader_elect else None
+
+
+def controllers(text: str) -> str:
+    """Parse a list of controllers for argparse."""
+    try:
+        enabled_controllers(WORKERS, text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def address(text: str) -> str:
+    """Parse ``host:port`` for argparse."""
+    if not text.rpartition(":")[2].isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not host:port, such as 127.0.0.1:8080 or :8080")
+    return text
+
+
+def log_file(text: str) -> int:
+    """Open a file for argparse, to append to it."""
+    try:
+        return os.open(text, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o644)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error.strerror}") from None
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--config", type=file, metavar="FILE", help="a file that is read again when it changes")
+    parser.add_argument(
+        "--controllers", type=controllers, default="*", metavar="LIST", help=f"of {', '.join(WORKERS)}; default: all"
+    )
+    parser.add_argument(
+        "--start-interval", type=seconds, default=0.0, metavar="SECONDS", help="between the starts of two controllers"
+    )
+    parser.add_argument("--http", type=address, metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics")
     parser.add_argument("--leader-elect", action="store_true", help="run the controllers only while this replica leads")
     parser.add_argument("--identity", help="unique to the process; default: host name and a random part")
     for time_of_lease, default in {"lease-duration": 15.0, "renew-deadline": 10.0, "retry-period": 2.0}.items():
-        parser.add_argument(f"--{time_of_lease}", type=float, default=default, metavar="SECONDS")
+        parser.add_argument(f"--{time_of_lease}", type=seconds, default=default, metavar="SECONDS")
     parser.add_argument(
-        "--fencing-log", default=os.devnull, metavar="FILE", help="append when each leader began, wrote and ended"
+        "--fencing-log",
+        type=log_file,
+        default=os.devnull,
+        metavar="FILE",
+        help="append when each leader began, wrote and ended",
     )
-    given = parser.parse_args()
-    try:
-        enabled_controllers(WORKERS, given.controllers)
-        times = LeaderElectionOptions(
-            lease_duration=given.lease_duration, renew_deadline=given.renew_deadline, retry_period=given.retry_period
-        )
-    except ValueError as error:
-        parser.error(str(error))
-    election = LeaderElection("controller-manager", given.namespace or "default", given.identity, times)
-    given.election = election if given.leader_elect else None
-    return given
+    return parser
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    logging.getLogger("watchfiles").setLevel(logging.WARNING)
-    stop = trio.Event()
     # LeadershipLostError exits with 1; the process is expected to be restarted.
-    sys.exit(run(main, parse_arguments(), stop, stop=stop))
+    stop = trio.Event()
+    start(main, make_parser(), stop=stop, check=election_of)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
-from collections.abc import AsyncIterator, Callable
+from argparse import Namespace as Arguments
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,17 @@ import pytest
 import trio
 import trio.testing
 
-from examples.controller_manager import RUNNING, WORKERS, Settings, Worker, parse_arguments
+from examples import controller_manager
+from examples.controller_manager import RUNNING, WORKERS, Settings, Worker, make_parser, run_manager
 from tests.e2e.replicas import Entry, late_writes, overlaps
-from tests.support.processes import KUBECONFIG, Program, running
-from trioformer import Client, SharedInformerFactory
+from tests.support.processes import KUBECONFIG, Program, result_here, running
+from trioformer import Client, ConfigError, SharedInformerFactory
 from trioformer.controller import Request, RequeueAfter
 from trioformer.leaderelection import Leadership, leadership
-from trioformer.manager import ManagerContext, run_controllers
+from trioformer.manager import ManagerContext
+from trioformer.metrics import Metrics
 from trioformer.models.apps_v1 import ReplicaSet
-from trioformer.models.core_v1 import Namespace, Pod
+from trioformer.models.core_v1 import Namespace, Pod, ServiceAccount
 from trioformer.testing import APIServer, serve_http
 
 MANAGER = "examples/controller_manager.py"
@@ -48,20 +50,106 @@ def namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
+def arguments(*given: str) -> Arguments:
+    return make_parser().parse_args(given)
+
+
 @asynccontextmanager
-async def managing(client: Client, settings: Settings) -> AsyncIterator[None]:
-    """Run all controllers while the block runs, and then stop them gracefully."""
-    stop, nowhere = trio.Event(), os.open(os.devnull, os.O_WRONLY)
-
-    async def start(kind: Callable[..., Worker], context: ManagerContext) -> Worker:
-        return kind(context, lambda: settings, nowhere)
-
-    initializers = {name: partial(start, kind) for name, kind in WORKERS.items()}
+async def managing(client: Client, settings: Settings, *given: str) -> AsyncIterator[None]:
+    """Run the controllers while the block runs, and then stop them gracefully."""
+    stop = trio.Event()
     async with trio.open_nursery() as nursery:
-        await nursery.start(partial(run_controllers, client, initializers, stop=stop))
+        nursery.start_soon(run_manager, client, arguments(*given), lambda: settings, Metrics(), stop)
         yield
         stop.set()
-    os.close(nowhere)
+
+
+def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [f"{each.levelname} {each.getMessage()}" for each in caplog.records if each.name == "controller_manager"]
+
+
+async def test_controllers_start_with_the_lines_of_kube_controller_manager(
+    autojump_clock: trio.testing.MockClock, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "controller_manager")
+    async with managing(client, Settings(), "--controllers", "*,-pod-janitor"):
+        await trio.testing.wait_all_tasks_blocked()
+    assert lines_of(caplog)[:7] == [
+        'WARNING "pod-janitor" is disabled',
+        'INFO Starting "namespace-labeller"',
+        'INFO Started "namespace-labeller"',
+        'INFO Starting "replica-counter"',
+        'INFO Started "replica-counter"',
+        'INFO Starting "serviceaccount"',
+        'INFO Started "serviceaccount"',
+    ]
+
+
+async def test_controllers_of_all_namespaces_are_skipped_with_a_namespace(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "controller_manager")
+    api_server.create(replica_set("web"))
+    async with managing(client, Settings(), "--namespace", "default"):
+        await trio.sleep(1)
+    assert lines_of(caplog) == [
+        'INFO Starting "namespace-labeller"',
+        'WARNING Skipping "namespace-labeller"',
+        'INFO Starting "pod-janitor"',
+        'INFO Started "pod-janitor"',
+        'INFO Starting "replica-counter"',
+        'INFO Started "replica-counter"',
+        'INFO Starting "serviceaccount"',
+        'WARNING Skipping "serviceaccount"',
+        "INFO replica-counter: patched default/web",
+    ]
+
+
+async def test_a_controller_that_cannot_start_is_named_before_the_manager_ends(
+    client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Worker:
+        raise LookupError("no such thing")
+
+    fail.needs_all_namespaces = False  # type: ignore[attr-defined]  # as the classes have it
+    caplog.set_level(logging.INFO, "controller_manager")
+    monkeypatch.setitem(controller_manager.WORKERS, "pod-janitor", fail)
+    with pytest.RaisesGroup(pytest.RaisesExc(LookupError, match="no such thing"), flatten_subgroups=True):
+        await run_manager(client, arguments(), Settings, Metrics(), trio.Event())
+    assert lines_of(caplog) == [
+        'INFO Starting "namespace-labeller"',
+        'INFO Started "namespace-labeller"',
+        'INFO Starting "pod-janitor"',
+        'ERROR Error starting "pod-janitor"',
+    ]
+
+
+async def test_the_shared_informers_start_after_the_last_controller(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "controller_manager")
+    begin = trio.current_time()
+    async with managing(client, Settings(), "--start-interval", "10"):
+        while 'INFO Starting "serviceaccount"' not in lines_of(caplog):
+            assert not api_server.get(Namespace, "default").metadata.labels.items() >= LABELS.items()
+            await trio.sleep(1)
+        assert trio.current_time() - begin >= 40
+        await trio.sleep(1)
+        assert api_server.get(Namespace, "default").metadata.labels.items() >= LABELS.items()
+
+
+async def test_every_namespace_gets_its_service_account(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    async with managing(client, Settings(), "--controllers", "serviceaccount"):
+        await trio.sleep(1)
+        api_server.create(namespace("new"))
+        await trio.sleep(1)
+        expected = {(each.name, "default") for each in api_server.list(Namespace)}
+        assert {(each.namespace, each.name) for each in api_server.list(ServiceAccount)} == expected
+        api_server.delete(ServiceAccount, "default", namespace="new")
+        await trio.sleep(1)
+        assert api_server.get(ServiceAccount, "default", namespace="new").name == "default"
 
 
 async def test_namespaces_are_labelled_ended_pods_deleted_and_running_pods_counted(
@@ -94,7 +182,7 @@ async def filled(
     factory = SharedInformerFactory(client)
     context = ManagerContext(client=client, factory=factory, name=name, leadership=lead)
     file = os.open(fencing_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    worker = WORKERS[name](context, Settings, file)
+    worker = WORKERS[name](context, factory, Settings, file)
     async with trio.open_nursery() as nursery:
         await nursery.start(factory.run)
         yield worker
@@ -159,7 +247,7 @@ async def test_a_conflicting_change_is_left_to_the_next_event(api_server: APISer
     ],
 )
 def test_an_invalid_configuration_is_rejected(text: str) -> None:
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises(ConfigError):
         Settings.parse(text)
 
 
@@ -187,21 +275,22 @@ async def test_embedded_it_runs_and_serves_health_and_metrics_over_http(tmp_path
             await wait_for(program, "namespace-labeller: patched", times=4)
             async with httpx.AsyncClient(base_url=url) as http:
                 health, metrics = await http.get("/healthz?verbose"), await http.get("/metrics")
-            assert health.status_code == metrics.status_code == 200
+                ready = await http.get("/readyz?verbose")
+            assert health.status_code == metrics.status_code == ready.status_code == 200
             assert "[+]leaderElection ok\n" in health.text
             assert "[+]replica-counter ok\n" in health.text
+            assert "[+]caches ok\n" in ready.text
             assert 'leader_election_master_status{name="controller-manager"} 1.0\n' in metrics.text
             assert 'controller_runtime_reconcile_total{controller="namespace-labeller"' in metrics.text
             assert await program.interrupt() == 0
     assert not any("pod-janitor: start" in line for line in program.errors)
+    assert not any(": starting" in line for line in program.errors)
     entries = Entry.read(log)
     assert overlaps(entries) == []
-    assert [entry.what for entry in entries if entry.controller == "namespace-labeller"] == [
-        "begin",
-        *["act"] * 4,
-        "end",
-    ]
-    assert [entry.what for entry in entries if entry.controller == "replica-counter"] == ["begin", "end"]
+    for name in ("namespace-labeller", "replica-counter"):
+        found = [entry.what for entry in entries if entry.controller == name]
+        assert found == ["begin", *["act"] * (len(found) - 2), "end"]
+    assert len([entry for entry in entries if entry.controller == "namespace-labeller"]) >= 6
 
 
 async def test_a_replica_waits_for_the_leader_and_a_changed_configuration_applies(
@@ -233,22 +322,47 @@ async def test_a_replica_waits_for_the_leader_and_a_changed_configuration_applie
     assert {(entry.identity, entry.token) for entry in entries} == {("a", 0), ("b", 1)}
 
 
+def test_embedded_every_controller_does_something(tmp_path: Path) -> None:
+    code, lines, errors = result_here(MANAGER, "--embedded", is_virtual=True, interrupt_after=20)
+    assert (code, lines) == (0, [])
+    for name, what in {
+        "namespace-labeller": "patched team-1",
+        "pod-janitor": "deleted default/web-0",
+        "replica-counter": "patched default/web",
+        "serviceaccount": "created team-1/default",
+    }.items():
+        assert f"INFO: {name}: {what}" in errors
+    assert not any("Traceback" in line or "ERROR" in line for line in errors)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("given", "message"),
     [
-        ("--controllers pod-cleaner", "unknown controller 'pod-cleaner'"),
-        ("--lease-duration 5", "lease_duration must be longer than renew_deadline"),
-        ("--embedded --kubeconfig x", "not allowed with argument --embedded"),
+        (["--controllers", "pod-cleaner"], "unknown controller 'pod-cleaner'"),
+        (["--lease-duration", "5"], "lease_duration must be longer than renew_deadline"),
+        (["--embedded", "--kubeconfig", "x"], "--embedded cannot be combined with --kubeconfig"),
+        (["--config", "missing.yaml"], "there is no file missing.yaml"),
+        (["--http", "localhost"], "localhost is not host:port"),
+        (["--start-interval", "-1"], "-1 is not a number of seconds"),
+        (["--fencing-log", "missing/log"], "missing/log: No such file or directory"),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_usage_is_reported_in_one_line(
-    arguments: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["controller_manager.py", *arguments.split()])
-    with pytest.raises(SystemExit) as ended:
-        parse_arguments()
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err.splitlines()[-1]
+def test_wrong_usage_is_reported_in_one_line(given: Sequence[str], message: str) -> None:
+    code, lines, errors = result_here(MANAGER, *given)
+    assert (code, lines) == (2, [])
+    assert message in errors[-1]
+    assert errors[-1].startswith("controller_manager.py: error: ")
+
+
+@pytest.mark.parametrize("content", ["a: [b", "keep_pods: long"])
+def test_a_wrong_configuration_at_the_start_is_one_line(content: str, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(content)
+    code, lines, errors = result_here(MANAGER, "--embedded", "--config", str(config))
+    assert (code, lines) == (1, [])
+    assert len(errors) == 1
+    assert str(config) in errors[0]
 
 
 # --- checks of a fencing log ------------------------------------------------------------------------------------------

@@ -1,0 +1,239 @@
+"""A controller of Jobs, step by step as in kube-controller-manager: shared informers, a queue, expectations, status.
+
+It runs the pods of a Job, ``parallelism`` at once, until ``completions`` of them have succeeded or more than
+``backoffLimit`` have failed, and writes the counts into the Job's status::
+
+    python examples/job_controller.py --embedded
+    python examples/job_controller.py --workers 4
+
+In a cluster it takes the Jobs with ``spec.managedBy: example.com/job-controller``, which the built-in controller leaves
+alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import logging
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+import attrs
+import trio
+from command_line import check_reachable, connect, log_to_output, parser_of, positive, start
+
+from trioformer import Client, ConflictError, NotFoundError, SharedInformer, SharedInformerFactory
+from trioformer.controller import (
+    Controller,
+    Expectations,
+    Request,
+    RequeueAfter,
+    controller_of,
+    controller_reference,
+    request_for_owner,
+)
+from trioformer.models import ObjectMeta
+from trioformer.models.batch_v1 import Job, JobCondition
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer
+
+MANAGED_BY = "example.com/job-controller"
+JOB_NAME = "batch.kubernetes.io/job-name"
+PATIENCE = 10.0
+"""Seconds in which the workers must finish at the end."""
+
+logger = logging.getLogger("job_controller")
+owner_of = request_for_owner(Job)
+
+
+def uid_of_owner(pod: Pod) -> Iterable[str]:
+    """Index pods by the uid of their controller: a Job of the same name as an earlier one is another Job."""
+    owner = controller_of(pod)
+    return [] if owner is None else [owner.uid]
+
+
+def is_managed(job: Job) -> bool:
+    """Whether a Job is ours."""
+    return job.spec.managed_by == MANAGED_BY
+
+
+def is_finished(job: Job) -> bool:
+    """Whether a Job has ended, either way."""
+    return any(each.type in ("Complete", "Failed") and each.status == "True" for each in job.status.conditions)
+
+
+@attrs.define(eq=False)
+class JobController:
+    """Compares the pods of each Job with what the Job wants."""
+
+    client: Client
+    jobs: SharedInformer[Job]
+    pods: SharedInformer[Pod]
+    expectations: Expectations[Request] = attrs.field(factory=Expectations)
+
+    async def sync_job(self, request: Request) -> RequeueAfter | None:
+        """Bring one Job closer to its end; called after each event of the Job or its pods, and idempotent."""
+        job = self.jobs.lister.get(request)
+        if job is None:
+            self.expectations.forget(request)
+            return None
+        if not is_managed(job) or is_finished(job) or job.metadata.deletion_timestamp is not None:
+            return None
+        pods = self.pods.lister.by_index("owner", job.uid)
+        # Without its expectations a late cache would have it create the same pods again.
+        if self.expectations.is_satisfied(request):
+            active = [pod for pod in pods if is_active(pod)]
+            succeeded, failed = count(pods, "Succeeded"), count(pods, "Failed")
+            outcome = outcome_of(job, len(active), succeeded, failed)
+            active = await self.manage_job(request, job, active, 0 if outcome else wanted(job, len(active), succeeded))
+            # While pods end, the Job has not ended.
+            await self.write_status(job, len(active), succeeded, failed, "" if active else outcome)
+        return self.expectations.requeue(request)  # in case that an event is lost
+
+    async def manage_job(self, request: Request, job: Job, active: list[Pod], want: int) -> list[Pod]:
+        """Create or delete pods until as many are active as are wanted; returns those that are."""
+        api = self.client.api(Pod, namespace=job.namespace)
+        # Those that have done least are deleted first.
+        active = sorted(active, key=lambda pod: pod.status.phase == "Running", reverse=True)
+        for pod in active[want:]:
+            with self.expectations.deleting(request, pod):
+                await api.delete(pod.name)
+        active = active[:want]
+        for _ in range(want - len(active)):
+            with self.expectations.creating(request):
+                active.append(await api.create(pod_of(job)))
+        return active
+
+    async def write_status(self, job: Job, active: int, succeeded: int, failed: int, outcome: str) -> None:
+        """Write the counts, and the conditions of a Job that has ended, if that makes a difference."""
+        now = datetime.now(UTC)
+        status = attrs.evolve(
+            job.status,
+            active=active or None,
+            succeeded=succeeded or None,
+            failed=failed or None,
+            start_time=job.status.start_time or now,
+            completion_time=now if outcome == "Complete" else None,
+            conditions=conditions(outcome, now) if outcome else job.status.conditions,
+        )
+        if status == job.status:
+            return
+        jobs = self.client.api(Job, namespace=job.namespace)
+        try:
+            await jobs.update_status(job, attrs.evolve(job, status=status), optimistic_lock=True)
+        except (ConflictError, NotFoundError):
+            return  # the cache is behind; the event of the newer state will follow
+        logger.info("%s: active %d, succeeded %d, failed %d", Request.of(job), active, succeeded, failed)
+        if outcome:
+            logger.info("%s: %s", Request.of(job), outcome)
+
+
+def is_active(pod: Pod) -> bool:
+    """Whether a pod runs or is going to."""
+    return pod.status.phase not in ("Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
+
+
+def count(pods: Collection[Pod], phase: str) -> int:
+    """Count the pods of a phase."""
+    return sum(pod.status.phase == phase for pod in pods)
+
+
+def wanted(job: Job, active: int, succeeded: int) -> int:
+    """Return how many pods should be active."""
+    spec = job.spec
+    parallelism = 0 if spec.suspend else 1 if spec.parallelism is None else spec.parallelism
+    if spec.completions is None:  # a work queue: when one pod has succeeded, the others end, and no other one starts
+        return min(active, parallelism) if succeeded else parallelism
+    return max(min(spec.completions - succeeded, parallelism), 0)
+
+
+def outcome_of(job: Job, active: int, succeeded: int, failed: int) -> str:
+    """Return whether a Job is ``Complete`` or ``Failed``; empty while it is neither."""
+    if failed > (6 if job.spec.backoff_limit is None else job.spec.backoff_limit):
+        return "Failed"
+    is_complete = succeeded and not active if job.spec.completions is None else succeeded >= job.spec.completions
+    return "Complete" if is_complete else ""
+
+
+def conditions(outcome: str, now: datetime) -> tuple[JobCondition, ...]:
+    """Return the conditions of a Job that has ended: why it ends, and that it has ended."""
+    reasons = {
+        "Complete": ("SuccessCriteriaMet", "CompletionsReached"),
+        "Failed": ("FailureTarget", "BackoffLimitExceeded"),
+    }
+    cause, reason = reasons[outcome]
+    return tuple(
+        JobCondition(type=each, status="True", reason=reason, last_probe_time=now, last_transition_time=now)
+        for each in (cause, outcome)
+    )
+
+
+def pod_of(job: Job) -> Pod:
+    """Make a pod of a Job's template."""
+    template = job.spec.template
+    metadata = ObjectMeta(
+        generate_name=f"{job.name}-",
+        labels={**template.metadata.labels, JOB_NAME: job.name},
+        annotations=template.metadata.annotations,
+        owner_references=(controller_reference(job),),
+    )
+    return Pod(metadata=metadata, spec=template.spec)
+
+
+async def serve(client: Client, namespace: str | None, workers: int, stop: trio.Event) -> None:
+    """Run the controller and its informers until ``stop`` is set."""
+    factory = SharedInformerFactory(client, namespace=namespace)
+    jobs = factory.informer(Job)
+    pods = factory.informer(Pod, indexers={"owner": uid_of_owner})
+    job_controller = JobController(client, jobs, pods)
+    controller = Controller("job", job_controller.sync_job, workers=workers)
+    controller.watch(jobs)
+    controller.watch(pods, enqueue=owner_of, predicates=[job_controller.expectations.observing(owner_of)])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(factory.run)
+        nursery.start_soon(controller.run)
+        nursery.start_soon(check_reachable, client)
+        await stop.wait()
+        with trio.move_on_after(PATIENCE):
+            await controller.stop()
+        nursery.cancel_scope.cancel()
+
+
+async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+    """Run the controller until ``stop`` is set."""
+    log_to_output(logger)
+    async with connect(arguments, simulate_jobs, server=APIServer(garbage_collector=True)) as client:
+        await serve(client, arguments.namespace, arguments.workers, stop)
+
+
+async def simulate_jobs(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    """Create Jobs, and be the kubelet of their pods, of which every seventh fails."""
+    task_status.started()
+    ended = itertools.count(1)
+    for step in itertools.count():
+        if step % 10 == 0:
+            spec = {"parallelism": 2, "completions": 4, "backoffLimit": 1, "managedBy": MANAGED_BY}
+            pod = {"restartPolicy": "Never", "containers": [{"name": "pi", "image": "perl"}]}
+            metadata = {"name": f"pi-{step // 10}", "namespace": "default"}
+            spec["template"] = {"spec": pod}
+            server.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+            for job in server.list(Job):
+                if is_finished(job):
+                    server.delete(Job, job.name)
+        await trio.sleep(0.5)
+        for each in server.list(Pod):
+            match each.status.phase:
+                case "Running":
+                    phase = "Succeeded" if next(ended) % 7 else "Failed"
+                    server.patch(Pod, each.name, {"status": {"phase": phase}})
+                case "Succeeded" | "Failed":
+                    pass
+                case _:
+                    server.patch(Pod, each.name, {"status": {"phase": "Running"}})
+
+
+if __name__ == "__main__":
+    parser = parser_of(__doc__)
+    parser.add_argument("--workers", type=positive, default=2, metavar="NUMBER", help="Jobs at once; default: 2")
+    stop = trio.Event()
+    start(main, parser, stop=stop)
