@@ -21,7 +21,6 @@ import ast
 import builtins
 import contextlib
 import dis
-import functools
 import importlib
 import inspect
 import linecache
@@ -30,6 +29,7 @@ import sys
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,10 @@ PATIENCE = 20
 THRESHOLD = 0.01
 """Real seconds that virtual time leaves to threads, such as those that read files."""
 GIVEN = Path(__file__).parent / "given"
+SERVER: ContextVar[APIServer] = ContextVar("SERVER")
+"""The server of the run."""
 real_run = trio.run
+open_really = trioformer.client.open_client
 really_bind = socket.socket.bind
 
 
@@ -102,70 +105,79 @@ def bind_to_a_free_port(listener: socket.socket, address: Any) -> None:
     really_bind(listener, address)
 
 
-def limited(async_fn: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
-    """Be `trio.run`, on virtual time and with an end."""
-
-    async def run_for_a_while() -> Any:
-        with trio.move_on_after(PATIENCE):
-            return await async_fn(*args)
-        return None
-
-    return real_run(run_for_a_while, **{"clock": virtual_clock()} | options)
-
-
 def virtual_clock() -> trio.testing.MockClock:
     return trio.testing.MockClock(autojump_threshold=THRESHOLD)
 
 
-@asynccontextmanager
-async def running_server() -> AsyncIterator[APIServer]:
-    server = APIServer()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        fill(server)
-        yield server
-        nursery.cancel_scope.cancel()
+class Given:
+    """What a page's reader has anyhow: names, files, and objects in the cluster."""
+
+    def __init__(self, page: str) -> None:
+        path = GIVEN / f"{page}.py"
+        self.names = own_names(path) if path.exists() else {}
+        self.files: dict[str, str] = self.names.pop("FILES", {})
+        self.set_up: Callable[..., Awaitable[dict[str, Any]]] | None = self.names.pop("set_up", None)
+
+    def write_files(self, folder: Path) -> None:
+        for name, text in self.files.items():
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+    @asynccontextmanager
+    async def running_server(self) -> AsyncIterator[tuple[APIServer, Client, dict[str, Any]]]:
+        """Run a server with all objects; yields it, a client of it and the names that are given."""
+        server = APIServer()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(server.run)
+            fill(server)
+            async with server.open_client() as client:
+                made = await self.set_up(client, server, nursery) if self.set_up else {}
+                with reached_by_everybody(server):
+                    yield server, client, self.names | made
+            nursery.cancel_scope.cancel()
 
 
 @contextlib.contextmanager
-def opened_by(opener: Callable[..., AbstractAsyncContextManager[Client]]) -> Iterator[None]:
-    """Let everybody's `open_client` be another."""
-    with pytest.MonkeyPatch.context() as patch:
-        for package in (trioformer, trioformer.client):
-            patch.setattr(package, "open_client", opener)
+def reached_by_everybody(server: APIServer) -> Iterator[None]:
+    """Let every `open_client` of this run check its arguments, read its configuration, and reach a server in memory.
+
+    Blocks that have imported the function before reach it, too.
+    """
+    token = SERVER.set(server)
+    try:
         yield
+    finally:
+        SERVER.reset(token)
 
 
-@asynccontextmanager
-async def open_with_server(*args: Any, **options: Any) -> AsyncIterator[Client]:
-    """Open a client of a server that runs as long as it."""
-    async with running_server() as server, opener_of(server)(*args, **options) as client:
-        yield client
+def open_client(*args: Any, **options: Any) -> AbstractAsyncContextManager[Client]:
+    """Be everybody's `open_client`."""
+    return open_really(*args, **{"http_transport": SERVER.get().http_transport()} | options)
 
 
-open_really = trioformer.client.open_client
+def run_program(block: Block, given: Given) -> dict[str, Any]:
+    """Run a whole program on virtual time, for a while; returns its names."""
 
+    def run(async_fn: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+        async def run_for_a_while() -> Any:
+            async with given.running_server():
+                with trio.move_on_after(PATIENCE):
+                    return await async_fn(*args)
 
-def opener_of(server: APIServer) -> Callable[..., AbstractAsyncContextManager[Client]]:
-    """Return an `open_client` that reads its configuration, and then reaches a server in memory."""
-    return functools.partial(open_really, http_transport=server.http_transport())
+        return real_run(run_for_a_while, **{"clock": virtual_clock()} | options)
 
-
-def run_program(block: Block) -> dict[str, Any]:
-    """Run a whole program, and return its names."""
-    namespace: dict[str, Any] = {"__name__": "__main__", "__file__": str(block.path)}
-    with pytest.MonkeyPatch.context() as patch, opened_by(open_with_server):
-        patch.setattr(trio, "run", limited)
-        # What annotations and pickles look up by the name of the module.
-        module = types.ModuleType("__main__")
-        module.__dict__.update(namespace)
+    module = types.ModuleType("__main__")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trio, "run", run)
+        # Where annotations look up names.
         patch.setitem(sys.modules, "__main__", module)
         try:
             exec(compile_block(block), module.__dict__)
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise BlockError(f"{block.place}: the program has ended with exit code {end.code}") from None
-    return {name: value for name, value in module.__dict__.items() if name[:2] != "__"}
+    return {name: value for name, value in vars(module).items() if name[:2] != "__"}
 
 
 class Page:
@@ -175,51 +187,42 @@ class Page:
         self.path = path
         self.blocks = [block for block in blocks if block.language in ("python", "pycon") and not block.not_run]
         self.folder = folder
-        self.namespace: dict[str, Any] = {"__name__": f"docs.{page_name(path).replace('/', '.')}"}
+        self.module = types.ModuleType(f"docs.{page_name(path).replace('/', '.')}")
+        self.namespace = vars(self.module)
         self.codes: list[types.CodeType] = []
 
     def run(self) -> None:
         """Run all blocks; raises the first failure, in which lines are those of the page."""
         linecache.checkcache(str(self.path))
-        programs = {
-            block.line: run_program(block) for block in self.blocks if block.included is None and is_program(block)
-        }
-        module = types.ModuleType(self.namespace["__name__"])
-        module.__dict__.update(self.namespace)
-        self.namespace = module.__dict__
+        given = Given(page_name(self.path))
+        given.write_files(self.folder)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(sys.modules, module.__name__, module)
+            for package in (trioformer, trioformer.client):
+                patch.setattr(package, "open_client", open_client)
+            programs = {
+                block.line: run_program(block, given)
+                for block in self.blocks
+                if block.included is None and is_program(block)
+            }
+            patch.setitem(sys.modules, self.module.__name__, self.module)
             try:
-                real_run(self._run, programs, clock=virtual_clock())
+                real_run(self._run, given, programs, clock=virtual_clock())
             except BaseExceptionGroup as group:
                 raise single(group) from None
         self._check_names()
 
-    async def _run(self, programs: dict[int, dict[str, Any]]) -> None:
-        async with running_server() as server, server.open_client() as client:
-            with opened_by(opener_of(server)):
-                async with trio.open_nursery() as nursery:
-                    await self._give(client, server, nursery)
-                    for block in self.blocks:
-                        self.namespace["client"] = client
-                        if block.included is not None:
-                            self.namespace |= names_in(block)
-                        elif block.line in programs:
-                            self.namespace |= programs[block.line]
-                        else:
-                            await self._run_block(block, nursery)
-                    nursery.cancel_scope.cancel()
-
-    async def _give(self, client: Client, server: APIServer, nursery: trio.Nursery) -> None:
-        path = GIVEN / f"{page_name(self.path)}.py"
-        if path.exists():
-            names = own_names(path)
-            for name, text in names.pop("FILES", {}).items():
-                file = self.folder / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
-            set_up = names.pop("set_up", None)
-            self.namespace |= names | (await set_up(client, server, nursery) if set_up else {})
+    async def _run(self, given: Given, programs: dict[int, dict[str, Any]]) -> None:
+        async with given.running_server() as (_, client, names), trio.open_nursery() as nursery:
+            self.namespace |= names
+            for block in self.blocks:
+                self.namespace["client"] = client
+                if block.included is not None:
+                    self.namespace |= names_in(block)
+                elif block.line in programs:
+                    self.namespace |= programs[block.line]
+                else:
+                    await self._run_block(block, nursery)
+            nursery.cancel_scope.cancel()
 
     async def _run_block(self, block: Block, nursery: trio.Nursery) -> None:
         ended = trio.Event()
