@@ -217,7 +217,7 @@ async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
 
 
 if __name__ == "__main__":
-    parser = parser_of(__doc__, namespace="default")
+    parser = parser_of(__doc__, default_namespace="default")
     parser.add_argument("-c", "--config", type=file, metavar="FILE", help="the level and the kubeconfig, in YAML")
     stop = trio.Event()
     start(main, parser, stop=stop)

@@ -135,4 +135,4 @@ async def simulate_nginx(server: APIServer, *, task_status: trio.TaskStatus[None
 
 
 if __name__ == "__main__":
-    start(main, parser_of(__doc__, namespace="default"))
+    start(main, parser_of(__doc__, default_namespace="default"))
