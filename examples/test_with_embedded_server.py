@@ -80,3 +80,18 @@ async def test_a_field_of_somebody_else_is_a_conflict(api_server: APIServer, k8s
     with pytest.raises(ApplyConflictError, match=r"\.data\.size"):
         await settings.apply(wanted, field_manager="operator")
     assert (await settings.apply(wanted, field_manager="operator", force=True)).data == {"size": "1"}
+
+
+async def test_the_permissions_that_a_program_needs_are_in_its_requests(
+    api_server: APIServer, k8s_client: Client, nursery: trio.Nursery
+) -> None:
+    factory = SharedInformerFactory(k8s_client)  # the program
+    factory.informer(Pod)
+    await nursery.start(factory.run)
+    settings = ConfigMap(metadata=ObjectMeta(name="settings"), data={"size": "1"})
+    await k8s_client.api(ConfigMap, "default").apply(settings, field_manager="operator")
+    await trio.testing.wait_all_tasks_blocked()
+
+    used = {(each.group, each.resource, each.verb) for each in api_server.requests if each.is_resource}
+    # To apply what does not exist needs "create" as well.
+    assert used == {("", "pods", "list"), ("", "pods", "watch"), ("", "configmaps", "patch")}

@@ -1,0 +1,8 @@
+"""What a reader of the page has: a clone, of which the working directory is the root."""
+
+import shutil
+from pathlib import Path
+
+from tests.support.processes import ROOT
+
+shutil.copytree(ROOT / "examples" / "deploy", Path("examples", "deploy"))
