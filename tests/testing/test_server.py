@@ -511,6 +511,7 @@ async def test_statistics_are_those_of_the_current_state(nursery: trio.Nursery) 
     assert attrs.asdict(statistics) == {
         "is_running": True,
         "open_watches": 1,
+        "followed_logs": 0,
         "requests_served": 1,
         "pending_faults": 0,
         "objects": 5,

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, assert_type
 
 import trio
 
 from trioformer import Client, ClusterConfig, load_config, open_client
-from trioformer.client import Api, Health, HealthCheck, ObjectList, PatchType, RawResponse, WatchEvent
+from trioformer.client import (
+    Api,
+    Health,
+    HealthCheck,
+    LogLine,
+    LogLines,
+    ObjectList,
+    PatchType,
+    RawResponse,
+    WatchEvent,
+)
 from trioformer.errors import (
     ApplyConflictError,
     ConfigError,
@@ -164,3 +175,17 @@ async def requests(client: Client, pods: Api[Pod], accounts: Api[ServiceAccount]
 
     await config_maps.evict("a")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # not pods
     await pods.create_token("a")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # not accounts
+
+
+async def logs(client: Client) -> None:
+    pods = client.api(Pod, namespace="default")
+    assert_type(await pods.logs("web-0", container="main", since=timedelta(minutes=5), tail_lines=10), str)
+    async with pods.follow_logs("web-0", since="2026-01-31T12:00:00Z") as lines:
+        assert_type(lines, LogLines)
+        async for line in lines:
+            assert_type(line, LogLine)
+            assert_type(line.text, str)
+            assert_type(line.data, bytes)
+            assert_type(line.time, datetime | None)
+        assert_type(await lines.receive_batch(), list[LogLine])
+    await client.api(Node).logs("node-1")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have logs

@@ -17,6 +17,8 @@
 - ``_patch.py``: the types of patch
 - ``_paths.py``: URL paths, and the names of operations in errors
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
+- ``_logs.py``: the log of a container, read as a whole or followed; ``_log_lines.py``: :class:`LogLine`, and which
+  lines are new after a broken connection; ``_log_requests.py``: the query, and what has become of a container
 - ``_options.py``: selectors and other query parameters
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 
@@ -51,6 +53,9 @@ from ._watch import WatchStream as WatchStream
 
 if TYPE_CHECKING:
     from ._api_resources import ApiResources as ApiResources
+    from ._log_lines import LogLine as LogLine
+    from ._log_requests import LogTime as LogTime
+    from ._logs import LogLines as LogLines
     from ._raw import Health as Health
     from ._raw import HealthCheck as HealthCheck
     from ._raw import QueryParams as QueryParams
@@ -64,6 +69,9 @@ _LATER: Final = {
     "ApiResources": "_api_resources",
     "Health": "_raw",
     "HealthCheck": "_raw",
+    "LogLine": "_log_lines",
+    "LogLines": "_logs",
+    "LogTime": "_log_requests",
     "QueryParams": "_raw",
     "RawLines": "_raw",
     "RawResponse": "_raw",
@@ -82,6 +90,9 @@ __all__ = [
     "HealthCheck",
     "LabelSelectorLike",
     "ListOptions",
+    "LogLine",
+    "LogLines",
+    "LogTime",
     "ObjectList",
     "ObjectName",
     "OwnSubresource",

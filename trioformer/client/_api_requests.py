@@ -215,6 +215,10 @@ class ApiRequests(Generic[T], metaclass=NoPublicConstructor):
             raise ValueError(f"{name} is in namespace {namespace!r}, and this is the API of {self.namespace!r}")
         return name, namespace
 
+    def _check_kind(self, method: str, resource: str) -> None:
+        if str(self.resource) != resource:
+            raise TypeError(f"{method}() is for {resource}, and this is the API of {self.resource}")
+
     def _namespace_for(self, obj: T) -> str | None:
         """Return the namespace to write an object to."""
         if not isinstance(obj, self.kind):

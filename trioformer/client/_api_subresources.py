@@ -295,10 +295,6 @@ class ApiSubresources(ApiRequests[T]):
         )
         return await self.create_subresource(name, "token", TokenRequest(spec=spec), namespace=namespace)
 
-    def _check_kind(self, method: str, resource: str) -> None:
-        if str(self.resource) != resource:
-            raise TypeError(f"{method}() is for {resource}, and this is the API of {self.resource}")
-
     # --- collections ---
 
     async def delete_collection(

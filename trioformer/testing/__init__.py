@@ -14,6 +14,7 @@
 :class:`ControlPlane` runs a real etcd and kube-apiserver, and optionally kube-controller-manager and nodes.
 
 - ``_server.py``: :class:`APIServer` and its direct API
+- ``_scripted_pods.py``: :class:`ScriptedPod`, a pod whose containers a test plays
 - ``_convert.py``: objects and dicts as stored states, and back
 - ``_in_memory.py``: the httpx transport without sockets
 - ``_serve_http.py``: :func:`serve_http`
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING
 from .._util import names_on_demand as _names_on_demand
 
 if TYPE_CHECKING:
+    from ._scripted_pods import ScriptedPod as ScriptedPod
     from ._serve_http import serve_http as serve_http
     from ._server import APIServer as APIServer
     from ._server import APIServerStatistics as APIServerStatistics
@@ -47,6 +49,7 @@ __all__ = [
     "ControlPlane",
     "ControlPlaneError",
     "RequestRecord",
+    "ScriptedPod",
     "open_simulated_cluster",
     "serve_http",
     "simulate_cluster",
@@ -60,6 +63,7 @@ _MODULES = {
     "ControlPlane": "control_plane",
     "ControlPlaneError": "control_plane",
     "RequestRecord": "_serving._requests",
+    "ScriptedPod": "_scripted_pods",
     "open_simulated_cluster": "_simulation",
     "serve_http": "_serve_http",
     "simulate_cluster": "_simulation",

@@ -18,8 +18,10 @@ from ..models import KubernetesObject, ResourceInfo, resource_of
 from ..models._internal import decode, dumps, find_model, plain
 from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
 from ._in_memory import Exchange, InMemoryTransport, connection_refused
+from ._scripted_pods import ScriptedPod
 from ._serving._app import Application
 from ._serving._faults import Faults, StatusChooser
+from ._serving._pod_scripts import PodScripts
 from ._serving._requests import RequestRecord
 from ._serving._resources import Resources
 from ._serving._watching import WatchEnd, Watches, WatchSettings
@@ -47,6 +49,8 @@ class APIServerStatistics:
     """Whether :meth:`APIServer.run` serves the in-memory transport."""
     open_watches: int
     """The number of open watches."""
+    followed_logs: int
+    """The number of open requests that follow a log."""
     requests_served: int
     """The number of received requests, including discovery and failed requests."""
     pending_faults: int
@@ -66,7 +70,7 @@ class APIServer:
 
     It serves all built-in kinds, and custom kinds, with the semantics of kube-apiserver v1.36 over etcd: one revision
     counter, conflicts, generations, finalizers, consistent pages, watches that resume, bookmarks, watch-lists,
-    compaction and 410, selectors, the subresources status, scale, binding and eviction, three kinds of patch,
+    compaction and 410, selectors, the subresources status, scale, binding, eviction and log, three kinds of patch,
     server-side apply with conflicts and ``managedFields``, Tables and discovery for kubectl.
     It does not validate or default anything below ``metadata``, authenticate, or run controllers other than the garbage
     collector (a deleted pod is removed immediately), and does not support bodies other than JSON.
@@ -120,6 +124,7 @@ class APIServer:
     _kinds: Kinds = attrs.field(init=False, factory=Kinds.builtin)
     _registry: Registry = attrs.field(init=False)
     _watches: Watches = attrs.field(init=False)
+    _scripts: PodScripts = attrs.field(init=False)
     _faults: Faults = attrs.field(init=False, factory=Faults)
     _app: Application = attrs.field(init=False)
     _exchanges: trio.MemorySendChannel[Exchange] | None = attrs.field(init=False, default=None)
@@ -133,8 +138,10 @@ class APIServer:
         self._registry = Registry(self._storage, self._kinds, self.clock, generator, self.garbage_collector)
         self._registry.tracker.tracks_new = self.managed_fields
         settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
-        resources = Resources(self._registry, settings)
-        self._app = Application(self._kinds, resources, self._watches, self._faults, self.requests)
+        self._scripts = PodScripts(self._registry, Watches(self._storage))
+        resources = Resources(self._registry, settings, self._scripts)
+        followers = self._scripts.followers
+        self._app = Application(self._kinds, resources, self._watches, followers, self._faults, self.requests)
         self._registry.create_system_namespaces()
 
     def __repr__(self) -> str:
@@ -353,6 +360,25 @@ class APIServer:
         with as_status_errors(f"delete {name}"):
             self._registry.delete(find_kind(self._kinds, kind), namespace, name)
 
+    def script_pod(self, name: str, *, namespace: str = "default") -> ScriptedPod:
+        """Play the containers of a pod: what they log, and when they end.
+
+        ::
+
+            server.create(Pod(metadata=ObjectMeta(name="web-0"), spec=PodSpec(containers=(Container(name="main"),))))
+            web = server.script_pod("web-0")
+            web.write_log("listening on port 8080")
+
+        Containers that have no status yet run from now on, and a pod that was pending is ready.
+        The logs of other pods are empty, until the status of their containers says that they have ended.
+
+        Raises:
+            NotFoundError: There is no such pod.
+        """
+        pod = ScriptedPod(name, namespace, self._scripts)
+        pod.start()
+        return pod
+
     # --- faults and statistics ----------------------------------------------------------------------------------------
 
     def compact(self, revision: int | None = None) -> int:
@@ -420,9 +446,10 @@ class APIServer:
 
     @contextmanager
     def unreachable(self) -> Iterator[None]:
-        """Refuse in-memory connections while the block runs; resets all open watches first."""
+        """Refuse in-memory connections while the block runs; resets all open watches and followed logs first."""
         self._is_unreachable = True
         self.disconnect_watches(how="reset")
+        self._scripts.followers.end("reset", resource=None, status=None)
         try:
             yield
         finally:
@@ -433,6 +460,7 @@ class APIServer:
         return APIServerStatistics(
             is_running=self._exchanges is not None,
             open_watches=len(self._watches),
+            followed_logs=len(self._scripts.followers),
             requests_served=self._app.served,
             pending_faults=self._faults.pending,
             objects=self._storage.count(),

@@ -62,6 +62,11 @@ class Limits:
     """
     discovery_bytes: int = _count(2 * MIB)
     """Bytes of the resource list of one version of an API group: about 300 for each resource."""
+    log_bytes: int = _count(256 * MIB)
+    """Bytes of the log of a container that is read as a whole; a log that is followed has none.
+
+    A node keeps 10 MiB of a log in one file, unless it is configured otherwise.
+    """
     list_bytes: int = _count(4096 * MIB)
     """Bytes of one page of a list; a list without pages is one page.
 

@@ -7,6 +7,8 @@
 - ``_discovery.py``: requests for discovery, health, version and OpenAPI
 - ``_listing.py``: lists and their pages
 - ``_watching.py``: watches
+- ``_logs.py``: requests for logs
+- ``_pod_scripts.py``: what containers have logged
 - ``_rendering.py``: states as objects, Tables or PartialObjectMetadata
 - ``_tables.py``: the columns of Tables
 - ``_responses.py``: responses with a known body

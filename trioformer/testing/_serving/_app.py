@@ -1,8 +1,8 @@
 """The embedded API server as an ASGI application.
 
-Every request but a watch is handled synchronously, without a checkpoint between reading its body and sending its
-response.
-A watch is sent by its request's own task, while a second task waits for the client to disconnect.
+Every request but a watch, or one that follows a log, is handled synchronously, without a checkpoint between reading
+its body and sending its response.
+A watch or a log is sent by its request's own task, while a second task waits for the client to disconnect.
 
 When an application returns before its last ``http.response.body``, the ASGI server breaks the connection; a watch is
 reset this way.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeAlias, final
 
@@ -24,6 +25,7 @@ from .._storage._kinds import Kinds, ServedKind
 from .._storage._status import APIStatusError, status_error
 from . import _discovery
 from ._faults import Faults
+from ._logs import TEXT, LogStream
 from ._requests import RequestRecord, read_request
 from ._resources import ResourceRequest, Resources
 from ._responses import Response, error_response
@@ -45,6 +47,7 @@ class Application:
     _kinds: Kinds
     _resources: Resources
     _watches: Watches
+    _followers: Watches
     _faults: Faults
     _records: deque[RequestRecord]
     served: int = attrs.field(init=False, default=0)
@@ -88,30 +91,41 @@ class Application:
             result, served = error_response(error), None
         headers_of_warnings = warning_headers(warnings) if warnings else ()
         if isinstance(result, Watch) and served is not None:
-            await self._watch(result, served, headers_of_warnings, receive, send)
+            with self._watches.register(served.resource) as opened:
+                await _stream(partial(result.run, opened), b"application/json", headers_of_warnings, receive, send)
+        elif isinstance(result, LogStream):
+            with self._followers.register(result.resource) as opened:
+                await _stream(partial(result.run, opened), TEXT.encode(), headers_of_warnings, receive, send)
         elif isinstance(result, Response):
             await send_response(result, send, headers_of_warnings)
 
-    def _handle(self, request: ResourceRequest, host: str) -> tuple[Response | Watch, ServedKind | None]:
+    def _handle(self, request: ResourceRequest, host: str) -> tuple[Response | Watch | LogStream, ServedKind | None]:
         self._faults.check(request.record)
         if request.record.is_resource:
             return self._resources.handle(request)
         return _discovery.handle(self._kinds, request.record, request.accept, host), None
 
-    async def _watch(self, watch: Watch, served: ServedKind, headers: Headers, receive: Receive, send: Send) -> None:
-        is_clean = False
-        with self._watches.register(served.resource) as open_watch:
-            await send(_start(200, b"application/json", *_encoded(headers)))
 
-            async def send_frame(frame: bytes) -> None:
-                await send({"type": "http.response.body", "body": frame, "more_body": True})
+async def _stream(
+    run: Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[bool]],
+    content_type: bytes,
+    headers: Headers,
+    receive: Receive,
+    send: Send,
+) -> None:
+    """Send what ``run`` sends, until it returns or the client disconnects."""
+    is_clean = False
+    await send(_start(200, content_type, *_encoded(headers)))
 
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
-                is_clean = await watch.run(open_watch, send_frame)
-                nursery.cancel_scope.cancel()
-        if is_clean:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+    async def send_frame(frame: bytes) -> None:
+        await send({"type": "http.response.body", "body": frame, "more_body": True})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
+        is_clean = await run(send_frame)
+        nursery.cancel_scope.cancel()
+    if is_clean:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _cancel_on_disconnect(receive: Receive, scope: trio.CancelScope) -> None:

@@ -25,6 +25,8 @@ from .._storage._storage import JSONObject, Stored
 from .._storage._tracking import Writer, manager_of
 from . import _subresources
 from ._listing import ListOptions, list_page, minimum_revision
+from ._logs import LogStream, request_log
+from ._pod_scripts import PodScripts
 from ._rendering import Rendering
 from ._requests import RequestRecord
 from ._responses import Response, json_response
@@ -126,9 +128,10 @@ class Resources:
 
     _registry: Registry
     _settings: WatchSettings
+    _scripts: PodScripts
 
-    def handle(self, request: ResourceRequest) -> tuple[Response | Watch, ServedKind]:
-        """Handle a request; returns the response, or the watch to send, and the kind.
+    def handle(self, request: ResourceRequest) -> tuple[Response | Watch | LogStream, ServedKind]:
+        """Handle a request; returns the response, or the watch or log to send, and the kind.
 
         Raises:
             APIStatusError: The request fails.
@@ -143,6 +146,8 @@ class Resources:
             raise status_error(404, details={})
         if served.deprecation:
             request.warnings.append(served.deprecation)
+        if served.resource == "pods" and record.subresource == "log" and record.verb == "get":
+            return request_log(self._scripts, record), served
         if record.subresource is not None and record.subresource not in PARTS:
             return self._act_on_subresource(request, served), served
         if record.subresource is not None and record.subresource not in served.info.subresources:

@@ -68,7 +68,9 @@ def handle(
             return json_response(apply_scale(registry, served, namespace, name, apply(), options, force=force))
         case _, "scale", "patch" if "scale" in served.info.subresources:
             return json_response(rescale(registry, served, namespace, name, patch(), options))
-        case _, ("binding" | "eviction" | "scale" | "token"), _ if record.subresource in served.info.subresources:
+        case _, ("binding" | "eviction" | "log" | "scale" | "token"), _ if (
+            record.subresource in served.info.subresources
+        ):
             raise status_error(405, details={})
         case _:
             raise status_error(404, details={})

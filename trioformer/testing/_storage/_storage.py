@@ -248,9 +248,9 @@ class Storage:
         """
         await self._logs[resource].watchers.park()
 
-    def wake(self) -> None:
-        """Wake all waiting readers, so that they check their other conditions."""
-        for log in self._logs.values():
+    def wake(self, resource: str | None = None) -> None:
+        """Wake the waiting readers of a resource, or all, so that they check their other conditions."""
+        for log in self._logs.values() if resource is None else [self._logs[resource]]:
             log.watchers.unpark_all()
 
     def compact(self, revision: int | None = None) -> int:

@@ -53,6 +53,9 @@ def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Prog
         "node-lease-duration-seconds": 40,
         "cidr": POD_ADDRESSES,
         "server-address": f"127.0.0.1:{port}",
+        # Where kube-apiserver finds the kubelet of a node, for the logs that a ClusterLogs in kwok.yaml describes.
+        "node-ip": "127.0.0.1",
+        "node-port": port,
         "tls-cert-file": certificates.server_certificate,
         "tls-private-key-file": certificates.server_key,
     }

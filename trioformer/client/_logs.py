@@ -1,0 +1,419 @@
+"""The log of a container: as a whole, and its lines while they are written.
+
+A log is followed by a request that the kubelet of the node answers, through the API server.
+That request ends cleanly when the container has ended, and also when the connection between API server and kubelet
+breaks, or the API server stops.
+So after each end the pod is read, and its status decides: the container runs, and its log is followed again from the
+last line; or it has ended, and what is left of its log is read once more.
+
+All of this happens in the reader's own task, inside its read, as in a resuming watch.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+import random
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+import attrs
+import trio
+
+from .._retry import (
+    REQUEST_ERRORS,
+    Outcome,
+    Pacing,
+    Wait,
+    WatchErrorHandler,
+    is_permanent,
+    outcome_of,
+    retry_after,
+)
+from .._util import NoPublicConstructor, Slices
+from ..errors import BadRequestError, ConnectionFailedError, NotFoundError, TrioformerError
+from ..transport._internal import ByteStream, Transport
+from ._log_lines import MIN_LINE, LineSplitter, LogLine, Piece, ReceivedLines, split_stamp
+from ._log_requests import Instance, LogTarget, default_container, not_scheduled, wants_container
+from ._responses import check, streamed_status_error
+from ._wire_format import JSON
+
+if TYPE_CHECKING:
+    from ..models.core_v1 import Pod
+
+MAX_REJECTIONS: Final = 5
+"""How often in a row the log of a container that runs, as the status says, may be refused."""
+
+NO_CONTENT: Final = 204
+"""The response for a pod that no node has."""
+_ANY: Final = f"{JSON}, */*"
+
+logger = logging.getLogger("trioformer.client")
+
+
+class _Phase(enum.Enum):
+    CONNECTING = "connecting"
+    READING = "following"
+    CHECKING = "reading the pod"
+    FETCHING_REST = "reading the rest of the log"
+    ENDED = "ended"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+async def read_log(
+    transport: Transport, path: str, where: str, params: dict[str, str], get: Callable[[], Awaitable[Pod]]
+) -> str:
+    """Read a whole log; :meth:`Api.logs` describes it."""
+    while True:
+        response = await transport.request("GET", path, params=params, accept=_ANY, limit="log_bytes", where=where)
+        try:
+            check(response, method="GET", where=where)
+        except BadRequestError as error:
+            if not wants_container(error) or "container" in params or (found := default_container(await get())) is None:
+                raise
+            params = params | {"container": found}
+            continue
+        if response.code == NO_CONTENT:
+            raise not_scheduled(where)
+        return response.body.decode(errors="replace")
+
+
+@asynccontextmanager
+async def open_log(
+    transport: Transport, path: str, where: str, params: Mapping[str, str]
+) -> AsyncGenerator[ByteStream, None]:
+    """Request a log, and yield the body of a success; a failed request is not sent again."""
+    async with transport.stream(path, params=params, accept=_ANY, for_watch=True, resumable=True, where=where) as body:
+        if body.code == NO_CONTENT:
+            raise not_scheduled(where)
+        if not 200 <= body.code <= 206:
+            raise await streamed_status_error(body, method="GET", where=where)
+        yield body
+
+
+OpenLog: TypeAlias = Callable[[Mapping[str, str]], AbstractAsyncContextManager[ByteStream]]
+"""Opens the body of a log; raises the error of a response that is not a success."""
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class LogLines(metaclass=NoPublicConstructor):
+    """The lines of a log that is followed, for one task at a time; :meth:`Api.follow_logs` makes it and closes it.
+
+    ``async for line in lines`` iterates over :class:`LogLine`, and ends when the container has ended.
+    Each line is returned once, in the order of the log.
+    """
+
+    _where: str
+    _open: OpenLog
+    _get: Callable[[], Awaitable[Pod]]
+    _wait_to_retry: Callable[[float], Awaitable[None]]
+    _params: dict[str, str]
+    """The query of the first request; of later ones, what is not a time or a number of lines."""
+    _name: str
+    _namespace: str
+    _target: LogTarget | None
+    """What is followed across broken connections; None to end with the first one."""
+    _max_line_bytes: int
+    _on_retry: WatchErrorHandler | None
+    _random: random.Random = attrs.field(factory=random.Random, init=False)
+    _pacing: Pacing = attrs.field(init=False)
+    _splitter: LineSplitter = attrs.field(init=False)
+    _received: ReceivedLines = attrs.field(factory=ReceivedLines, init=False)
+    _slices: Slices = attrs.field(factory=Slices, init=False)
+    _phase: _Phase = attrs.field(default=_Phase.CONNECTING, init=False)
+    _body: ByteStream | None = attrs.field(default=None, init=False)
+    _connection: AsyncExitStack | None = attrs.field(default=None, init=False)
+    _lines: deque[LogLine] = attrs.field(factory=deque, init=False)
+    """Received, and not yet returned to the reader."""
+    _last: list[Piece] = attrs.field(factory=list, init=False)
+    """What was left without a line end when the server ended the log."""
+    _stamp: tuple[int, str] = attrs.field(default=(-1, ""), init=False)
+    """The time of the current line, for its pieces."""
+    _opened_at: float = attrs.field(default=math.inf, init=False)
+    _is_previous: bool = attrs.field(default=False, init=False)
+    """Whether the rest of the log is that of the instance before the one that runs."""
+    _must_wait: bool = attrs.field(default=False, init=False)
+    """Whether the pod is read only after the wait."""
+    _rejections: int = attrs.field(default=0, init=False)
+    _has_unstamped: bool = attrs.field(default=False, init=False)
+    _is_reading: bool = attrs.field(default=False, init=False)
+    _error: Exception | None = attrs.field(default=None, init=False)
+    reconnects: int = attrs.field(default=0, init=False)
+    """How often the log was requested again."""
+
+    def __attrs_post_init__(self) -> None:
+        self._pacing = Pacing(None, self._random)
+        self._splitter = LineSplitter(self._max_line_bytes)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._where}: {self._phase.value}>"
+
+    def __aiter__(self) -> LogLines:
+        return self
+
+    async def __anext__(self) -> LogLine:
+        if not self._lines:
+            self._lines.extend(await self._receive())
+            if not self._lines:
+                raise StopAsyncIteration
+        elif self._slices.is_over():
+            await self._slices.checkpoint()
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        return self._lines.popleft()
+
+    async def receive_batch(self) -> list[LogLine]:
+        """Wait for lines, and return all that have been received; an empty list when the log has ended.
+
+        Raises:
+            StatusError: A response for which waiting does not help, such as that of a missing permission.
+            ConnectionFailedError: The connection broke, and ``reconnect`` is off; or the lines have no times, from
+                which to go on.
+            trio.ClosedResourceError: The block has ended; or ``reconnect`` is off, and an earlier read was cancelled.
+            trio.BusyResourceError: Another task is receiving.
+
+        Cancellation:
+            Closes the connection; no line is lost.  The next read goes on after the last line, but not within a second
+            of the last request.
+        """
+        if self._lines:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            lines = list(self._lines)
+            self._lines.clear()
+            return lines
+        return await self._receive()
+
+    async def _receive(self) -> list[LogLine]:
+        if self._is_reading:
+            raise trio.BusyResourceError("another task is already receiving the lines of this log")
+        self._is_reading = True
+        try:
+            while True:
+                await trio.lowlevel.checkpoint_if_cancelled()
+                if self._phase is _Phase.CLOSED:
+                    raise trio.ClosedResourceError("these lines are closed: their `async with` block has ended")
+                if self._error is not None:
+                    raise self._error
+                if self._phase is _Phase.ENDED:
+                    return []
+                if lines := await self._step():
+                    return lines
+        finally:
+            self._is_reading = False
+
+    async def _step(self) -> list[LogLine]:
+        """Do the next thing: connect, read, or look at the pod."""
+        try:
+            match self._phase:
+                case _Phase.CHECKING:
+                    return await self._check()
+                case _Phase.CONNECTING | _Phase.FETCHING_REST if self._body is None:
+                    await self._connect()
+                    return []
+                case _:
+                    assert self._body is not None
+                    data = await self._body.receive_some()
+                    # no checkpoint between receiving the bytes and remembering the lines
+                    return self._take(self._splitter.feed(data)) if data else await self._handle_end(self._body)
+        except REQUEST_ERRORS as error:
+            await self._disconnect()
+            return self._handle_failure(error)
+        except BaseException:
+            # Most often Cancelled, after which the body cannot be read any more.
+            await self._disconnect()
+            self._pacing.limit_rate()
+            if self._target is None:
+                self._fail(trio.ClosedResourceError("an earlier read of this log was cancelled, which has ended it"))
+            elif self._phase is _Phase.READING:
+                self._must_wait, self._phase = True, _Phase.CHECKING
+            raise
+
+    async def _connect(self) -> None:
+        is_rest = self._phase is _Phase.FETCHING_REST
+        await self._pacing.sleep(self._wait_to_retry)
+        self._pacing.record_request()
+        params = self._params if self._opened_at == math.inf else self._resumed_params()
+        connection = AsyncExitStack()
+        flags = {"previous": "true"} if self._is_previous else {} if is_rest else {"follow": "true"}
+        body = await connection.enter_async_context(self._open(params | flags))
+        # no checkpoint between opening the connection and storing it
+        self._body, self._connection = body, connection
+        if self._phase is _Phase.CLOSED:
+            raise trio.ClosedResourceError("these lines were closed while they were connecting")
+        if self._opened_at == math.inf:
+            self._opened_at = trio.current_time()
+        else:
+            self.reconnects += 1
+            self._received.begin_repetition()
+        self._splitter.clear()
+        self._pacing.record_accepted()
+        if not is_rest:
+            self._last, self._phase = [], _Phase.READING
+
+    def _resumed_params(self) -> dict[str, str]:
+        """Return the query from which no line is missed."""
+        own = {key: value for key, value in self._params.items() if key in ("container", "timestamps")}
+        if since := self._received.since:
+            return own | {"sinceTime": since}
+        # Nothing was received so far, so all lines are new that the first request did not leave out.
+        elapsed = math.ceil(trio.current_time() - self._opened_at) + 1
+        if (seconds := self._params.get("sinceSeconds")) is not None:
+            return own | {"sinceSeconds": str(int(seconds) + elapsed)}
+        if (time := self._params.get("sinceTime")) is not None:
+            return own | {"sinceTime": time}
+        return own | {"sinceSeconds": str(elapsed)} if self._params.get("tailLines") == "0" else own
+
+    async def _disconnect(self) -> None:
+        connection, self._connection, self._body = self._connection, None, None
+        if connection is not None:
+            await connection.aclose()
+
+    # --- what was received ---
+
+    def _take(self, pieces: list[Piece]) -> list[LogLine]:
+        """Make lines of what has arrived, without those that were received before."""
+        lines: list[LogLine] = []
+        for piece in pieces:
+            data = piece.data
+            if piece.index == 0:
+                instant, stamp, data = split_stamp(data)
+                self._stamp = instant, stamp
+                self._has_unstamped |= instant < 0
+            instant, stamp = self._stamp
+            if self._target is not None and instant >= 0 and not self._received.is_new(instant, (data, piece.index)):
+                continue
+            container = self._params.get("container", "")
+            lines.append(
+                LogLine(
+                    data=data,
+                    timestamp=stamp,
+                    pod=self._name,
+                    namespace=self._namespace,
+                    container=container,
+                    is_cut=not piece.is_last,
+                )
+            )
+        if lines:
+            self._rejections = 0
+            self._pacing.record_delivery()
+        return lines
+
+    async def _handle_end(self, body: ByteStream) -> list[LogLine]:
+        """The server has ended the log, for whatever reason."""
+        await self._disconnect()
+        if body.is_cut_off:
+            what = "the certificates of this client have changed, which ends what is streamed"
+            return self._handle_failure(ConnectionFailedError(f"{self._where}: {body.server}: {what}"))
+        if self._target is None or self._phase is _Phase.FETCHING_REST:
+            return self._end(self._splitter.end())
+        self._last = self._splitter.end()
+        self._pacing.set_wait(Wait.PAUSE)
+        self._must_wait, self._phase = False, _Phase.CHECKING
+        return []
+
+    def _end(self, pieces: list[Piece]) -> list[LogLine]:
+        lines = self._take(pieces)
+        self._phase = _Phase.ENDED
+        return lines
+
+    async def _check(self) -> list[LogLine]:
+        """Read the pod, and decide by its status."""
+        assert self._target is not None
+        if self._must_wait:
+            await self._pacing.sleep(self._wait_to_retry)
+        self._pacing.record_request()
+        try:
+            found = self._target.find_in(await self._get())
+        except NotFoundError as error:
+            if error.is_unexpected_server_error:
+                raise
+            found = Instance.GONE
+        if found is Instance.GONE:
+            return self._end(self._last)
+        if found is Instance.RUNNING:
+            if self._received.since or not self._has_unstamped:
+                self._phase = _Phase.CONNECTING
+                return []
+            what = "the log has broken off, and its lines have no times from which to go on"
+            self._fail(ConnectionFailedError(f"{self._where}: {what}"))
+            return []
+        self._is_previous = found is Instance.REPLACED
+        self._phase = _Phase.FETCHING_REST
+        return []
+
+    def _handle_failure(self, error: TrioformerError) -> list[LogLine]:
+        """Set the time of the next request, or end with an error for which another request does not help."""
+        if self._target is None:
+            self._fail(error)
+            raise error
+        is_refused = isinstance(error, BadRequestError | NotFoundError) and self._phase is not _Phase.CHECKING
+        if is_refused and self._phase is _Phase.FETCHING_REST:
+            return self._end(self._last)  # the node has removed it
+        self._rejections += is_refused
+        if self._rejections > MAX_REJECTIONS or (is_permanent(error) and not is_refused):
+            self._fail(error)
+            raise error
+        self._pacing.set_wait(
+            Wait.RECONNECT if outcome_of(error) is Outcome.LOST else Wait.BACK_OFF, retry_after(error, self._random)
+        )
+        if self._phase is not _Phase.FETCHING_REST:
+            self._must_wait, self._phase = True, _Phase.CHECKING
+        if self._on_retry is not None:
+            self._on_retry(error)
+        else:
+            logger.warning("%s", error)
+        return []
+
+    def _fail(self, error: Exception) -> None:
+        self._error, self._phase = error, _Phase.FAILED
+
+    async def _aclose(self) -> None:
+        self._phase = _Phase.CLOSED
+        await self._disconnect()
+
+
+@asynccontextmanager
+async def open_log_lines(
+    *,
+    where: str,
+    open_log: OpenLog,
+    get: Callable[[], Awaitable[Pod]],
+    get_once: Callable[[], Awaitable[Pod]],
+    wait_to_retry: Callable[[float], Awaitable[None]],
+    params: dict[str, str],
+    name: str,
+    namespace: str,
+    reconnect: bool,
+    max_line_bytes: int,
+    on_retry: WatchErrorHandler | None,
+) -> AsyncGenerator[LogLines, None]:
+    """Request a log, and yield its lines; :meth:`Api.follow_logs` describes it."""
+    if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
+        raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
+    params = params | {"timestamps": "true"}
+    target = None
+    if reconnect:
+        pod = await get()
+        container = params.get("container") or default_container(pod)
+        if container is not None:  # otherwise the server says which there are
+            params["container"] = container
+            target = LogTarget.of(pod, container)
+    lines = LogLines._create(
+        where, open_log, get_once, wait_to_retry, params, name, namespace, target, max_line_bytes, on_retry
+    )
+    try:
+        try:
+            await lines._connect()
+        except BadRequestError as error:
+            if reconnect or not wants_container(error) or (found := default_container(await get())) is None:
+                raise
+            params["container"] = found
+            await lines._connect()
+        yield lines
+    finally:
+        await lines._aclose()

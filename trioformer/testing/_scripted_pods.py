@@ -1,0 +1,155 @@
+"""Pods whose containers a test plays: what they log, and when they end.
+
+A :class:`ScriptedPod` keeps nothing itself: it writes the stored status of its pod, and what its containers log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, final
+
+import attrs
+
+from ._convert import as_status_errors
+from ._serving._pod_scripts import STATUSES, PodScripts, containers_of
+from ._serving._watching import WatchEnd
+from ._storage._clock import timestamp
+from ._storage._storage import JSONObject
+
+
+@final
+@attrs.define(eq=False)
+class ScriptedPod:
+    """A pod of the embedded server whose containers a test plays; :meth:`APIServer.script_pod` makes it.
+
+    All methods take effect immediately.
+    ``container`` may be omitted if the pod has only one.
+    They raise :class:`~trioformer.errors.NotFoundError` if the pod is gone, and ``ValueError`` if it has no such
+    container.
+    """
+
+    name: str
+    """The name of the pod."""
+    namespace: str
+    """Its namespace."""
+    _scripts: PodScripts = attrs.field(repr=False)
+
+    def write_log(self, *lines: str | bytes, container: str | None = None, time: datetime | None = None) -> None:
+        """Let a container log lines, which are given without line ends.
+
+        Args:
+            lines: The lines.
+            container: The container.
+            time: When it writes them; None for now.
+        """
+        data = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+        self.write(data, container=container, time=time)
+
+    def write(self, data: str | bytes, *, container: str | None = None, time: datetime | None = None) -> None:
+        """Let a container write to its standard output; a line is in the log when its end has been written.
+
+        Args:
+            data: What it writes, with line ends.
+            container: The container.
+            time: When it writes it; None for now.
+        """
+        pod, container = self._find(container)
+        encoded = data.encode() if isinstance(data, str) else data
+        when = (self._scripts.clock() if time is None else time).astimezone(UTC)
+        self._scripts.log_of(pod, container).write(encoded, when)
+        self._scripts.wake()
+
+    def rotate_log(self, *, container: str | None = None) -> None:
+        """Let the node begin a new file for the log of a container; what was in the old one cannot be read any more."""
+        pod, container = self._find(container)
+        self._scripts.log_of(pod, container).rotate()
+
+    def end(self, *, container: str | None = None, exit_code: int = 0) -> None:
+        """Let a container end; when the last one has ended, the pod has succeeded or failed."""
+        pod, container = self._find(container)
+        self._scripts.log_of(pod, container).end()
+        state = {"terminated": self._terminated(exit_code)}
+        self._set_status(container, lambda status: {**status, "state": state, "ready": False, "started": False})
+
+    def restart(self, *, container: str | None = None, exit_code: int = 1) -> None:
+        """Let a container end and be started again; its log begins anew, and the old one is the previous one."""
+        pod, container = self._find(container)
+        self._scripts.log_of(pod, container).end()
+
+        def restarted(status: JSONObject) -> JSONObject:
+            last = status["state"] if "terminated" in status["state"] else {"terminated": self._terminated(exit_code)}
+            count = status.get("restartCount", 0) + 1
+            return {**status, "lastState": last, "state": self._running(), "restartCount": count, "ready": True}
+
+        self._set_status(container, restarted)
+
+    def disconnect(self, how: WatchEnd = "reset") -> int:
+        """End the requests that follow a log of this pod, as if the connection between server and node had broken.
+
+        Args:
+            how: ``"clean"`` completes the responses, as kube-apiserver does; ``"reset"`` breaks the connections to the
+                clients; ``"stall"`` sends nothing more.
+
+        Returns:
+            The number of these requests.
+        """
+        return self._scripts.followers.end(how, resource=f"{self.namespace}/{self.name}", status=None)
+
+    def start(self) -> None:
+        """Let all containers run that have no status yet; a pod that was pending is ready then.
+
+        :meth:`APIServer.script_pod` has called this already.
+        """
+        now = timestamp(self._scripts.clock)
+        with as_status_errors(f"script pod {self.name}"):
+            containers = containers_of(self._scripts.pod(self.namespace, self.name))
+
+        def started(pod: JSONObject) -> JSONObject:
+            status = dict(pod.get("status") or {})
+            for field in ("initContainers", "containers"):
+                if containers[field] and not status.get(STATUSES[field]):
+                    is_init = field == "initContainers"
+                    state = {"terminated": self._terminated(0)} if is_init else self._running()
+                    made = {"state": state, "lastState": {}, "restartCount": 0, "ready": True, "started": not is_init}
+                    status[STATUSES[field]] = [{"name": name, **made} for name in containers[field]]
+            if status.get("phase") in (None, "Pending"):
+                kinds = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+                status["conditions"] = [{"type": each, "status": "True", "lastTransitionTime": now} for each in kinds]
+                status |= {"phase": "Running", "startTime": now}
+            return {**pod, "status": status}
+
+        self._scripts.update(self.namespace, self.name, started)
+
+    def _running(self) -> JSONObject:
+        return {"running": {"startedAt": timestamp(self._scripts.clock)}}
+
+    def _terminated(self, exit_code: int) -> JSONObject:
+        reason = "Error" if exit_code else "Completed"
+        return {"exitCode": exit_code, "reason": reason, "finishedAt": timestamp(self._scripts.clock)}
+
+    def _find(self, container: str | None) -> tuple[JSONObject, str]:
+        """Return the pod, and the name of the container."""
+        with as_status_errors(f"script pod {self.name}"):
+            pod = self._scripts.pod(self.namespace, self.name)
+        names = [name for found in containers_of(pod).values() for name in found]
+        if container is None and len(names) == 1:
+            return pod, names[0]
+        if container not in names:
+            problem = f"has no container {container}" if container else "has several containers, so one must be named"
+            raise ValueError(f"pod {self.name} {problem}: {', '.join(names)}")
+        assert container is not None
+        return pod, container
+
+    def _set_status(self, container: str, change: Callable[[JSONObject], JSONObject]) -> None:
+        def changed(pod: JSONObject) -> JSONObject:
+            status: dict[str, Any] = dict(pod.get("status") or {})
+            for field in STATUSES.values():
+                if field in status:
+                    status[field] = [change(one) if one["name"] == container else one for one in status[field]]
+            ended = [one["state"].get("terminated") for one in status.get("containerStatuses") or ()]
+            if ended and all(ended):
+                status["phase"] = "Failed" if any(one["exitCode"] for one in ended) else "Succeeded"
+            return {**pod, "status": status}
+
+        self._scripts.update(self.namespace, self.name, changed)

@@ -1,0 +1,213 @@
+"""Requests for the logs of pods.
+
+Source: kubernetes ``pkg/registry/core/pod/strategy.go`` (LogLocation), ``pkg/apis/core/validation``
+(ValidatePodLogOptions) and ``pkg/kubelet/kuberuntime/logs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final, final
+
+import attrs
+import trio
+
+from .._storage._status import APIStatusError, bad_request, cause, invalid
+from .._storage._storage import JSONObject
+from ._pod_scripts import ContainerLog, LogEntry, PodScripts, containers_of, status_of
+from ._requests import RequestRecord
+from ._responses import Response
+from ._watching import OpenWatch
+
+TEXT: Final = "text/plain"
+_FALSE: Final = ("false", "0")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class LogOptions:
+    """The query of a request for a log."""
+
+    container: str
+    follow: bool
+    previous: bool
+    timestamps: bool
+    since: datetime | None
+    tail_lines: int | None
+    limit_bytes: int | None
+
+    @classmethod
+    def parse(cls, record: RequestRecord, now: datetime) -> LogOptions:
+        """Read the query.
+
+        Raises:
+            APIStatusError: 400 or 422.
+        """
+        query, causes = record.query, list[JSONObject]()
+        numbers: dict[str, int | None] = {}
+        for key, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
+            numbers[key] = number = _number(query[key]) if query.get(key) else None
+            if number is not None and number < least:
+                than = f"greater than or equal to {least}" if least == 0 else "greater than 0"
+                causes.append(cause("FieldValueInvalid", f"Invalid value: {number}: must be {than}", key))
+        since = _time(query["sinceTime"]) if query.get("sinceTime") else None
+        if (seconds := numbers["sinceSeconds"]) is not None:
+            if since is not None:
+                text = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
+                causes.append(cause("FieldValueForbidden", text, "[]"))
+            since = now - timedelta(seconds=seconds)
+        if causes:
+            raise invalid("", "PodLogOptions", record.name or "", causes)
+        return cls(
+            container=query.get("container", ""),
+            follow=_flag(record, "follow"),
+            previous=_flag(record, "previous"),
+            timestamps=_flag(record, "timestamps"),
+            since=since,
+            tail_lines=numbers["tailLines"],
+            limit_bytes=numbers["limitBytes"],
+        )
+
+
+def _flag(record: RequestRecord, key: str) -> bool:
+    return key in record.query and record.query[key] not in _FALSE
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _time(text: str) -> datetime:
+    """Read a time; the API server sends it to the kubelet in whole seconds."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise bad_request(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"')
+    return found.astimezone(UTC).replace(microsecond=0)
+
+
+def request_log(scripts: PodScripts, record: RequestRecord) -> Response | LogStream:
+    """Handle a request for the log of a container.
+
+    Raises:
+        APIStatusError: 400, 404 or 422.
+    """
+    namespace, name = record.namespace or "", record.name or ""
+    options = LogOptions.parse(record, scripts.clock())
+    pod = scripts.pod(namespace, name)
+    container = options.container or _only_container(pod, name)
+    if container not in (each for found in containers_of(pod).values() for each in found):
+        raise bad_request(f"container {container} is not valid for pod {name}")
+    status = status_of(pod, container)
+    if status is None and not pod["spec"].get("nodeName"):
+        return Response(code=204, chunks=[])
+    where = f'container "{container}" in pod "{name}"'
+    if options.previous:
+        if status is None or not (status.get("lastState") or {}).get("terminated"):
+            raise bad_request(f"previous terminated {where} not found")
+        return Response(
+            chunks=_chunks(scripts.log_of(pod, container, restarts_ago=1).entries, options), content_type=TEXT
+        )
+    state = (status or {}).get("state") or {}
+    if not (
+        state.get("running") or state.get("terminated") or ((status or {}).get("lastState") or {}).get("terminated")
+    ):
+        reason = (state.get("waiting") or {}).get("reason", "ContainerCreating")
+        raise bad_request(f"{where} is waiting to start: {reason}")
+    log = scripts.log_of(pod, container)
+    if options.follow:
+        return LogStream(scripts, pod["metadata"]["uid"], namespace, name, container, log, options)
+    return Response(chunks=_chunks(log.entries, options), content_type=TEXT)
+
+
+def _only_container(pod: JSONObject, name: str) -> str:
+    containers = containers_of(pod)
+    if len(containers["containers"]) == 1:
+        only: str = containers["containers"][0]
+        return only
+    problem = (
+        f"a container name must be specified for pod {name}, choose one of: [{' '.join(containers['containers'])}]"
+    )
+    if containers["initContainers"]:
+        problem += f" or one of the init containers: [{' '.join(containers['initContainers'])}]"
+    raise bad_request(problem)
+
+
+def _chunks(entries: list[LogEntry], options: LogOptions) -> list[bytes]:
+    """Return what is sent of a log: the last lines, of these the newer ones, and of these the first bytes."""
+    tail = options.tail_lines
+    chosen = entries if tail is None else entries[max(len(entries) - tail, 0) :]
+    data = b"".join(_rendered(each, options) for each in chosen)
+    return [data[: options.limit_bytes]]
+
+
+def _rendered(entry: LogEntry, options: LogOptions) -> bytes:
+    if options.since is not None and entry.time < options.since:
+        return b""
+    return entry.stamp + entry.data if options.timestamps else entry.data
+
+
+@final
+@attrs.define(eq=False)
+class LogStream:
+    """A request that follows the log of one instance of a container; it ends when this instance has ended."""
+
+    _scripts: PodScripts
+    _uid: str
+    _namespace: str
+    _name: str
+    _container: str
+    _log: ContainerLog
+    _options: LogOptions
+
+    @property
+    def resource(self) -> str:
+        """What the request is registered as."""
+        return f"{self._namespace}/{self._name}"
+
+    async def run(self, opened: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
+        """Send the log until its container has ended.
+
+        Returns:
+            Whether to complete the response; if False, to break the connection.
+        """
+        log, options = self._log, self._options
+        left = options.limit_bytes
+        position = log.dropped
+        if options.tail_lines is not None:
+            position += max(len(log.entries) - options.tail_lines, 0)
+        while True:
+            if opened.end is not None:
+                if opened.end == "stall":
+                    await trio.sleep_forever()
+                return opened.end == "clean"
+            has_ended = self._has_ended()
+            entries = log.entries[max(position - log.dropped, 0) :]
+            position = log.dropped + len(log.entries)
+            data = b"".join(_rendered(each, options) for each in entries)
+            if left is not None:
+                data, left = data[:left], left - len(data)
+            if data:
+                await send(data)
+            elif has_ended:
+                return True
+            else:
+                await self._scripts.wait()
+            if left is not None and left <= 0:
+                return True
+
+    def _has_ended(self) -> bool:
+        try:
+            pod = self._scripts.pod(self._namespace, self._name)
+        except APIStatusError:
+            return True
+        if pod["metadata"]["uid"] != self._uid or self._scripts.log_of(pod, self._container) is not self._log:
+            return True
+        state = (status_of(pod, self._container) or {}).get("state") or {}
+        return not state.get("running")

@@ -1,0 +1,140 @@
+"""What containers have logged, for each of their instances, which ``restartCount`` numbers.
+
+The state of a container is that of its stored status, whoever has written it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from .._storage._clock import Clock
+from .._storage._kinds import ServedKind
+from .._storage._registry import Registry, decoded
+from .._storage._storage import JSONObject
+from .._storage._tracking import Writer
+from ._watching import Watches
+
+PODS: Final = ("", "v1", "pods")
+_KUBELET: Final = Writer("kubelet", writes_all=True)
+STATUSES: Final = {
+    "containers": "containerStatuses",
+    "initContainers": "initContainerStatuses",
+    "ephemeralContainers": "ephemeralContainerStatuses",
+}
+"""The fields of the status that have the containers of a field of the spec."""
+
+LogKey: TypeAlias = tuple[str, str, int]
+"""The uid of a pod, a container, and its number of restarts."""
+
+
+@final
+@attrs.frozen
+class LogEntry:
+    """A line of a log."""
+
+    time: datetime
+    data: bytes
+    """With its line end, unless the container has ended without one."""
+
+    @property
+    def stamp(self) -> bytes:
+        """The time, as a kubelet writes it."""
+        return self.time.strftime("%Y-%m-%dT%H:%M:%S.%f000Z ").encode()
+
+
+@final
+@attrs.define(eq=False)
+class ContainerLog:
+    """What one instance of a container has logged."""
+
+    entries: list[LogEntry] = attrs.field(factory=list)
+    dropped: int = 0
+    """How many entries were before the first one, in files that the node has removed."""
+    _begin: bytes = b""
+    """The beginning of a line."""
+    _begun_at: datetime | None = None
+
+    def write(self, data: bytes, time: datetime) -> None:
+        """Add what the container writes; a line is in the log when it is complete, as with containerd."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            self.entries.append(LogEntry(self._begun_at or time, self._begin + end + b"\n"))
+            self._begin, self._begun_at = b"", None
+        if rest:
+            self._begin, self._begun_at = self._begin + rest, self._begun_at or time
+
+    def end(self) -> None:
+        """Add a line that has no end."""
+        if self._begun_at is not None:
+            self.entries.append(LogEntry(self._begun_at, self._begin))
+            self._begin, self._begun_at = b"", None
+
+    def rotate(self) -> None:
+        """Drop what is in the file."""
+        self.dropped += len(self.entries)
+        self.entries.clear()
+
+
+def containers_of(pod: JSONObject) -> dict[str, list[str]]:
+    """Return the names of the containers of a pod, by the field of the spec that has them."""
+    spec = pod.get("spec") or {}
+    return {field: [each["name"] for each in spec.get(field) or ()] for field in STATUSES}
+
+
+def status_of(pod: JSONObject, container: str) -> JSONObject | None:
+    """Return the stored status of a container, or None."""
+    status = pod.get("status") or {}
+    found = (each for field in STATUSES.values() for each in status.get(field) or ())
+    return next((each for each in found if each.get("name") == container), None)
+
+
+@final
+@attrs.define(eq=False)
+class PodScripts:
+    """What the containers of all pods have logged, and the requests that follow it."""
+
+    _registry: Registry
+    followers: Watches
+    logs: defaultdict[LogKey, ContainerLog] = attrs.field(init=False, factory=lambda: defaultdict(ContainerLog))
+
+    @property
+    def served(self) -> ServedKind:
+        """The kind of pods."""
+        served = self._registry.kinds.find(*PODS)
+        assert served is not None
+        return served
+
+    @property
+    def clock(self) -> Clock:
+        """The time of the cluster."""
+        return self._registry.clock
+
+    def pod(self, namespace: str, name: str) -> JSONObject:
+        """Return a pod.
+
+        Raises:
+            APIStatusError: There is no such pod.
+        """
+        return decoded(self._registry.get(self.served, namespace, name))
+
+    def log_of(self, pod: JSONObject, container: str, *, restarts_ago: int = 0) -> ContainerLog:
+        """Return the log of an instance of a container."""
+        restarts = (status_of(pod, container) or {}).get("restartCount", 0)
+        return self.logs[pod["metadata"]["uid"], container, restarts - restarts_ago]
+
+    def update(self, namespace: str, name: str, change: Callable[[JSONObject], JSONObject]) -> None:
+        """Change a pod, including its status."""
+        self._registry.update(self.served, namespace, name, change, part="whole", writer=_KUBELET)
+
+    def wake(self) -> None:
+        """Let the requests that follow a log look at it again."""
+        self._registry.storage.wake("pods")
+
+    async def wait(self) -> None:
+        """Wait until a pod has changed, or :meth:`wake` is called."""
+        await self._registry.storage.wait("pods")
