@@ -171,9 +171,10 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def typing(session: nox.Session) -> None:
-    """Check the types with mypy and pyright, and that the public interface is typed completely."""
+    """Check the types with mypy and pyright, also in the documentation, and that the public interface is typed completely."""
     _install(session, "typing")
     session.run("mypy")
+    session.run("python", "-m", "tests.docs.typed_pages")
     session.run("pyright", env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"})
     session.run(
         "pyright", "--verifytypes", "trioformer", "--ignoreexternal", env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}

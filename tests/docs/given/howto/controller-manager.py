@@ -21,7 +21,7 @@ class Settings:
     log_level: str
 
     @classmethod
-    def parse(cls, text: bytes) -> Settings:
+    def parse(cls, text: str) -> Settings:
         return cls(**yaml.safe_load(text))
 
 

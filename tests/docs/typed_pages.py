@@ -1,0 +1,102 @@
+"""Checks the types in the Python blocks of all pages with mypy: ``python -m tests.docs.typed_pages``.
+
+The blocks of a page become the body of one async function, in which names that are given to the page have any type.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.docs.blocks import ROOT, blocks_of, page_name, pages
+from tests.docs.running import GIVEN, defined_names, prompted
+
+HEAD = """\
+from __future__ import annotations
+from typing import Any
+import trio
+from trioformer import Client
+async def page(client: Client) -> None:
+    ...
+"""
+CODES = (
+    "no-any-return",  # of what is given
+    "no-redef",  # the next block shows another reconcile
+    "no-untyped-def",  # tests are shown without annotations
+    "unreachable",  # what follows a loop that only the end of the page cancels
+)
+Line = tuple[str, str]
+"""A line of a module, and where it is from."""
+
+
+def lines_of(path: Path) -> Iterator[Line]:
+    """Return the lines of a module with the blocks of a page."""
+    yield from ((line, "") for line in HEAD.splitlines())
+    given = GIVEN / f"{page_name(path)}.py"
+    blocks = [block for block in blocks_of(path) if block.language in ("python", "pycon") and not block.not_run]
+    words = {word for block in blocks if block.included is None for word in re.findall(r"\w+", block.text)}
+    if given.exists():
+        yield from imports_of(given, given.read_text(), words)
+        yield from ((f"    {name}: Any", "") for name in returned_names(ast.parse(given.read_text())))
+    for block in blocks:
+        if block.included is not None:
+            yield from imports_of(block.included, block.text, words - {"main"})
+            continue
+        text = prompted(block.text) if block.language == "pycon" else block.text
+        for number, line in enumerate(text.splitlines(), start=block.line):
+            yield f"    {line}", f"{path.relative_to(ROOT)}:{number}"
+
+
+def imports_of(path: Path, text: str, words: set[str]) -> Iterator[Line]:
+    """Import what a file of ours defines and a page uses."""
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for name in sorted(words & set(defined_names(ast.parse(text)))):
+        # The file of a page with a hyphen cannot be imported by name.
+        can_be_imported = module.replace(".", "").isidentifier()
+        yield f"    from {module} import {name}" if can_be_imported else f"    {name}: Any", str(path.relative_to(ROOT))
+
+
+def returned_names(tree: ast.Module) -> Iterator[str]:
+    """Return the names that the ``set_up`` of what is given returns."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Dict):
+            yield from (str(ast.literal_eval(key)) for key in node.value.keys if key is not None)
+
+
+def main() -> int:
+    """Write a module for each page, let mypy check them, and print what it finds with the places in the pages."""
+    places: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for path in pages():
+            lines = list(lines_of(path))
+            name = f"page_{page_name(path).replace('/', '_').replace('-', '_')}.py"
+            places[name] = [place for _, place in lines]
+            (Path(folder) / name).write_text("".join(f"{line}\n" for line, _ in lines))
+        command = [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--config-file",
+            str(ROOT / "pyproject.toml"),
+            "--explicit-package-bases",
+        ]
+        command += [f"--disable-error-code={code}" for code in CODES]
+        environment = {**os.environ, "MYPYPATH": str(ROOT)}
+        result = subprocess.run(
+            [*command, folder], cwd=ROOT, env=environment, check=False, stdout=subprocess.PIPE, text=True
+        )
+    print(
+        re.sub(r"^\S*?(page_\w+\.py):(\d+)", lambda m: places[m[1]][int(m[2]) - 1], result.stdout, flags=re.MULTILINE),
+        end="",
+    )
+    return result.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
