@@ -171,7 +171,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def typing(session: nox.Session) -> None:
-    """Check the types with mypy and pyright, also in the documentation, and that the public interface is typed completely."""
+    """Check the types with mypy and pyright, in the documentation as well, and that every public name is typed."""
     _install(session, "typing")
     session.run("mypy")
     session.run("python", "-m", "tests.docs.typed_pages")
