@@ -81,6 +81,30 @@ async def test_another_simulation_acts_on_the_given_server(autojump_clock: trio.
     assert server.list(Pod) == []
 
 
+async def test_a_cancelled_block_cleans_up_while_the_simulated_cluster_serves(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    server = APIServer()
+    with trio.move_on_after(5) as scope:
+        async with open_simulated_cluster(server=server) as client:
+            try:
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await trio.sleep(1)
+                    await client.api(Node).delete("node-1")
+    assert scope.cancelled_caught
+    assert "node-1" not in {node.name for node in server.list(Node)}
+
+
+async def test_a_simulated_cluster_that_is_cancelled_at_once_leaves_no_task() -> None:
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        async with open_simulated_cluster():
+            await trio.lowlevel.checkpoint()
+    assert scope.cancelled_caught
+
+
 async def test_a_simulated_cluster_ends_with_an_error_of_its_block(autojump_clock: trio.testing.MockClock) -> None:
     with pytest.raises(NotFoundError):
         async with open_simulated_cluster() as client:
