@@ -15,10 +15,10 @@ import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 from pathlib import Path
-from typing import NoReturn, TextIO, TypeAlias
+from typing import NoReturn, TextIO, TypeAlias, cast
 
 import trio
 
@@ -37,6 +37,53 @@ class Parser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see --help)\n")
+
+
+class StandardOutput:
+    """Standard output, line by line: others see each line at once, also in a pipe.
+
+    When nobody reads the pipe any more, it sets ``is_unread``: a handler or a reconcile with an error would be retried.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.is_unread = trio.Event()
+
+    def write(self, text: str) -> int:
+        """Write a text, and send it if it ends a line."""
+        with self._breaking():
+            self.stream.write(text)
+        if "\n" in text:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Send what was written."""
+        with self._breaking():
+            self.stream.flush()
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            self.is_unread.set()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.stream, name)
+
+    async def run(self, main: Callable[..., Awaitable[int | None]], *given: object) -> int | None:
+        """Run a program until it ends, or until nobody reads its output."""
+
+        async def fail_when_unread() -> None:
+            await self.is_unread.wait()
+            raise BrokenPipeError
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_when_unread)
+            code = await main(*given)
+            nursery.cancel_scope.cancel()
+        return code
 
 
 def parser_of(
@@ -99,7 +146,10 @@ def start(
             parser.error(str(error))
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
     given = (arguments,) if stop is None else (arguments, stop)
-    sys.exit(run(main, *given, stop=stop))
+    output = StandardOutput(sys.stdout)
+    with redirect_stdout(cast("TextIO", output)):
+        code = run(output.run, main, *given, stop=stop)
+    sys.exit(code)
 
 
 @asynccontextmanager

@@ -244,8 +244,16 @@ async def follow(config: FollowedFile[Settings], connection: Connection) -> None
                 serving = following
 
 
+def check(arguments: Arguments) -> None:
+    """Check the arguments; only the demo needs no configuration."""
+    if arguments.config is None and not arguments.embedded:
+        raise ValueError("--config FILE is required without --embedded")
+
+
 async def main(arguments: Arguments) -> None:
     """Serve as the arguments say, until cancelled."""
+    logging.basicConfig(format="%(message)s", stream=sys.stdout, force=True)  # the log is its output
+    logger.setLevel(logging.INFO)
     if arguments.embedded:
         async with connect(arguments, simulate_database) as client:
             await serve(client, requests({"default/web": ["default/db"]}), namespace=arguments.namespace)
@@ -257,8 +265,6 @@ async def main(arguments: Arguments) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)  # the log is its output
-    logger.setLevel(logging.INFO)
     parser = parser_of(__doc__)
     parser.add_argument("--config", type=file, metavar="FILE", help="the settings; read again when it changes")
-    start(main, parser, required=["--config"])
+    start(main, parser, check=check)

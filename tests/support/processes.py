@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import attrs
 import pytest
@@ -121,7 +121,12 @@ async def result_of(*command: str, deadline: float = 30) -> tuple[int, list[str]
 
 
 def result_here(
-    program: str, *arguments: str, is_virtual: bool = False, interrupt_after: float | None = None
+    program: str,
+    *arguments: str,
+    is_virtual: bool = False,
+    interrupt_after: float | None = None,
+    output: TextIO | None = None,
+    errors: TextIO | None = None,
 ) -> tuple[int, list[str], list[str]]:
     """Run a program as ``python program arguments…`` would, but in this process; returns what :func:`result_of` does.
 
@@ -130,6 +135,8 @@ def result_here(
         arguments: Its command line.
         is_virtual: Whether it has a clock that jumps over every wait; not for programs that use sockets.
         interrupt_after: The seconds, by its clock, after which Ctrl-C is pressed.
+        output: Its standard output, instead of one whose lines are returned.
+        errors: Its standard error, likewise.
     """
     run, code = trio.run, 0
 
@@ -147,16 +154,17 @@ def result_here(
         clock = trio.testing.MockClock(autojump_threshold=0) if is_virtual else None
         return run(main_and_interrupt, clock=clock, **options)
 
-    output, errors = io.StringIO(), io.StringIO()
+    written, reported = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, logging_as_in_a_new_process():
         patch.setattr(sys, "argv", [program, *arguments])
+        patch.syspath_prepend(str((ROOT / program).parent))
         patch.setattr(trio, "run", run_with_clock)
-        with redirect_stdout(output), redirect_stderr(errors):
+        with redirect_stdout(output or written), redirect_stderr(errors or reported):
             try:
                 runpy.run_path(str(ROOT / program), run_name="__main__")
             except SystemExit as ended:
                 code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    return code, output.getvalue().splitlines(), errors.getvalue().splitlines()
+    return code, written.getvalue().splitlines(), reported.getvalue().splitlines()
 
 
 @contextmanager
