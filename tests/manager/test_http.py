@@ -335,6 +335,11 @@ async def test_an_address_that_is_not_host_and_port_raises(
         await run_controllers(client, {}, http=bind)
 
 
+def test_an_address_that_is_not_host_and_port_is_refused_when_options_are_made() -> None:
+    with pytest.raises(ValueError, match="cannot listen on 'nonsense': it must be host:port"):
+        HTTPOptions("nonsense")
+
+
 async def test_an_address_without_a_host_is_that_of_all_interfaces(
     api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
@@ -375,7 +380,7 @@ async def test_a_client_that_stops_reading_does_not_delay_the_shutdown(
         def render(self, accept: str = "") -> tuple[bytes, str]:
             return b"x" * 50_000_000, PLAIN
 
-    app = Endpoints({}, Huge(), HTTPOptions(""))  # type: ignore[arg-type]  # only render() is called
+    app = Endpoints({}, Huge(), HTTPOptions(":0"))  # type: ignore[arg-type]  # only render() is called
     listener = await manager_http.listen("127.0.0.1:0")
     async with trio.open_nursery() as nursery:
         url: str = await nursery.start(manager_http.serve, app, listener)

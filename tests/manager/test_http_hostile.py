@@ -195,7 +195,7 @@ async def test_an_error_of_a_health_check_is_a_500_and_is_logged_once(
             raise KeyError("secret of the program")
         return ""
 
-    app = manager_http.Endpoints({"/readyz": lambda: {"works": broken}}, None, HTTPOptions(""))
+    app = manager_http.Endpoints({"/readyz": lambda: {"works": broken}}, None, HTTPOptions(":0"))
     url = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
     async with httpx.AsyncClient(base_url=url) as http:
         for _ in range(3):
@@ -220,7 +220,7 @@ async def test_an_error_while_the_checks_are_collected_is_a_500(
     def broken() -> dict[str, HealthCheck]:
         raise KeyError("secret of the program")
 
-    app = manager_http.Endpoints({"/readyz": broken}, None, HTTPOptions(""))
+    app = manager_http.Endpoints({"/readyz": broken}, None, HTTPOptions(":0"))
     url = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
     async with httpx.AsyncClient(base_url=url) as http:
         response = await http.get("/readyz")

@@ -45,7 +45,7 @@ class Review:
 async def serve_with(check: Review, nursery: trio.Nursery) -> str:
     """Serve health and metrics whose tokens are checked; returns the URL."""
     health = {"/healthz": lambda: {"ping": lambda: ""}}
-    app = manager_http.Endpoints(health, Metrics(), HTTPOptions("", check_metrics_token=check))
+    app = manager_http.Endpoints(health, Metrics(), HTTPOptions(":0", check_metrics_token=check))
     url: str = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
     return url
 
@@ -177,7 +177,7 @@ async def test_the_reason_of_a_health_check_is_one_line(
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.manager")
     health = {"/readyz": lambda: {"works": lambda: "\x1b[2J\n\udc80" + "x" * 1_000_000}}
-    app = manager_http.Endpoints(health, None, HTTPOptions(""))
+    app = manager_http.Endpoints(health, None, HTTPOptions(":0"))
     url = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
     response = await exchange(url, b"GET /readyz/works HTTP/1.1\r\nhost: x\r\n", CLOSE)
     assert status_of(response) == 500

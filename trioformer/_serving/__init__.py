@@ -17,6 +17,7 @@ from ._connection import Message as Message
 from ._connection import ServerLimits as ServerLimits
 from ._listeners import is_loopback as is_loopback
 from ._listeners import open_listener as open_listener
+from ._listeners import split_address as split_address
 from ._listeners import url_of as url_of
 from ._server import serve_app as serve_app
 from ._server import serve_stream as serve_stream

@@ -8,16 +8,12 @@ import socket
 import trio
 
 
-async def open_listener(bind: str) -> socket.socket:
-    """Listen on ``host:port``.
-
-    Args:
-        bind: ``host:port``; port 0 selects a free one.  ``:port`` is that port of all interfaces, of IPv6 and IPv4.
+def split_address(bind: str) -> tuple[str, int]:
+    """Return the host, with the brackets of an IPv6 address, and the port; the host is empty for all interfaces.
 
     Raises:
         TypeError: It is no str.
         ValueError: It is not ``host:port``.
-        OSError: The address cannot be listened on.
     """
     if not isinstance(bind, str):
         raise TypeError(f"cannot listen on {bind!r}: it must be a str, host:port, such as '127.0.0.1:8001'")
@@ -31,11 +27,26 @@ async def open_listener(bind: str) -> socket.socket:
     is_bracketed = host.startswith("[") and host.endswith("]")
     if ":" in host and not is_bracketed:
         raise ValueError(f"cannot listen on {bind!r}: an IPv6 address is written in brackets, such as [::1]:{port}")
+    return host, int(port)
+
+
+async def open_listener(bind: str) -> socket.socket:
+    """Listen on ``host:port``.
+
+    Args:
+        bind: ``host:port``; port 0 selects a free one.  ``:port`` is that port of all interfaces, of IPv6 and IPv4.
+
+    Raises:
+        TypeError: It is no str.
+        ValueError: It is not ``host:port``.
+        OSError: The address cannot be listened on.
+    """
+    host, port = split_address(bind)
     is_everywhere = not host
     if is_everywhere:
         host = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
     try:
-        found = await trio.socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        found = await trio.socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except UnicodeError as exc:  # a label that is too long or empty
         raise ValueError(f"cannot listen on {bind!r}: {host!r} is not a host name") from exc
     family, kind, protocol, _, address = found[0]

@@ -9,7 +9,7 @@ from typing import TypeAlias, final
 import attrs
 
 from .._secret import Secret, conceal
-from .._serving import is_token
+from .._serving import is_token, split_address
 
 TokenCheck: TypeAlias = Callable[[str], Awaitable[bool]]
 """Returns whether a bearer token may read the metrics; called with the token of a request.
@@ -36,8 +36,8 @@ class HTTPOptions:
 
     Raises:
         TypeError: An option has another type.
-        ValueError: Only one of ``certificate`` and ``key`` is given; both a token and a check are; the token is not
-            valid.
+        ValueError: ``bind`` is not ``host:port``; only one of ``certificate`` and ``key`` is given; both a token and a
+            check are; the token is not valid.
     """
 
     bind: str
@@ -60,6 +60,7 @@ class HTTPOptions:
         if not isinstance(bind, str):
             kind = type(bind).__name__
             raise TypeError(f"HTTPOptions: bind= must be a str, host:port, such as ':8080', not {kind}")
+        split_address(bind)
         for name, path in (("certificate", self.certificate), ("key", self.key)):
             if path is not None and not isinstance(path, str | PathLike):
                 raise TypeError(f"HTTPOptions: {name}= must be a path, not {type(path).__name__}")
