@@ -12,7 +12,7 @@ import trio
 from trioformer import Client, Lister, ObjectMeta, SharedInformer, open_client, run
 from trioformer.controller import Controller, Request, generation_changed
 from trioformer.crds import PrinterColumn, custom_resource, install_crds, resource_part
-from trioformer.manager import ManagerContext, run_controllers
+from trioformer.manager import HTTPOptions, ManagerContext, run_controllers
 from trioformer.metrics import Metrics
 from trioformer.models import KubernetesObject, Model
 from trioformer.models.conditions import Condition, is_condition_true, set_condition
@@ -106,7 +106,7 @@ async def start(context: ManagerContext) -> Controller:
     return controller
 
 
-async def serve(client: Client, http: str, stop: trio.Event) -> None:
+async def serve(client: Client, http: HTTPOptions, stop: trio.Event) -> None:
     await run_controllers(
         client,
         {"apps": start},
@@ -117,7 +117,7 @@ async def serve(client: Client, http: str, stop: trio.Event) -> None:
     )
 
 
-async def main(embedded: bool, http: str, stop: trio.Event) -> None:
+async def main(embedded: bool, http: HTTPOptions, stop: trio.Event) -> None:
     async with open_simulated_cluster() if embedded else open_client() as client:
         if embedded:
             await install_crds(client, App)  # in a cluster, an administrator does
@@ -131,7 +131,9 @@ async def main(embedded: bool, http: str, stop: trio.Event) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--embedded", action="store_true", help="simulate a cluster")
-    parser.add_argument("--http", default="127.0.0.1:8080", metavar="HOST:PORT")
+    parser.add_argument(
+        "--http", type=HTTPOptions, default="127.0.0.1:8080", metavar="HOST:PORT"
+    )
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
     stop = trio.Event()

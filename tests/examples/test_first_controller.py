@@ -24,6 +24,7 @@ from step_8_stop_cleanly import App, AppSpec, serve
 from tests.support.processes import ROOT, result_here
 from trioformer import Client, ObjectMeta, open_client
 from trioformer.crds import install_crds
+from trioformer.manager import HTTPOptions
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer
 
@@ -150,6 +151,13 @@ def test_a_step_explains_itself_and_refuses_unknown_flags(name: str) -> None:
     assert errors[-1].endswith("error: unrecognized arguments: --nonsense")
 
 
+@pytest.mark.parametrize("name", SERVES_HTTP)
+def test_an_address_that_is_not_host_and_port_is_wrong_usage(name: str) -> None:
+    code, lines, errors = result_here(str(STEPS / PROGRAMS[name]), "--embedded", "--http", "nonsense")
+    assert (code, lines) == (2, [])
+    assert "argument --http: invalid HTTPOptions value: 'nonsense'" in errors[-1]
+
+
 def test_a_step_without_a_cluster_reports_what_its_page_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KUBECONFIG", "nowhere")
@@ -176,7 +184,7 @@ async def test_the_role_allows_what_the_controller_does_and_no_more(
         api_server.create(App(metadata=ObjectMeta(name=name, namespace="default"), spec=AppSpec(min_ready=1)))
     api_server.requests.clear()
     stop = trio.Event()
-    nursery.start_soon(serve, k8s_client, "127.0.0.1:0", stop)
+    nursery.start_soon(serve, k8s_client, HTTPOptions("127.0.0.1:0"), stop)
     await trio.sleep(1)
     api_server.create(Pod(metadata=ObjectMeta(name="web-0", namespace="default", labels={"app": "web"})))
     await trio.sleep(3600)
@@ -217,7 +225,7 @@ async def test_a_reconcile_that_runs_is_finished_within_the_grace(
     stop = trio.Event()
     slow = SlowWrites(api_server.http_transport(), seconds)
     async with open_client(api_server.config, http_transport=slow) as client, trio.open_nursery() as nursery:
-        nursery.start_soon(serve, client, "127.0.0.1:0", stop)
+        nursery.start_soon(serve, client, HTTPOptions("127.0.0.1:0"), stop)
         await trio.sleep(1)
         stopped = trio.current_time()
         stop.set()
