@@ -52,7 +52,7 @@ INTERNAL = {
     "TokenRequest",
 }
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.signatures"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.signatures", "docs.diagrams.directive"]
 exclude_patterns = ["_build", "newsfragments"]
 default_role = "py:obj"
 nitpicky = True
@@ -113,9 +113,9 @@ def _origins(package: str) -> dict[str, str]:
 
 def _description(package: str, name: str) -> str:
     """Fetch the lines that describe a constant or an alias from its module; the value itself has none."""
-    if name not in _origins(package):
-        return ""
-    described = ModuleAnalyzer.for_module(_origins(package)[name])
+    while name in _origins(package):
+        package = _origins(package)[name]
+    described = ModuleAnalyzer.for_module(package)
     described.analyze()
     return "\n".join(described.attr_docs.get(("", name), ()))
 

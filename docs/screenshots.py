@@ -62,6 +62,11 @@ OVERFLOW = """(() => {
       found.push(`<${element.tagName.toLowerCase()} class="${element.getAttribute('class') || ''}"> ends at `
                  + `${Math.round(box.right)}: ${(element.textContent || '').trim().slice(0, 50)}`);
   }
+  for (const text of document.querySelectorAll('.drawing svg text')) {
+    const box = text.getBBox(), whole = text.ownerSVGElement.viewBox.baseVal;
+    if (box.x < 0 || box.x + box.width > whole.width || box.y + box.height > whole.height)
+      found.push(`a drawing cuts off: ${text.textContent}`);
+  }
   for (const image of document.images)
     if (!image.naturalWidth) found.push(`the image ${image.getAttribute('src')} is missing`);
   return found.slice(0, 5);

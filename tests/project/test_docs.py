@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 import re
 import tomllib
 import types
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 import trioformer
 import trioformer.models
-from docs import diagrams
+from docs.diagrams import DRAWINGS
+from docs.diagrams._shapes import PHONE
+from trioformer.leaderelection import LeaderElectionOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -130,8 +134,59 @@ def test_the_pytest_plugin_that_pyproject_names_exists() -> None:
         importlib.import_module(module)
 
 
-def test_drawings_are_what_their_program_draws() -> None:
-    assert diagrams.outdated() == []
+SVG = "{http://www.w3.org/2000/svg}"
+EVERY_DRAWING = [(name, style) for name, styles in DRAWINGS.items() for style in styles]
+
+
+@pytest.mark.parametrize(("name", "style"), EVERY_DRAWING)
+def test_the_boxes_of_a_drawing_are_inside_and_do_not_overlap(name: str, style: str) -> None:
+    root = ET.fromstring(DRAWINGS[name][style]())
+    width, height = (float(root.attrib[side]) for side in ("width", "height"))
+    if style not in ("desk-only", "scrolls"):
+        assert width <= PHONE
+    boxes = []
+    for rect in root.iter(f"{SVG}rect"):
+        if rect.attrib["class"] != "group":
+            x, y, wide, high = (float(rect.attrib[each]) for each in ("x", "y", "width", "height"))
+            boxes.append((x, y, x + wide, y + high))
+    assert boxes
+    assert [box for box in boxes if box[0] < 0 or box[1] < 0 or box[2] > width or box[3] > height] == []
+    overlapping = [
+        (one, other)
+        for one, other in itertools.combinations(boxes, 2)
+        if min(one[2], other[2]) > max(one[0], other[0]) and min(one[3], other[3]) > max(one[1], other[1])
+    ]
+    assert overlapping == []
+
+
+@pytest.mark.parametrize(("name", "style"), EVERY_DRAWING)
+def test_an_arrow_of_a_drawing_has_the_head_of_that_drawing(name: str, style: str) -> None:
+    # Two drawings of one page may not share it: in one that is not shown, the head is not drawn either.
+    svg = DRAWINGS[name][style]()
+    (head,) = re.findall(r'<marker id="([^"]+)"', svg)
+    assert set(re.findall(r"url\(#([^)]+)\)", svg)) == {head}
+    heads = [re.findall(r'<marker id="([^"]+)"', DRAWINGS[one][other]())[0] for one, other in EVERY_DRAWING]
+    assert heads.count(head) == 1
+
+
+@pytest.mark.parametrize(("name", "style"), EVERY_DRAWING)
+def test_the_pages_that_a_drawing_links_to_exist(name: str, style: str) -> None:
+    pages = re.findall(r'href="page:([^"]+)"', DRAWINGS[name][style]())
+    assert [page for page in pages if not (ROOT / "docs" / f"{page}.rst").exists()] == []
+
+
+def test_every_drawing_is_on_a_page_and_every_page_has_one_that_exists() -> None:
+    pages = (ROOT / "docs").rglob("*.rst")
+    used = {name for page in pages for name in re.findall(r"^\.\. diagram:: (.+)$", page.read_text(), re.MULTILINE)}
+    assert used == set(DRAWINGS)
+
+
+def test_the_drawing_of_an_election_has_the_times_of_the_options() -> None:
+    svg = DRAWINGS["election"][""]()
+    options = LeaderElectionOptions()
+    for seconds in (options.lease_duration, options.renew_deadline):
+        assert f">{seconds:g} s<" in svg
+    assert f">every {options.retry_period:g} s<" in svg
 
 
 @pytest.mark.parametrize(("page", "below"), [("deviations", "tests"), ("architecture", "trioformer")])

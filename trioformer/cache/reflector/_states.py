@@ -1,7 +1,7 @@
 """The states of a reflector, and what follows each outcome in each of them.
 
 A state says which request the reflector sends next.
-:data:`TRANSITIONS` is the whole behaviour after successes and failures; ``docs/images/reflector.svg`` is drawn from it.
+:data:`TRANSITIONS` is the whole behaviour after successes and failures; ``docs/diagrams/_reflector.py`` draws it.
 
 Why there are two kinds of list: a watch-list (KEP-3157) is a watch that begins with all objects, marks their end with a
 bookmark, and then continues with the changes, which spares a server the memory of a whole list.
