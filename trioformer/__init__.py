@@ -14,6 +14,7 @@ The packages, in the order in which data flows through them::
     trioformer.controller       requests, predicates, Controller, expectations, adoption
     trioformer.leaderelection   one of several processes leads
     trioformer.events           the event recorder
+    trioformer.logs             the logs of all pods of a selector
     trioformer.metrics          Prometheus metrics of all of these
     trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
     trioformer.testing          an API server in your process, and a real control plane for tests
@@ -101,6 +102,7 @@ _PACKAGES: Final = frozenset(
         "events",
         "kubeconfig",
         "leaderelection",
+        "logs",
         "manager",
         "manifests",
         "metrics",

@@ -537,3 +537,30 @@ async def test_the_rest_of_a_log_that_the_node_has_removed_is_missing(autojump_c
     gone = response(404, '{"kind":"Status","code":404,"reason":"NotFound","message":"gone"}')
     found = await lines_of(running(), body(STAMP + b"one\n", STAMP + b"no end"), ended(), gone)
     assert [line.text for line in found] == ["one", "no end"]
+
+
+# --- instances ---
+
+
+async def test_an_instance_is_named_by_its_number_of_restarts(web: ScriptedPod, pods: Api[Pod]) -> None:
+    web.write_log("first")
+    web.restart()
+    web.write_log("second")
+    async with pods.follow_logs("web-0", restart_count=0) as lines:
+        assert [line.text async for line in lines] == ["first"]
+    async with pods.follow_logs("web-0", restart_count=1) as lines:
+        assert str(await anext(lines)) == "second"
+    with pytest.raises(ValueError, match="only with reconnect=True"):
+        async with pods.follow_logs("web-0", restart_count=1, reconnect=False):
+            pass
+
+
+async def test_the_log_of_a_pod_is_not_that_of_another_pod_of_its_name(
+    web: ScriptedPod, pods: Api[Pod], api_server: APIServer
+) -> None:
+    old = await pods.get("web-0")
+    api_server.delete(Pod, "web-0")
+    api_server.create(pod())
+    with pytest.raises(NotFoundError, match="the pod was deleted, and a new one has the same name"):
+        async with pods.follow_logs(old):
+            pass

@@ -9,7 +9,7 @@ from typing import Literal, assert_type
 
 import trio
 
-from trioformer import Client, ClusterConfig, load_config, open_client
+from trioformer import Client, ClusterConfig, SharedInformerFactory, load_config, open_client
 from trioformer.client import (
     Api,
     Health,
@@ -31,6 +31,7 @@ from trioformer.errors import (
     UnexpectedResponseError,
 )
 from trioformer.kubeconfig import ConfigOverrides, ExecConfig, Impersonation
+from trioformer.logs import FollowedLogs, follow_logs_of
 from trioformer.models import KubernetesObject, PartialObjectMetadata, Unstructured, extract, merge_patch
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.authentication_v1 import TokenRequest
@@ -189,3 +190,11 @@ async def logs(client: Client) -> None:
             assert_type(line.time, datetime | None)
         assert_type(await lines.receive_batch(), list[LogLine])
     await client.api(Node).logs("node-1")  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # only pods have logs
+
+
+async def logs_of_pods(client: Client, factory: SharedInformerFactory) -> None:
+    async with follow_logs_of(client.api(Pod), label_selector={"app": "web"}, factory=factory) as logs:
+        assert_type(logs, FollowedLogs)
+        async for line in logs:
+            assert_type(line, LogLine)
+    follow_logs_of(client.api(Node))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # only pods have logs

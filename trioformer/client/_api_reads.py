@@ -356,6 +356,7 @@ class ApiReads(ApiRequests[T]):
         container: str | None = None,
         since: LogTime | None = None,
         tail_lines: int | None = None,
+        restart_count: int | None = None,
         reconnect: bool = True,
         max_line_bytes: int = 1024 * 1024,
         on_retry: WatchErrorHandler | None = None,
@@ -380,13 +381,16 @@ class ApiReads(ApiRequests[T]):
             container: As for :meth:`logs`.
             since: As for :meth:`logs`.
             tail_lines: Begin with so many lines from the end; 0 for new lines only, None for all.
+            restart_count: The instance of the container, by the ``restartCount`` of its status; None for the current
+                one.  Of instances that have ended, the node keeps the last one.
             reconnect: Whether to go on after a broken connection, for which the pod is read too.  Without, the end of
                 the response ends the lines, and a broken connection raises an error.
             max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
             on_retry: Called with every failure that is retried; None logs them.
 
         Raises:
-            NotFoundError: There is no pod of this name.
+            NotFoundError: There is no pod of this name; or ``name`` is a pod that was deleted, and another one has its
+                name.
             BadRequestError: As for :meth:`logs`.
             InternalServerError: The API server cannot reach the node.
             ValueError: An argument is out of range.
@@ -398,6 +402,7 @@ class ApiReads(ApiRequests[T]):
         from . import _log_requests, _logs  # noqa: PLC0415  # imported by who reads logs
 
         self._check_kind("follow_logs", "pods")
+        uid = name.uid if isinstance(name, KubernetesObject) else ""
         name, namespace = self._locate(name, namespace)
         path = self._paths.object(name, namespace=namespace, subresource="log")
         where = self._paths.operation("follow", name=name, namespace=namespace, subresource="log")
@@ -410,6 +415,8 @@ class ApiReads(ApiRequests[T]):
             params=_log_requests.log_params(container=container, since=since, tail_lines=tail_lines),
             name=name,
             namespace=namespace or "",
+            uid=uid,
+            restart_count=restart_count,
             reconnect=reconnect,
             max_line_bytes=max_line_bytes,
             on_retry=on_retry,

@@ -40,7 +40,7 @@ class LogLine:
     data: bytes
     """Its content, without the time and the line end."""
     timestamp: str = ""
-    """When the container has written it, as the server sends it: RFC 3339 with nanoseconds; empty if the line has no time."""
+    """When the container has written it, as the server sends it: RFC 3339 with nanoseconds; empty without a time."""
     pod: str = ""
     """The name of the pod."""
     namespace: str = ""

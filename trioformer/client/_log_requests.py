@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 import attrs
 
 from .._suggestions import describe
-from ..errors import BadRequestError, TrioformerError
+from ..errors import BadRequestError, NotFoundError, StatusDetails, TrioformerError
 
 if TYPE_CHECKING:
     from ..models.core_v1 import ContainerStatus, Pod
@@ -105,6 +105,13 @@ def not_scheduled(where: str) -> BadRequestError:
     """Make the error of a pod that no node has: the server's response is empty, and says nothing."""
     problem = "the pod is not assigned to a node yet, so it has no log"
     return BadRequestError(problem, code=400, reason="BadRequest", where=where)
+
+
+def replaced(where: str, name: str) -> NotFoundError:
+    """Make the error of a pod that was deleted, and of which there is another one now."""
+    problem = "the pod was deleted, and a new one has the same name"
+    details = StatusDetails(name=name, kind="pods")
+    return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
 
 
 class Instance(enum.Enum):

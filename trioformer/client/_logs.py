@@ -37,7 +37,7 @@ from .._util import NoPublicConstructor, Slices
 from ..errors import BadRequestError, ConnectionFailedError, NotFoundError, TrioformerError
 from ..transport._internal import ByteStream, Transport
 from ._log_lines import MIN_LINE, LineSplitter, LogLine, Piece, ReceivedLines, split_stamp
-from ._log_requests import Instance, LogTarget, default_container, not_scheduled, wants_container
+from ._log_requests import Instance, LogTarget, default_container, not_scheduled, replaced, wants_container
 from ._responses import check, streamed_status_error
 from ._wire_format import JSON
 
@@ -388,6 +388,8 @@ async def open_log_lines(
     params: dict[str, str],
     name: str,
     namespace: str,
+    uid: str,
+    restart_count: int | None,
     reconnect: bool,
     max_line_bytes: int,
     on_retry: WatchErrorHandler | None,
@@ -395,24 +397,34 @@ async def open_log_lines(
     """Request a log, and yield its lines; :meth:`Api.follow_logs` describes it."""
     if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
         raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
+    if restart_count is not None and not reconnect:
+        raise ValueError("restart_count is a part of the status of the pod, which is read only with reconnect=True")
     params = params | {"timestamps": "true"}
-    target = None
+    target, found = None, Instance.RUNNING
     if reconnect:
         pod = await get()
         container = params.get("container") or default_container(pod)
         if container is not None:  # otherwise the server says which there are
             params["container"] = container
             target = LogTarget.of(pod, container)
+            target = attrs.evolve(target, uid=uid or target.uid)
+            if restart_count is not None:
+                target = attrs.evolve(target, restarts=restart_count)
+            found = target.find_in(pod)
+            if found is Instance.GONE:
+                raise replaced(where, name)
     lines = LogLines._create(
         where, open_log, get_once, wait_to_retry, params, name, namespace, target, max_line_bytes, on_retry
     )
     try:
+        if found is Instance.REPLACED:
+            lines._is_previous, lines._phase = True, _Phase.FETCHING_REST
         try:
             await lines._connect()
         except BadRequestError as error:
-            if reconnect or not wants_container(error) or (found := default_container(await get())) is None:
+            if reconnect or not wants_container(error) or (named := default_container(await get())) is None:
                 raise
-            params["container"] = found
+            params["container"] = named
             await lines._connect()
         yield lines
     finally:

@@ -1,4 +1,5 @@
 """What a reader of the page has: a clone, of which the working directory is the root."""
+
 from __future__ import annotations
 
 import shutil
