@@ -63,7 +63,7 @@ class Reconciler:
         if app is None:
             return  # it has been deleted
         ready = count_ready(self.pods.lister, str(request))
-        print(f"{request}: {ready} of {app.spec.min_ready} pods are ready")
+        print(f"{request}: {ready} ready, {app.spec.min_ready} needed")
 
 
 async def serve(client: Client) -> None:

@@ -81,7 +81,7 @@ class Reconciler:
         status = AppStatus(ready=ready, conditions=conditions_of(app, ready))
         if status == app.status:
             return
-        print(f"{request}: {ready} of {app.spec.min_ready} pods are ready")
+        print(f"{request}: {ready} ready, {app.spec.min_ready} needed")
         written = await self.client.update_status(app, attrs.evolve(app, status=status))
         # The next reconcile compares with this status.
         await self.apps.wait_until_at_least(written)
@@ -94,7 +94,7 @@ def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:
         type="Available",
         status=is_available,
         reason="EnoughPods" if is_available else "TooFewPods",
-        message=f"{ready} of {app.spec.min_ready} pods are ready",
+        message=f"{ready} ready, {app.spec.min_ready} needed",
         observed_generation=app.metadata.generation,
     )
 

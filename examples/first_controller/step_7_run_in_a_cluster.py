@@ -77,7 +77,7 @@ class Reconciler:
         status = AppStatus(ready=ready, conditions=conditions_of(app, ready))
         if status == app.status:
             return
-        logger.info("%s: %d of %d pods are ready", request, ready, app.spec.min_ready)
+        logger.info("%s: %d ready, %d needed", request, ready, app.spec.min_ready)
         written = await self.client.update_status(app, attrs.evolve(app, status=status))
         # The next reconcile compares with this status.
         await self.apps.wait_until_at_least(written)
@@ -90,7 +90,7 @@ def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:
         type="Available",
         status=is_available,
         reason="EnoughPods" if is_available else "TooFewPods",
-        message=f"{ready} of {app.spec.min_ready} pods are ready",
+        message=f"{ready} ready, {app.spec.min_ready} needed",
         observed_generation=app.metadata.generation,
     )
 

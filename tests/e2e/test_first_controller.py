@@ -99,7 +99,7 @@ async def test_the_tutorials_controller_works_in_a_cluster_with_its_own_permissi
         "stopping",
         "controller apps: stopping; 0 requests running, 0 pending, 0 delayed",
     ]
-    found = [line for line in lines if "pods are ready" in line]
-    assert (found[0], found[-1]) == ("default/web: 0 of 2 pods are ready", "default/web: 1 of 2 pods are ready")
-    assert "default/web: 2 of 2 pods are ready" in found
+    found = [line for line in lines if " needed" in line]
+    assert (found[0], found[-1]) == ("default/web: 0 ready, 2 needed", "default/web: 1 ready, 2 needed")
+    assert "default/web: 2 ready, 2 needed" in found
     assert "WARNING" not in "\n".join(program.errors)
