@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -23,9 +23,9 @@ PARTS = {"end-at", "end-before", "lines", "pyobject", "start-after", "start-at"}
 
 DIRECTIVE = re.compile(r"( *)\.\. (code-block|literalinclude):: *(\S*)$")
 OPTION = re.compile(r" *:([\w-]+):(?: +(.*))?$")
-COMMENT = re.compile(r" *\.\. (not run|raises): +(.+)$")
+COMMENT = re.compile(r" *\.\. (logs|not run|raises): +(.+)$")
 FENCE = re.compile(r"```(\w*)$")
-README_COMMENT = re.compile(r"<!-- (not run|raises): (.+) -->$")
+README_COMMENT = re.compile(r"<!-- (logs|not run|raises): (.+) -->$")
 
 
 @attrs.frozen
@@ -43,10 +43,23 @@ class Block:
     """The file that it shows, or shows a part of."""
     is_whole: bool = True
     """Whether it shows the whole file."""
-    not_run: str = ""
-    """The reason why it cannot run."""
-    raises: str = ""
-    """The name of the error that it shows."""
+    said: Mapping[str, str] = attrs.field(factory=dict)
+    """What comments before it say."""
+
+    @property
+    def not_run(self) -> str:
+        """The reason why it cannot run."""
+        return self.said.get("not run", "")
+
+    @property
+    def raises(self) -> str:
+        """The name of the error that it shows."""
+        return self.said.get("raises", "")
+
+    @property
+    def logs(self) -> str:
+        """A part of a warning that it leads to."""
+        return self.said.get("logs", "")
 
     @property
     def place(self) -> str:
@@ -96,16 +109,14 @@ def _directives(path: Path, lines: list[str]) -> Iterator[Block]:
             body, first = body[1:], first + 1
         while body and not body[0].strip():
             body, first = body[1:], first + 1
-        not_run, raises = said.get("not run", ""), said.get("raises", "")
-        said = {}
+        comments, said = said, {}
         if found[2] == "code-block":
             yield Block(
                 path,
                 first + 1,
                 found[3],
                 textwrap.dedent("\n".join(body)).rstrip() + "\n",
-                not_run=not_run,
-                raises=raises,
+                said=comments,
             )
         else:
             included = (path.parent / found[3]).resolve()
@@ -114,7 +125,7 @@ def _directives(path: Path, lines: list[str]) -> Iterator[Block]:
             )
             text = included.read_text() if included.exists() else ""
             is_whole = not PARTS & options.keys()
-            yield Block(path, number, language, text, included, is_whole=is_whole, not_run=not_run, raises=raises)
+            yield Block(path, number, language, text, included, is_whole=is_whole, said=comments)
 
 
 def _indent(line: str) -> int:
@@ -129,9 +140,7 @@ def _fences(path: Path, lines: list[str]) -> Iterator[Block]:
         if start is not None:
             if line == "```":
                 text = "\n".join(lines[start : number - 1]) + "\n"
-                yield Block(
-                    path, start + 1, language, text, not_run=said.get("not run", ""), raises=said.get("raises", "")
-                )
+                yield Block(path, start + 1, language, text, said=said)
                 said, start = {}, None
         elif fence := FENCE.match(line):
             language, start = fence[1], number

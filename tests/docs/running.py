@@ -24,6 +24,7 @@ import dis
 import importlib
 import inspect
 import linecache
+import logging
 import socket
 import sys
 import types
@@ -199,17 +200,16 @@ class Page:
         with pytest.MonkeyPatch.context() as patch:
             for package in (trioformer, trioformer.client):
                 patch.setattr(package, "open_client", open_client)
-            programs = {
-                block.line: run_program(block, given)
-                for block in self.blocks
-                if block.included is None and is_program(block)
-            }
             patch.setitem(sys.modules, self.module.__name__, self.module)
-            try:
-                real_run(self._run, given, programs, clock=virtual_clock())
-            except BaseExceptionGroup as group:
-                raise single(group) from None
+            with logged() as lines:
+                whole = [block for block in self.blocks if block.included is None and is_program(block)]
+                programs = {block.line: run_program(block, given) for block in whole}
+                try:
+                    real_run(self._run, given, programs, clock=virtual_clock())
+                except BaseExceptionGroup as group:
+                    raise single(group) from None
         self._check_names()
+        self._check_log(lines)
 
     async def _run(self, given: Given, programs: dict[int, dict[str, Any]]) -> None:
         async with given.running_server() as (_, client, names), trio.open_nursery() as nursery:
@@ -223,6 +223,14 @@ class Page:
                 else:
                     await self._run_block(block, nursery)
             nursery.cancel_scope.cancel()
+
+    def _check_log(self, lines: Sequence[str]) -> None:
+        """Find warnings of the library, such as that of a period without effect, which no block says that it shows."""
+        expected = [block.logs for block in self.blocks if block.logs]
+        missing = [text for text in expected if not any(text in line for line in lines)]
+        found = [line for line in lines if not any(text in line for text in expected)]
+        if missing or found:
+            raise BlockError(f"{page_name(self.path)}: logged: {found}; not logged: {missing}")
 
     async def _run_block(self, block: Block, nursery: trio.Nursery) -> None:
         ended = trio.Event()
@@ -280,6 +288,20 @@ class Page:
         ]
         if missing:
             raise BlockError("\n".join(missing))
+
+
+@contextlib.contextmanager
+def logged() -> Iterator[list[str]]:
+    """Gather the library's warnings and errors."""
+    lines: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]  # that is all of it
+    logger = logging.getLogger("trioformer")
+    logger.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
 
 
 def single(error: BaseException) -> BaseException:

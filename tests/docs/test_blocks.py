@@ -78,6 +78,13 @@ def test_fewer_than_one_block_in_twenty_is_not_run() -> None:
     assert len(reasons) * 20 < len(BLOCKS)
 
 
+def test_links_to_other_sites_are_encrypted_and_complete() -> None:
+    link = re.compile(r"(?:<|\]\(|^\.\. _.*?: )(https?:[^\s>)]*)", re.MULTILINE)
+    links = [url for path in pages() for url in link.findall(re.sub(r"``.*?``", "", path.read_text()))]
+    assert links
+    assert [url for url in links if not re.fullmatch(r"https://[\w.-]+\.[a-z]{2,}([/#][\w./#%~=?&+-]*)?", url)] == []
+
+
 def test_what_is_given_to_a_page_belongs_to_a_page_with_blocks() -> None:
     names = {path.relative_to(GIVEN).with_suffix("").as_posix() for path in GIVEN.rglob("*.py")}
     assert names - {page_name(path) for path in PYTHON} == set()
@@ -86,7 +93,9 @@ def test_what_is_given_to_a_page_belongs_to_a_page_with_blocks() -> None:
 def page_of(folder: Path, *texts: str, raises: str = "") -> Page:
     """A page with blocks of Python; their file does not exist."""
     path = DOCS / "none.rst"
-    return Page(path, [Block(path, 10 * n, "python", text, raises=raises) for n, text in enumerate(texts, 1)], folder)
+    return Page(
+        path, [Block(path, 10 * n, "python", text, said={"raises": raises}) for n, text in enumerate(texts, 1)], folder
+    )
 
 
 SYNC = """
@@ -131,6 +140,13 @@ if __name__ == "__main__":
         (["async def main(): print(unknown)"], "docs/none.rst:10: name 'unknown' is not defined"),
         (["import trio", "trio.open_nursry()"], "module 'trio' has no attribute 'open_nursry'"),
         (["async def test_it(api_server, client): raise ValueError('in a test')"], "in a test"),
+        (
+            [
+                SYNC,
+                "from trioformer import ResourceEventHandler as H\ninformer.add_event_handler(H(), resync_period=9)",
+            ],
+            "no resync, because its informer has no resync period",
+        ),
         (["import trioformer", "async with trioformer.open_client(timeout=1): ..."], "timeout"),
         (
             ['import sys\nasync def main(): raise SystemExit(3)\nif __name__ == "__main__": sys.exit(3)'],
