@@ -21,11 +21,11 @@ from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Pod, ServiceAccount
 from trioformer.testing import ControlPlane
 
-STEPS = ROOT / "examples" / "first_controller"
+STEPS = "examples/first_controller"
 
 
 async def output_of(*command: str, given: bytes = b"") -> str:
-    done = await trio.run_process(command, stdin=given, capture_stdout=True, cwd=STEPS)
+    done = await trio.run_process(command, stdin=given, capture_stdout=True, cwd=ROOT)
     return done.stdout.decode()
 
 
@@ -50,11 +50,13 @@ async def test_the_tutorials_controller_works_in_a_cluster_with_its_own_permissi
         return await output_of(str(assets / "kubectl"), f"--kubeconfig={cluster.kubeconfig}", *arguments, given=given)
 
     async with open_client(load_config(kubeconfig=cluster.kubeconfig)) as admin:
-        definition = await output_of(sys.executable, "-m", "trioformer.crds", "step_7_run_in_a_cluster")
+        definition = await output_of(
+            sys.executable, "-m", "trioformer.crds", "examples.first_controller.step_7_run_in_a_cluster"
+        )
         await kubectl("apply", "--server-side", "-f", "-", given=definition.encode())
         await kubectl("wait", "--for=condition=Established", "crd/apps.example.com")
-        await kubectl("apply", "-f", "deploy.yaml")
-        await kubectl("apply", "-f", "app.yaml")
+        await kubectl("apply", "-f", f"{STEPS}/deploy.yaml")
+        await kubectl("apply", "-f", f"{STEPS}/app.yaml")
         deployed = await admin.api(Deployment, "app-controller").get("app-controller")
         assert deployed.spec.template.spec.service_account_name == "app-controller"
         account = await admin.api(ServiceAccount, "app-controller").create_token("app-controller")
@@ -74,7 +76,7 @@ async def test_the_tutorials_controller_works_in_a_cluster_with_its_own_permissi
 
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         with trio.fail_after(90):
-            async with running(str(STEPS / "step_8_stop_cleanly.py"), "--http", "127.0.0.1:0") as program:
+            async with running(f"{STEPS}/step_8_stop_cleanly.py", "--http", "127.0.0.1:0") as program:
                 await program.wait_for(lambda _: "INFO: controller apps: started" in program.errors)
                 (url,) = re.findall(r"INFO: serving (\S+)", "\n".join(program.errors))
                 async with httpx.AsyncClient() as http:
@@ -91,7 +93,7 @@ async def test_the_tutorials_controller_works_in_a_cluster_with_its_own_permissi
                 program.process.send_signal(signal.SIGTERM)
                 assert await program.wait_until_over() == 0
         await deployments.delete("web")
-        await kubectl("delete", "-f", "app.yaml", "-f", "deploy.yaml", "--wait=false")
+        await kubectl("delete", "-f", f"{STEPS}/app.yaml", "-f", f"{STEPS}/deploy.yaml", "--wait=false")
         await kubectl("delete", "crd/apps.example.com")
         await admin.api(Pod, "default").delete_collection(label_selector="app=web", grace_period_seconds=0)
     lines = [line.removeprefix("INFO: ") for line in program.errors if not line.startswith("INFO: HTTP Request")]
