@@ -205,17 +205,22 @@ def fill_in_recovery(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace(place, table())
 
 
-def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep ``object`` and ``type`` from being linked to attributes of those names."""
+def mend_targets(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep ``object`` and ``type`` from being linked to attributes of those names, and lead aliases to one entry."""
     for node in list(doctree.findall(pending_xref)):
-        if node.get("refdomain") == "py" and hasattr(builtins, node["reftarget"]):
+        if node.get("refdomain") != "py":
+            continue
+        if hasattr(builtins, node["reftarget"]):
             node.replace_self(nodes.Text(node["reftarget"]))
+        elif node["reftarget"] in autodoc_type_aliases:
+            # Two packages may export it.
+            node["reftarget"] = autodoc_type_aliases[node["reftarget"]]
 
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", fill_in_parity)
     app.connect("source-read", fill_in_recovery)
-    app.connect("doctree-read", unlink_builtins)
+    app.connect("doctree-read", mend_targets)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", describe, priority=300)
     app.connect("autodoc-process-docstring", begin_with_text, priority=400)

@@ -128,12 +128,23 @@ def plain_defaults(
     """Replace what is no expression: ``<function key_of>``, and attrs' mark for a factory."""
     if signature is None:
         return None
-    if what == "class" and re.search(r"\b_[A-Z]", signature):
-        return "", None  # only functions of its own can call it
+    if what == "class" and not all(map(_is_public, re.findall(r"[\w.]*\b\w+\b", signature))):
+        return "", None  # only functions of the library can call it
     plain = re.sub(r"<(?:built-in )?(?:function|class|bound method) '?([\w.]+)'?[^>]*>", _last_part, signature)
     plain = re.sub(r"TypeAliasForwardRef\('([\w.]+)'\)", r"\1", plain)  # inside a union Sphinx leaves it
     # A new object for each call, which has no short name: as in a stub file.
     return re.sub(r"= ?NOTHING\b", "= ...", plain), returns
+
+
+def _is_public(name: str) -> bool:
+    """Return whether users can import this, as far as its name says."""
+    parts = name.split(".")
+    if parts[-1].startswith("_") and parts[-1][1:2].isupper():
+        return False
+    private = next((index for index, part in enumerate(parts) if part.startswith("_")), None)
+    if parts[0] != "trioformer" or private is None or private < 2 or parts[-1].isupper():
+        return True  # another package exports what is directly below the top; T is a type variable
+    return hasattr(importlib.import_module(".".join(parts[:private])), parts[-1])
 
 
 def _last_part(match: re.Match[str]) -> str:
