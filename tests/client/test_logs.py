@@ -126,9 +126,9 @@ async def test_the_container_is_the_named_one_the_only_one_or_that_of_the_annota
     for reconnect in (True, False):
         async with pods.follow_logs("annotated", reconnect=reconnect) as lines:
             assert [(line.container, line.text) async for line in lines] == [("b", "of b")]
-        with pytest.raises(BadRequestError, match="a container name must be specified"):
-            async with pods.follow_logs("two", reconnect=reconnect):
-                pass
+        async with pods.follow_logs("two", reconnect=reconnect) as lines:
+            with pytest.raises(BadRequestError, match="a container name must be specified"):
+                await anext(lines)
 
 
 async def test_wrong_arguments_are_refused_before_a_request(
@@ -199,10 +199,14 @@ async def test_a_follower_begins_where_it_is_told(web: ScriptedPod, pods: Api[Po
     web.write_log("one", "two")
     async with pods.follow_logs("web-0", tail_lines=1) as lines:
         assert str(await anext(lines)) == "two"
-    async with pods.follow_logs("web-0", tail_lines=0) as lines:
+    async with pods.follow_logs("web-0", tail_lines=0) as lines, trio.open_nursery() as readers:
+
+        async def read() -> None:
+            assert str(await anext(lines)) == "three"
+
+        readers.start_soon(read)
         await wait_all_tasks_blocked()
         web.write_log("three")
-        assert str(await anext(lines)) == "three"
 
 
 @pytest.mark.parametrize("how", ["clean", "reset"])
@@ -234,6 +238,7 @@ async def test_a_follower_survives_a_server_that_cannot_be_reached(
     web: ScriptedPod, pods: Api[Pod], api_server: APIServer, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     async def play() -> None:
+        await trio.sleep(1)
         web.write_log("one")
         await wait_all_tasks_blocked()
         with api_server.unreachable():
@@ -537,6 +542,31 @@ async def test_the_rest_of_a_log_that_the_node_has_removed_is_missing(autojump_c
     gone = response(404, '{"kind":"Status","code":404,"reason":"NotFound","message":"gone"}')
     found = await lines_of(running(), body(STAMP + b"one\n", STAMP + b"no end"), ended(), gone)
     assert [line.text for line in found] == ["one", "no end"]
+
+
+async def test_a_server_that_is_away_before_the_first_line_loses_none(autojump_clock: MockClock) -> None:
+    # A kubelet sends the headers of its response together with the first line.
+    one = STAMP + b"one\n"
+    found = await lines_of(
+        running(),
+        httpx.ReadError("away"),
+        running(),
+        body(one),
+        ended(),
+        body(one),
+        tail_lines=0,
+        on_retry=lambda _: None,
+    )
+    assert [line.text for line in found] == ["one"]
+
+
+async def test_a_read_that_is_cancelled_before_the_first_line_loses_none(autojump_clock: MockClock) -> None:
+    replies = (running(), 100.0, body(STAMP + b"one\n"))
+    async with scripted(*replies) as (pods, http), pods.follow_logs("web-0", tail_lines=0) as lines:
+        with trio.move_on_after(3):
+            await anext(lines)
+        assert str(await anext(lines)) == "one"
+        assert "sinceSeconds=4" in http.targets[-1]
 
 
 # --- instances ---

@@ -369,6 +369,7 @@ class ApiReads(ApiRequests[T]):
                 async for line in lines:
                     print(line.timestamp, line)
 
+        The first read requests the log; a node responds to it with the first line, however long that takes.
         When the connection breaks, or the server ends it, the log is requested again from the last line, until the
         status of the pod says that the container has ended, or the pod is gone.
         Each line is returned once, unless the node has removed it before it was sent.
@@ -380,7 +381,7 @@ class ApiReads(ApiRequests[T]):
             namespace: As for :meth:`logs`.
             container: As for :meth:`logs`.
             since: As for :meth:`logs`.
-            tail_lines: Begin with so many lines from the end; 0 for new lines only, None for all.
+            tail_lines: Begin with so many lines from the end; None for all, 0 for those after the first read has begun.
             restart_count: The instance of the container, by the ``restartCount`` of its status; None for the current
                 one.  Of instances that have ended, the node keeps the last one.
             reconnect: Whether to go on after a broken connection, for which the pod is read too.  Without, the end of
@@ -390,9 +391,7 @@ class ApiReads(ApiRequests[T]):
 
         Raises:
             NotFoundError: There is no pod of this name; or ``name`` is a pod that was deleted, and another one has its
-                name.
-            BadRequestError: As for :meth:`logs`.
-            InternalServerError: The API server cannot reach the node.
+                name.  The errors of the log itself are raised by the first read.
             ValueError: An argument is out of range.
 
         Ownership:

@@ -135,6 +135,8 @@ class LogLines(metaclass=NoPublicConstructor):
     _stamp: tuple[int, str] = attrs.field(default=(-1, ""), init=False)
     """The time of the current line, for its pieces."""
     _opened_at: float = attrs.field(default=math.inf, init=False)
+    _was_accepted: bool = attrs.field(default=False, init=False)
+    """Whether there was a response to a request."""
     _is_previous: bool = attrs.field(default=False, init=False)
     """Whether the rest of the log is that of the instance before the one that runs."""
     _must_wait: bool = attrs.field(default=False, init=False)
@@ -171,7 +173,10 @@ class LogLines(metaclass=NoPublicConstructor):
         """Wait for lines, and return all that have been received; an empty list when the log has ended.
 
         Raises:
-            StatusError: A response for which waiting does not help, such as that of a missing permission.
+            BadRequestError: There is no such container, or there are several and none is named; or it has not started
+                yet, or the pod has no node yet.
+            InternalServerError: At first: the API server cannot reach the node.
+            StatusError: Another response for which waiting does not help, such as that of a missing permission.
             ConnectionFailedError: The connection broke, and ``reconnect`` is off; or the lines have no times, from
                 which to go on.
             trio.ClosedResourceError: The block has ended; or ``reconnect`` is off, and an earlier read was cancelled.
@@ -237,19 +242,30 @@ class LogLines(metaclass=NoPublicConstructor):
         is_rest = self._phase is _Phase.FETCHING_REST
         await self._pacing.sleep(self._wait_to_retry)
         self._pacing.record_request()
-        params = self._params if self._opened_at == math.inf else self._resumed_params()
-        connection = AsyncExitStack()
+        is_first = self._opened_at == math.inf
+        if is_first:
+            # Before there is a response: a kubelet sends its headers together with the first line.
+            self._opened_at = trio.current_time()
+        params = self._params if is_first else self._resumed_params()
         flags = {"previous": "true"} if self._is_previous else {} if is_rest else {"follow": "true"}
-        body = await connection.enter_async_context(self._open(params | flags))
+        connection = AsyncExitStack()
+        try:
+            body = await connection.enter_async_context(self._open(params | flags))
+        except BadRequestError as error:
+            if self._target is not None or not wants_container(error):
+                raise
+            if (named := default_container(await self._get())) is None:
+                raise
+            self._params["container"] = named
+            body = await connection.enter_async_context(self._open(params | flags | {"container": named}))
         # no checkpoint between opening the connection and storing it
         self._body, self._connection = body, connection
         if self._phase is _Phase.CLOSED:
             raise trio.ClosedResourceError("these lines were closed while they were connecting")
-        if self._opened_at == math.inf:
-            self._opened_at = trio.current_time()
-        else:
+        if not is_first:
             self.reconnects += 1
             self._received.begin_repetition()
+        self._was_accepted = True
         self._splitter.clear()
         self._pacing.record_accepted()
         if not is_rest:
@@ -348,7 +364,8 @@ class LogLines(metaclass=NoPublicConstructor):
 
     def _handle_failure(self, error: TrioformerError) -> list[LogLine]:
         """Set the time of the next request, or end with an error for which another request does not help."""
-        if self._target is None:
+        # What is wrong with the first request stays wrong, unless nobody has answered it.
+        if self._target is None or not (self._was_accepted or outcome_of(error) is Outcome.LOST):
             self._fail(error)
             raise error
         is_refused = isinstance(error, BadRequestError | NotFoundError) and self._phase is not _Phase.CHECKING
@@ -394,7 +411,7 @@ async def open_log_lines(
     max_line_bytes: int,
     on_retry: WatchErrorHandler | None,
 ) -> AsyncGenerator[LogLines, None]:
-    """Request a log, and yield its lines; :meth:`Api.follow_logs` describes it."""
+    """Read the pod, and yield the lines of a log; :meth:`Api.follow_logs` describes it."""
     if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
         raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
     if restart_count is not None and not reconnect:
@@ -416,16 +433,9 @@ async def open_log_lines(
     lines = LogLines._create(
         where, open_log, get_once, wait_to_retry, params, name, namespace, target, max_line_bytes, on_retry
     )
+    if found is Instance.REPLACED:
+        lines._is_previous, lines._phase = True, _Phase.FETCHING_REST
     try:
-        if found is Instance.REPLACED:
-            lines._is_previous, lines._phase = True, _Phase.FETCHING_REST
-        try:
-            await lines._connect()
-        except BadRequestError as error:
-            if reconnect or not wants_container(error) or (named := default_container(await get())) is None:
-                raise
-            params["container"] = named
-            await lines._connect()
         yield lines
     finally:
         await lines._aclose()
