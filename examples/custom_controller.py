@@ -132,7 +132,7 @@ class PodController:
             self.pending.discard(key)
 
     async def process(self, item: Item) -> None:
-        """Process one item; when that fails, retry or drop it."""
+        """Process one item; when that fails, retry it, or drop it by not adding it again."""
         try:
             await self.sync(item)
         except Exception as error:  # noqa: BLE001  # any error concerns only this item
@@ -140,7 +140,6 @@ class PodController:
                 logger.info("Error synching pod[%s]: %s", item.key, reason_of(error))
                 self.queue.add_rate_limited(item)
             else:
-                self.queue.forget(item)
                 logger.info("Dropping pod[%s] out of the queue: %s", item.key, reason_of(error))
 
     async def work(self, registration: HandlerRegistration[Pod]) -> None:

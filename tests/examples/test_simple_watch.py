@@ -60,6 +60,7 @@ async def test_pods_with_the_label_are_reported_and_running_ones_restart_the_too
     create_pod(api_server, "other", "Running", app="web")
     create_pod(api_server, "old", "Running")
     async with watching(client, caplog) as lines:
+        create_pod(api_server, "another", "Running", app="web")
         create_pod(api_server, "new", "Pending")
         await trio.sleep(1)
         assert lines() == ["Pod old added, current status is Running", "Pod new added, current status is Pending"]
