@@ -47,6 +47,31 @@ def mistakes(command: list[str]) -> Iterator[str]:
             yield from [f"there is no extra {name}" for name in sorted(wanted - EXTRAS)]
 
 
+TRANSCRIPT = re.compile(
+    r"\$ (?P<set>(?:[A-Z_]+=\S+ )*)python (?P<command>examples/\w+\.py(?: [\w./=-]+)*)\n(?P<output>[^$].*)", re.DOTALL
+)
+CLOCK = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\\\.\d+)?")
+"""A time in a line, in a pattern."""
+
+
+def transcript_of(block: Block) -> tuple[dict[str, str], list[str], str] | None:
+    """Return variables, words and output of a block with one command, an example, and what it prints; otherwise None.
+
+    One that serves a port is none, since that needs real time.  The tutorial has tests of its own.
+    """
+    found = TRANSCRIPT.fullmatch(block.text)
+    if found is None or "\n$ " in found["output"] or "--http" in found["command"]:
+        return None
+    return dict(word.split("=", 1) for word in found["set"].split()), found["command"].split(), found["output"]
+
+
+def pattern_of(output: str) -> re.Pattern[str]:
+    """Return what finds the lines that a program prints, at any time; … stands for anything, on a line for lines."""
+    parts = output.replace("\n…\n", "\n\0").split("\0")
+    patterns = ["[^\n]*".join(re.escape(text).replace("\\ ", " ") for text in part.split("…")) for part in parts]
+    return re.compile("^" + "(?:.*\n)*?".join(CLOCK.sub(r"[\\d/]+ [\\d:.]+", each) for each in patterns), re.MULTILINE)
+
+
 @functools.cache
 def sessions() -> set[str]:
     return {name for found in SESSIONS for name in found if name}

@@ -12,11 +12,13 @@ import pytest
 import yaml
 
 from tests.docs.blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, literal_blocks, page_name, pages
-from tests.docs.commands import commands_in, mistakes
-from tests.docs.running import GIVEN, BlockError, Page, home
+from tests.docs.commands import commands_in, mistakes, pattern_of, transcript_of
+from tests.docs.running import GIVEN, PATIENCE, BlockError, Page, home
+from tests.support.processes import result_here
 
 BLOCKS = [block for path in pages() for block in blocks_of(path)]
 PYTHON = [path for path in pages() if any(block.language in ("python", "pycon") for block in blocks_of(path))]
+SHOWN = [block for block in BLOCKS if block.language in ("console", "sh")]
 UNMENDED: set[str] = set()
 READERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
@@ -68,9 +70,21 @@ def test_blocks_of_data_can_be_read(language: str) -> None:
 
 
 def test_the_programs_in_commands_exist_and_have_their_flags() -> None:
-    shown = [block for block in BLOCKS if block.language in ("console", "sh")]
-    found = [f"{b.place}: {mistake}" for b in shown for command in commands_in(b) for mistake in mistakes(command)]
+    found = [f"{b.place}: {mistake}" for b in SHOWN for command in commands_in(b) for mistake in mistakes(command)]
     assert found == []
+
+
+@pytest.mark.parametrize("block", [block for block in SHOWN if transcript_of(block)], ids=lambda block: block.place)
+def test_an_example_prints_what_a_page_shows(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript = transcript_of(block)
+    assert transcript is not None
+    variables, (program, *arguments), output = transcript
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    _, printed, errors = result_here(str(ROOT / program), *arguments, is_virtual=True, interrupt_after=PATIENCE)
+    # Errors name the file in the reader's home.
+    text = "".join(f"{line}\n" for line in errors + printed).replace(str(folder), "/home/me")
+    assert pattern_of(output).search(text), text
 
 
 def test_fewer_than_one_block_in_twenty_is_not_run() -> None:
