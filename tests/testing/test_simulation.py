@@ -8,7 +8,9 @@ import trio.testing
 
 from tests.support.raw_requests import watching
 from trioformer.errors import NotFoundError
+from trioformer.leaderelection import Leadership, run_as_leader
 from trioformer.models import from_dict
+from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Node, Pod
 from trioformer.testing import APIServer, open_simulated_cluster, simulate_cluster
 
@@ -95,6 +97,25 @@ async def test_a_cancelled_block_cleans_up_while_the_simulated_cluster_serves(
                     await client.api(Node).delete("node-1")
     assert scope.cancelled_caught
     assert "node-1" not in {node.name for node in server.list(Node)}
+
+
+async def test_a_cancelled_simulation_cleans_up_while_its_cluster_serves(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async def lead(given: APIServer, *, task_status: trio.TaskStatus[None]) -> None:
+        async def work(_: Leadership) -> None:
+            task_status.started()
+            await trio.sleep_forever()
+
+        async with given.open_client() as client:
+            await run_as_leader(client, work, name="lease", namespace="default")
+
+    server = APIServer()
+    with trio.move_on_after(5) as scope:
+        async with open_simulated_cluster(lead, server=server):
+            await trio.sleep_forever()
+    assert scope.cancelled_caught
+    assert server.get(Lease, "lease").spec.holder_identity in {None, ""}
 
 
 async def test_a_simulated_cluster_that_is_cancelled_at_once_leaves_no_task() -> None:

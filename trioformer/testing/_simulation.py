@@ -45,22 +45,24 @@ async def open_simulated_cluster(
         ExceptionGroup: An exception of ``simulate``, as from every nursery; one of the block is raised as it is.
 
     Cancellation, ownership: owns the server's tasks and ``simulate``'s; they are cancelled with the block's end.
-        A block that is cancelled may clean up in a shielded scope: the server serves until the block has ended.
+        A block or a simulation that is cancelled may clean up in a shielded scope: the server serves until both have
+        ended.
     """
     served = APIServer() if server is None else server
     async with open_serving_nursery() as nursery:
         with trio.CancelScope(shield=True):  # a start that is cancelled would leave a task that nothing cancels
             serving = await nursery.start(_serve_shielded, served)
         try:
-            await nursery.start(simulate_cluster if simulate is None else simulate, served)
-            async with served.open_client() as client:
-                yield client
+            async with open_serving_nursery() as acting:
+                await acting.start(simulate_cluster if simulate is None else simulate, served)
+                async with served.open_client() as client:
+                    yield client
         finally:
             serving.cancel()
 
 
 async def _serve_shielded(server: APIServer, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
-    """Serve until the reported scope is cancelled: a block that is cancelled may still need the server to clean up."""
+    """Serve until the reported scope is cancelled: what is cancelled may still need the server to clean up."""
     with trio.CancelScope(shield=True) as scope:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
