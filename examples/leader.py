@@ -33,15 +33,19 @@ async def work(lead: Leadership) -> None:
         print(f"{lead.identity} has cleaned up")
 
 
-async def main(arguments: Arguments) -> None:
-    """Wait for the lease, then work; ends with a LeadershipLostError when the lease cannot be kept."""
-    retry_period, identity = arguments.retry_period, arguments.identity
-    options = LeaderElectionOptions(
-        lease_duration=7.5 * retry_period,
-        renew_deadline=5 * retry_period,
-        retry_period=retry_period,
+def options_of(arguments: Arguments) -> LeaderElectionOptions:
+    """Return the times of the election, and what is called when the leader changes."""
+    return LeaderElectionOptions(
+        lease_duration=7.5 * arguments.retry_period,
+        renew_deadline=5 * arguments.retry_period,
+        retry_period=arguments.retry_period,
         on_new_leader=lambda leader: print(f"the leader is {leader or 'nobody'}"),
     )
+
+
+async def main(arguments: Arguments) -> None:
+    """Wait for the lease, then work; ends with a LeadershipLostError when the lease cannot be kept."""
+    identity, options = arguments.identity, options_of(arguments)
     async with connect(arguments, simulate_rival) as client:
         namespace = namespace_of(arguments, client)
         await run_as_leader(client, work, name="example", namespace=namespace, identity=identity, options=options)
@@ -54,4 +58,4 @@ if __name__ == "__main__":
     )
     parser.add_argument("--retry-period", type=seconds, default=2.0, metavar="SECONDS", help="default: 2")
     # Ctrl-C, or SIGTERM with which Kubernetes ends a pod, cancels the work; a LeadershipLostError exits with 1.
-    start(main, parser)
+    start(main, parser, check=options_of)

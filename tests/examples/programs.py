@@ -31,8 +31,19 @@ ONLY_LOGS = {
     "first_controller/step_8_stop_cleanly.py",
 }
 """What writes to standard error alone."""
+LOGS_WARNINGS = {"bad_objects.py", *ONLY_LOGS}
+"""What has something to warn of, embedded."""
+FIRST_LINES = {"simple_watch.py": ["Using namespace=default"]}
+"""What it prints before it connects."""
 NEEDED = {"dynamic_kinds.py": ["pods"], "restart_dependents.py": ["--config", "tests/examples/dependents.yaml"]}
 """The arguments that only ``--embedded`` can do without."""
+READS_FILES: dict[str, list[str]] = {
+    "apply_manifests.py": [],
+    "controller_manager.py": ["--config"],
+    "custom_controller.py": ["--config"],
+    "restart_dependents.py": ["--config"],
+}
+"""What is before the name of a file."""
 
 
 @attrs.frozen

@@ -6,21 +6,29 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import trio
 
 from examples import command_line
-from tests.examples.programs import ENDS_BY_ITSELF, FOLDER, ONLY_LOGS, SHARED, Example, examples
+from tests.examples.programs import (
+    ENDS_BY_ITSELF,
+    FIRST_LINES,
+    FOLDER,
+    LOGS_WARNINGS,
+    ONLY_LOGS,
+    READS_FILES,
+    SHARED,
+    Example,
+    examples,
+)
 from tests.support.processes import KUBECONFIG, result_here
 
 EXAMPLES = examples()
 WITH_FLAGS = [each for each in EXAMPLES if not each.is_self_contained]
 FLAGS = ["--embedded", "--kubeconfig PATH", "--context NAME", "--namespace NAME"]
-LOGGED = ("WARNING: ", "INFO: ")
-"""How lines of logs begin; others are errors."""
 SECONDS = 20.0
 """How long each runs, by its clock."""
 
@@ -65,6 +73,13 @@ def test_a_missing_kubeconfig_is_reported_in_one_line(
     assert missing in error
 
 
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if each.name in READS_FILES], ids=str)
+def test_a_missing_file_is_wrong_usage(example: Example) -> None:
+    code, lines, errors = result_here(example.path, "--embedded", *READS_FILES[example.name], "no-such-file")
+    assert (code, lines, len(errors)) == (2, [], 1)
+    assert "no-such-file" in errors[0]
+
+
 @pytest.mark.parametrize("example", WITH_FLAGS, ids=str)
 def test_an_unknown_context_is_reported_in_one_line(example: Example, kubeconfig: Path) -> None:
     command = [*example.needed, "--kubeconfig", str(kubeconfig), "--context", "nowhere"]
@@ -85,6 +100,12 @@ def test_common_flags_that_make_no_sense_are_wrong_usage(example: Example, argum
     code, lines, errors = result_here(example.path, "--embedded", *arguments)
     assert (code, lines, len(errors)) == (2, [], 1)
     assert problem in errors[0]
+
+
+def unexpected(example: Example, errors: Sequence[str]) -> list[str]:
+    """Return the lines of standard error that should not be there."""
+    logged = ("WARNING: ", "INFO: ") if example.name in LOGS_WARNINGS else ()
+    return [line for line in errors if not line.startswith(logged)]
 
 
 class TimedOutput(io.StringIO):
@@ -111,7 +132,7 @@ def test_embedded_it_shows_something_as_long_as_it_runs_and_ends_cleanly(example
         output=output,
         errors=log,
     )
-    assert [line for line in log.getvalue().splitlines() if not line.startswith(LOGGED)] == []
+    assert unexpected(example, log.getvalue().splitlines()) == []
     if example.name in ENDS_BY_ITSELF:
         assert code == 0
         assert times[-1] - times[0] < SECONDS
@@ -127,7 +148,7 @@ def test_embedded_it_shows_something_as_long_as_it_runs_and_ends_cleanly(example
 def test_ctrl_c_soon_after_the_start_is_clean_too(example: Example, seconds: float) -> None:
     code, _, errors = result_here(example.path, "--embedded", is_virtual=example.is_virtual, interrupt_after=seconds)
     assert code in {0, 130}
-    assert [line for line in errors if not line.startswith(LOGGED)] == []
+    assert unexpected(example, errors) == []
 
 
 @pytest.mark.parametrize("example", WITH_FLAGS, ids=str)
@@ -136,7 +157,7 @@ def test_a_namespace_without_objects_is_no_reason_for_a_traceback(example: Examp
         example.path, "--embedded", "-n", "nowhere", is_virtual=example.is_virtual, interrupt_after=SECONDS
     )
     assert code in {0, 1, 130}
-    assert len([line for line in errors if not line.startswith(LOGGED)]) == (code == 1)
+    assert len([line for line in errors if not line.startswith(("WARNING: ", "INFO: "))]) == (code == 1)
 
 
 @pytest.fixture
@@ -155,7 +176,7 @@ def test_it_ends_when_nobody_reads_its_output(example: Example, unread: io.TextI
         example.path, "--embedded", is_virtual=example.is_virtual, interrupt_after=SECONDS, output=unread
     )
     assert code == 141 or example.name in ONLY_LOGS
-    assert [line for line in errors if not line.startswith(LOGGED)] == []
+    assert unexpected(example, errors) == []
 
 
 def rows_of_the_index() -> list[tuple[str, str]]:
@@ -207,8 +228,8 @@ def test_values_that_are_not_valid_are_refused(parse: object, text: str) -> None
         parse(text)
 
 
-@pytest.mark.parametrize("name", ["workqueue_controller.py"])
-def test_no_workers_are_wrong_usage(name: str) -> None:
-    code, lines, errors = result_here(f"examples/{name}", "--embedded", "--workers", "0")
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if '"--workers"' in each.text], ids=str)
+def test_no_workers_are_wrong_usage(example: Example) -> None:
+    code, lines, errors = result_here(example.path, "--embedded", "--workers", "0")
     assert (code, lines) == (2, [])
-    assert errors == [f"{name}: error: argument --workers: 0 is not at least 1 (see --help)"]
+    assert errors == [f"{example}: error: argument --workers: 0 is not at least 1 (see --help)"]

@@ -336,3 +336,11 @@ async def test_a_terminated_leader_cleans_up_and_the_next_replica_leads(served: 
                 assert await second.interrupt() == 130
                 await second.wait_for_line("b has cleaned up")
     assert first.errors == second.errors == []
+
+
+def test_times_that_no_election_can_have_are_wrong_usage() -> None:
+    code, lines, errors = result_here("examples/leader.py", "--embedded", "--retry-period", "0")
+    assert (code, lines) == (2, [])
+    assert errors == [
+        "leader.py: error: lease_duration must be a number of seconds above 0, not 0.0 (see --help)",
+    ]

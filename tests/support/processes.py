@@ -66,6 +66,11 @@ class Program:
             self._news = trio.Event()
         await self._news.wait()
 
+    async def wait_for_output(self) -> None:
+        """Wait until the program has printed or reported anything, or has ended."""
+        while not (self.lines or self.errors or self.is_over):
+            await self._wait_for_news()
+
     async def wait_for_line(self, line: str) -> None:
         """Wait until the program has printed ``line``."""
         await self.wait_for(lambda lines: line in lines)
