@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from textwrap import dedent
@@ -24,7 +24,7 @@ NOT_RUN = ".. not run: "
 
 
 @asynccontextmanager
-async def served() -> Any:
+async def served() -> AsyncIterator[str]:
     async with trio.open_nursery() as nursery:
         server = APIServer()
         url = await nursery.start(serve_http, server)
