@@ -100,6 +100,29 @@ async def test_a_test_that_cannot_run_on_trio_says_so_in_one_line(
     assert output[-1].startswith("2 errors")
 
 
+CLOCKS_THAT_DO_NOT_TICK = """
+    import pytest
+    @pytest.fixture
+    def clock(autojump_clock): return autojump_clock
+    @pytest.fixture
+    def other(autojump_clock): return 1
+    async def test_by_another_fixture(other, api_server): ...
+    @pytest.mark.usefixtures("mock_clock")
+    async def test_by_a_mark(k8s_client): ...
+    async def test_as_it_must_be(other, autojump_clock, k8s_client): ...
+    async def test_as_it_may_be(clock, k8s_client): ...
+"""
+
+
+async def test_a_clock_that_is_no_argument_of_the_test_is_reported(tmp_path: Path) -> None:
+    code, output = await run_pytest(tmp_path, CLOCKS_THAT_DO_NOT_TICK, "-o", "trio_mode=true")
+    assert code == 1
+    for clock in ("autojump_clock", "mock_clock"):
+        hint = f"{clock} has no effect: pytest-trio uses a clock that is an argument of the test function itself"
+        assert any(hint in line for line in output), output
+    assert output[-1].startswith("2 failed, 2 passed")
+
+
 async def test_the_plugin_imports_no_module_before_a_fixture_is_used() -> None:
     listing = "[name for name in sys.modules if name.startswith('trioformer.testing')]"
     program = f"import sys, trioformer.testing._plugin; print({listing})"

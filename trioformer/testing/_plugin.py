@@ -35,10 +35,19 @@ def _trioformer_trio_test(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-async def api_server(_trioformer_trio_test: None, nursery: trio.Nursery) -> APIServer:
+async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None, nursery: trio.Nursery) -> APIServer:
     """An empty :class:`~trioformer.testing.APIServer` that runs until the test ends; its errors fail the test."""
-    from ._server import APIServer  # noqa: PLC0415  # only when the fixture is used
+    from trio.lowlevel import current_clock  # noqa: PLC0415  # only when the fixture is used
+    from trio.testing import MockClock  # noqa: PLC0415
 
+    from ._server import APIServer  # noqa: PLC0415
+
+    clocks = {"autojump_clock", "mock_clock"}.intersection(request.fixturenames)
+    if clocks and not isinstance(current_clock(), MockClock):  # the test would wait in real time
+        pytest.fail(
+            f"{clocks.pop()} has no effect: pytest-trio uses a clock that is an argument of the test function itself",
+            pytrace=False,
+        )
     server = APIServer()
     await nursery.start(server.run)
     return server
