@@ -70,12 +70,6 @@ async def change_widget(client: Client) -> None:
     print(", ".join(f"{app}: {count}" for app, count in (await count_apps(client)).items()))
 
 
-def check(arguments: Arguments) -> None:
-    """Check the arguments; only the embedded server has something to show by default."""
-    if arguments.name is None and not arguments.embedded:
-        raise ValueError("NAME is required without --embedded")
-
-
 async def main(arguments: Arguments) -> None:
     """Show or count the objects of the kind in the arguments."""
     name, namespace = arguments.name, arguments.namespace
@@ -95,4 +89,4 @@ if __name__ == "__main__":
     parser = parser_of(__doc__)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a kind, such as deploy")
     parser.add_argument("--api-version", type=api_version, metavar="VERSION", help="such as apps/v1, of the kind NAME")
-    start(main, parser, check=check)
+    start(main, parser, required=["NAME"])

@@ -244,12 +244,6 @@ async def follow(config: FollowedFile[Settings], connection: Connection) -> None
                 serving = following
 
 
-def check(arguments: Arguments) -> None:
-    """Check the arguments; only the demo needs no configuration."""
-    if arguments.config is None and not arguments.embedded:
-        raise ValueError("--config FILE is required without --embedded")
-
-
 async def main(arguments: Arguments) -> None:
     """Serve as the arguments say, until cancelled."""
     logging.basicConfig(format="%(message)s", stream=sys.stdout, force=True)  # the log is its output
@@ -267,4 +261,4 @@ async def main(arguments: Arguments) -> None:
 if __name__ == "__main__":
     parser = parser_of(__doc__)
     parser.add_argument("--config", type=file, metavar="FILE", help="the settings; read again when it changes")
-    start(main, parser, check=check)
+    start(main, parser, required=["--config"])

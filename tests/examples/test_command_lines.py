@@ -69,7 +69,7 @@ def test_a_missing_kubeconfig_is_reported_in_one_line(
         assert len(logged) <= 1  # that of $KUBECONFIG, which may name several files
     else:
         code, lines, (error,) = result_here(example.path, *example.needed, "--kubeconfig", missing)
-    assert (code, lines) == (1, [])
+    assert (code, lines) == (1, FIRST_LINES.get(example.name, []))
     assert missing in error
 
 
@@ -84,7 +84,7 @@ def test_a_missing_file_is_wrong_usage(example: Example) -> None:
 def test_an_unknown_context_is_reported_in_one_line(example: Example, kubeconfig: Path) -> None:
     command = [*example.needed, "--kubeconfig", str(kubeconfig), "--context", "nowhere"]
     code, lines, errors = result_here(example.path, *command)
-    assert (code, lines, len(errors)) == (1, [], 1)
+    assert (code, lines, len(errors)) == (1, FIRST_LINES.get(example.name, []), 1)
     assert "there is no context 'nowhere'" in errors[0]
 
 
@@ -200,7 +200,7 @@ def test_the_index_numbers_the_examples() -> None:
 
 def test_all_but_the_programs_to_copy_use_the_common_command_line() -> None:
     alone = {each.name for each in EXAMPLES if each.is_self_contained and "/" not in each.name}
-    assert alone - {"controller_manager.py", "pod_logger.py"} == {"follow_pods.py"}
+    assert alone == {"follow_pods.py"}
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ def test_all_but_the_programs_to_copy_use_the_common_command_line() -> None:
         (command_line.address, "localhost:http"),
         (command_line.address, ":65536"),
         (command_line.api_version, "apps"),
-        (command_line.namespace_name, ""),
-        (command_line.namespace_name, "a" * 64),
+        (command_line.namespace, ""),
+        (command_line.namespace, "a" * 64),
         (command_line.file, "examples"),
         (command_line.file, "no-such-file"),
         (command_line.path, "x" * 5_000),

@@ -765,7 +765,7 @@ async def test_a_kubeconfig_on_the_command_line_overrides_that_of_the_file(
 def test_a_missing_configuration_is_wrong_usage() -> None:
     for arguments, problem in (
         (["--config", "missing.yaml"], "argument --config: there is no file missing.yaml"),
-        ([], "--config FILE is required without --embedded"),
+        ([], "without --embedded the following arguments are required: --config"),
     ):
         found = result_here(PROGRAM, *arguments)
         assert found == (2, [], [f"restart_dependents.py: error: {problem} (see --help)"])
