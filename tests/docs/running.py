@@ -153,8 +153,9 @@ def reached_by_everybody(server: APIServer) -> Iterator[None]:
 
 
 def open_client(*args: Any, **options: Any) -> AbstractAsyncContextManager[Client]:
-    """Be everybody's `open_client`."""
-    return open_really(*args, **{"http_transport": SERVER.get().http_transport()} | options)
+    """Be everybody's `open_client`, and the usual one for those that have imported it while a page ran."""
+    server = SERVER.get(None)
+    return open_really(*args, **({"http_transport": server.http_transport()} if server else {}) | options)
 
 
 def run_program(block: Block, given: Given) -> dict[str, Any]:

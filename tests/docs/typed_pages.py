@@ -1,6 +1,7 @@
 """Checks the types in the Python blocks of all pages with mypy: ``python -m tests.docs.typed_pages``.
 
-The blocks of a page become the body of one async function, in which names that are given to the page have any type.
+The blocks of a page become the body of one async function, in which names that are given to the page have any type, and
+each whole program the body of another.  Sessions at a prompt are not checked: there a name changes its type freely.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.docs.blocks import ROOT, blocks_of, page_name, pages
-from tests.docs.running import GIVEN, defined_names, prompted
+from tests.docs.running import GIVEN, defined_names, is_program
 
 HEAD = """\
 from __future__ import annotations
@@ -28,9 +29,11 @@ async def page(client: Client) -> None:
 CODES = (
     "no-any-return",  # of what is given
     "no-redef",  # the next block shows another reconcile
+    "no-untyped-call",
     "no-untyped-def",  # tests are shown without annotations
     "unreachable",  # what follows a loop that only the end of the page cancels
 )
+IMPORTS = (ast.Import, ast.ImportFrom)
 Line = tuple[str, str]
 """A line of a module, and where it is from."""
 
@@ -39,17 +42,27 @@ def lines_of(path: Path) -> Iterator[Line]:
     """Return the lines of a module with the blocks of a page."""
     yield from ((line, "") for line in HEAD.splitlines())
     given = GIVEN / f"{page_name(path)}.py"
-    blocks = [block for block in blocks_of(path) if block.language in ("python", "pycon") and not block.not_run]
+    blocks = [block for block in blocks_of(path) if block.language == "python" and not block.not_run]
     words = {word for block in blocks if block.included is None for word in re.findall(r"\w+", block.text)}
     if given.exists():
         yield from imports_of(given, given.read_text(), words)
         yield from ((f"    {name}: Any", "") for name in returned_names(ast.parse(given.read_text())))
+    programs = [block for block in blocks if block.included is None and is_program(block)]
     for block in blocks:
+        if block in programs:
+            tree = ast.parse(block.text)
+            yield from ((f"    {ast.unparse(each)}", "") for each in tree.body if isinstance(each, IMPORTS))
+            yield from ((f"    {name}: Any", "") for name in defined_names(tree) if name != "main")
+            continue
         if block.included is not None:
             yield from imports_of(block.included, block.text, words - {"main"})
             continue
-        text = prompted(block.text) if block.language == "pycon" else block.text
-        for number, line in enumerate(text.splitlines(), start=block.line):
+        for number, line in enumerate(block.text.splitlines(), start=block.line):
+            yield f"    {line}", f"{path.relative_to(ROOT)}:{number}"
+
+    for block in programs:
+        yield f"async def program_{block.line}() -> None:", ""
+        for number, line in enumerate(block.text.splitlines(), start=block.line):
             yield f"    {line}", f"{path.relative_to(ROOT)}:{number}"
 
 
