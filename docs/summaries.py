@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PRIVATE_ITEM = re.compile(r"- ``(_\w+(\.py|/)?|__main__\.py)``")
+PRIVATE_ITEM = re.compile(r"- ``(_\w+(\.py|/)?|__main__\.py|\w+/)``")
 UNWANTED = re.compile(
     r"trioformer(?:\.\w+)*\._\w+"  # a private module in a qualified name
     r"|(?<![\w.])_\w+(?:\.py|/)"  # a private file or folder
