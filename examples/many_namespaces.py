@@ -50,5 +50,5 @@ async def main(arguments: Arguments) -> None:
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
-    parser.add_argument("names", nargs="*", type=namespace, metavar="NAMESPACE", help="default: that of --namespace")
+    parser.add_argument("names", nargs="*", type=namespace, metavar="NAMESPACE", help="default: --namespace")
     start(main, parser)
