@@ -243,11 +243,17 @@ async def test_a_log_on_a_node_that_is_gone_ends_after_its_pod(
 
 
 async def test_lines_are_for_their_block(api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock) -> None:
-    with pytest.raises(OSError, match="as it is"):
+    opened: list[FollowedLogs] = []
+
+    async def leave_with_error() -> None:
         async with follow_logs_of(pods) as logs:
+            opened.append(logs)
             raise OSError("as it is")
+
+    with pytest.raises(OSError, match="as it is"):
+        await leave_with_error()
     with pytest.raises(trio.ClosedResourceError, match="their `async with` block has ended"):
-        await anext(logs)
+        await anext(opened[0])
 
 
 async def test_wrong_arguments_are_refused(pods: Api[Pod], autojump_clock: MockClock) -> None:
@@ -272,3 +278,24 @@ async def test_a_batch_has_what_was_not_read_of_the_last_one(
         rest = await logs.receive_batch()
         assert [str(each) for each in (first, *rest)] == ["one", "two", "three"]
         assert logs.statistics().delivered == 3
+
+
+async def test_cancellation_at_any_step_leaves_nothing(api_server: APIServer, pods: Api[Pod]) -> None:
+    for number in range(3):
+        start(api_server, f"web-{number}").write_log("one", "two")
+    for steps in range(0, 90, 3):
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+
+                async def cancel_after(steps: int = steps, scope: trio.CancelScope = scope) -> None:
+                    for _ in range(steps):
+                        await trio.lowlevel.checkpoint()
+                    scope.cancel()
+
+                nursery.start_soon(cancel_after)
+                async with follow_logs_of(pods) as logs:
+                    async for _ in logs:
+                        pass
+        await wait_all_tasks_blocked()
+        statistics = api_server.statistics()
+        assert (statistics.followed_logs, statistics.open_watches) == (0, 0)
