@@ -15,7 +15,7 @@ import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import NoReturn, TextIO, TypeAlias, cast
@@ -124,16 +124,21 @@ def start(
     parser: ArgumentParser,
     *,
     stop: trio.Event | None = None,
+    required: Sequence[str] = (),
     check: Callable[[Namespace], object] | None = None,
 ) -> NoReturn:
     """Parse the command line, run ``main(arguments)``, and exit; wrong usage exits with 2.
 
+    ``required`` are the arguments that only ``--embedded`` can do without.
     With ``stop``, the function is ``main(arguments, stop)``, and the first signal sets the event instead of cancelling.
     ``check`` raises ``ValueError`` for arguments that are not valid together.
     """
     arguments = parser.parse_args()
     if arguments.embedded and (arguments.kubeconfig or arguments.context):
         parser.error("--embedded cannot be combined with --kubeconfig or --context")
+    missing = [name for name in required if getattr(arguments, name.strip("-").lower()) is None]
+    if missing and not arguments.embedded:
+        parser.error(f"without --embedded the following arguments are required: {', '.join(missing)}")
     if check is not None:
         try:
             check(arguments)

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Sequence
 
 import trio
-from command_line import Arguments, connect, namespace, namespace_of, parser_of, start
+from command_line import Arguments, connect, namespace_name, namespace_of, parser_of, start
 from simulations import simulate_forbidden_secrets
 
 from trioformer import Client, ReflectorOptions, SharedInformerFactory
@@ -50,5 +50,7 @@ async def main(arguments: Arguments) -> None:
 
 if __name__ == "__main__":
     parser = parser_of(__doc__, is_namespaced=True)
-    parser.add_argument("names", nargs="*", type=namespace, metavar="NAMESPACE", help="default: --namespace")
+    parser.add_argument(
+        "names", nargs="*", type=namespace_name, metavar="NAMESPACE", help="default: that of --namespace"
+    )
     start(main, parser)

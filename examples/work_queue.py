@@ -13,7 +13,7 @@ from functools import partial
 
 import attrs
 import trio
-from command_line import Arguments, connect, namespace, namespace_of, parser_of, seconds, start
+from command_line import Arguments, connect, namespace_name, namespace_of, parser_of, seconds, start
 
 from trioformer import Api, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
@@ -25,7 +25,7 @@ MAX_RETRIES = 5
 def page(text: str) -> str:
     """Parse a page, with the number of its failures, for argparse."""
     name, _, failures = text.partition(":")
-    namespace(name)  # the names of config maps have the same form
+    namespace_name(name)  # the names of config maps have the same form
     int(failures or 0)
     return text
 
