@@ -137,20 +137,22 @@ async def test_wrong_arguments_are_refused_before_a_request(
     def wrong(**given: Any) -> Any:
         return pods.logs("web-0", **given)
 
-    for problem, given in {
+    bad_values: dict[str, dict[str, Any]] = {
         "tail_lines must be at least 0, not -1": {"tail_lines": -1},
         "limit_bytes must be at least 1, not 0": {"limit_bytes": 0},
         "since must be a positive number of seconds ago, not 0": {"since": 0},
         "since must have a time zone": {"since": datetime(2026, 1, 1)},  # that is the mistake
         "such as 2026-01-31T12:00:00Z, not 'yesterday'": {"since": "yesterday"},
-    }.items():
+    }
+    for problem, given in bad_values.items():
         with pytest.raises(ValueError, match=problem):
             await wrong(**given)
-    for problem, given in {
+    bad_types: dict[str, dict[str, Any]] = {
         "tail_lines must be an int, not": {"tail_lines": "1"},
         "since must be seconds, a timedelta, a datetime or a text": {"since": [1]},
         "container must be the name of a container": {"container": 1},
-    }.items():
+    }
+    for problem, given in bad_types.items():
         with pytest.raises(TypeError, match=problem):
             await wrong(**given)
     with pytest.raises(ValueError, match="max_line_bytes must be an int of at least 256"):
