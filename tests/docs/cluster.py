@@ -55,7 +55,8 @@ def pod(name: str, app: str, node: str) -> dict[str, Any]:
         "uid": f"{app}-uid",
         "controller": True,
     }
-    state = {"name": app, "image": f"{app}:1", "imageID": "", "ready": True, "restartCount": 0}
+    running = {"running": {"startedAt": READY["lastTransitionTime"]}}
+    state = {"name": app, "image": f"{app}:1", "imageID": "", "ready": True, "restartCount": 0, "state": running}
     return {
         "metadata": {"name": name, "namespace": "default", "labels": {"app": app}, "ownerReferences": [owner]},
         "spec": {"nodeName": node, "containers": [{"name": app, "image": f"{app}:1"}]},

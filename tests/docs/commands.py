@@ -57,7 +57,7 @@ CLOCK = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\\\.\d+)?")
 def transcript_of(block: Block) -> tuple[dict[str, str], list[str], str] | None:
     """Return variables, words and output of a block with one command, an example, and what it prints; otherwise None.
 
-    One that serves a port is none, since that needs real time.  The tutorial has tests of its own.
+    One that serves a port needs real time and is left out.  The tutorial has tests of its own.
     """
     found = TRANSCRIPT.fullmatch(block.text)
     if found is None or "\n$ " in found["output"] or "--http" in found["command"]:
