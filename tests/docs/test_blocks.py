@@ -19,7 +19,6 @@ from tests.support.processes import result_here
 BLOCKS = [block for path in pages() for block in blocks_of(path)]
 PYTHON = [path for path in pages() if any(block.language in ("python", "pycon") for block in blocks_of(path))]
 SHOWN = [block for block in BLOCKS if block.language in ("console", "sh")]
-UNMENDED: set[str] = set()
 READERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
     "toml": tomllib.loads,
@@ -33,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield tmp_path
 
 
-@pytest.mark.parametrize("path", [path for path in PYTHON if page_name(path) not in UNMENDED], ids=page_name)
+@pytest.mark.parametrize("path", PYTHON, ids=page_name)
 def test_the_python_blocks_of_a_page_run(path: Path, folder: Path) -> None:
     Page(path, blocks_of(path), folder).run()
 
