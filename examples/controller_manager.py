@@ -37,7 +37,7 @@ import attrs
 import trio
 import yaml
 from attrs import validators
-from command_line import file, parser_of, seconds, start
+from command_line import Arguments, file, parser_of, seconds, start
 
 from trioformer import (
     AlreadyExistsError,
@@ -275,7 +275,7 @@ class Starter:
 
 
 async def run_manager(
-    client: Client, arguments: argparse.Namespace, settings: Callable[[], Settings], metrics: Metrics, stop: trio.Event
+    client: Client, arguments: Arguments, settings: Callable[[], Settings], metrics: Metrics, stop: trio.Event
 ) -> None:
     """Run the controllers and the informers that they share, until ``stop`` is set."""
     factory = SharedInformerFactory(client, namespace=arguments.namespace, resync_period=60)
@@ -306,7 +306,7 @@ async def run_manager(
         nursery.cancel_scope.cancel()
 
 
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Connect, and run the controllers until ``stop`` is set."""
     logging.getLogger().setLevel(logging.INFO)
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
@@ -367,7 +367,7 @@ async def simulate_workloads(
         await trio.sleep(1)
 
 
-def election_of(arguments: argparse.Namespace) -> LeaderElection | None:
+def election_of(arguments: Arguments) -> LeaderElection | None:
     """Return the election that the arguments describe; ValueError if they are not valid together."""
     times = LeaderElectionOptions(
         lease_duration=arguments.lease_duration,
@@ -388,13 +388,6 @@ def controllers(text: str) -> str:
     return text
 
 
-def address(text: str) -> str:
-    """Parse ``host:port`` for argparse."""
-    if not text.rpartition(":")[2].isdecimal():
-        raise argparse.ArgumentTypeError(f"{text} is not host:port, such as 127.0.0.1:8080 or :8080")
-    return text
-
-
 def log_file(text: str) -> int:
     """Open a file for argparse, to append to it."""
     try:
@@ -405,7 +398,7 @@ def log_file(text: str) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = parser_of(__doc__)
+    parser = parser_of(__doc__, serves_http=True)
     parser.add_argument("--config", type=file, metavar="FILE", help="a file that is read again when it changes")
     parser.add_argument(
         "--controllers", type=controllers, default="*", metavar="LIST", help=f"of {', '.join(WORKERS)}; default: all"
@@ -413,7 +406,6 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--start-interval", type=seconds, default=0.0, metavar="SECONDS", help="between the starts of two controllers"
     )
-    parser.add_argument("--http", type=address, metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics")
     parser.add_argument("--leader-elect", action="store_true", help="run the controllers only while this replica leads")
     parser.add_argument("--identity", help="unique to the process; default: host name and a random part")
     for time_of_lease, default in {"lease-duration": 15.0, "renew-deadline": 10.0, "retry-period": 2.0}.items():

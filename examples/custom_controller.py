@@ -17,7 +17,6 @@ controller and starts one for that cluster::
 
 from __future__ import annotations
 
-import argparse
 import logging
 from contextlib import suppress
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from typing import NamedTuple
 import attrs
 import trio
 import yaml
-from command_line import check_reachable, connect, file, log_to_output, parser_of, start
+from command_line import Arguments, check_reachable, connect, file, log_to_output, parser_of, start
 from simple_watch import LABELS, reason_of, restart_tools, simulate_nginx
 
 from trioformer import (
@@ -172,7 +171,7 @@ async def serve(client: Client, namespace: str, stop: trio.Event) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def follow(config: FollowedFile[Settings], arguments: argparse.Namespace, stop: trio.Event) -> None:
+async def follow(config: FollowedFile[Settings], arguments: Arguments, stop: trio.Event) -> None:
     """Serve as the file says, and anew when it names another kubeconfig; flags take precedence over the file."""
     flag = arguments.kubeconfig
     while not stop.is_set():
@@ -201,7 +200,7 @@ async def set_after(first: trio.Event, then: trio.Event) -> None:
     then.set()
 
 
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Run the controller until ``stop`` is set."""
     log_to_output(logger, "%(asctime)s.%(msecs)03d [%(levelname)s] %(message)s")
     if arguments.config is None:

@@ -12,7 +12,6 @@ alone.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import logging
 from collections.abc import Collection, Iterable
@@ -20,7 +19,7 @@ from datetime import UTC, datetime
 
 import attrs
 import trio
-from command_line import check_reachable, connect, log_to_output, parser_of, positive, start
+from command_line import Arguments, check_reachable, connect, log_to_output, parser_of, positive, start
 
 from trioformer import Client, ConflictError, NotFoundError, SharedInformer, SharedInformerFactory
 from trioformer.controller import (
@@ -199,7 +198,7 @@ async def serve(client: Client, namespace: str | None, workers: int, stop: trio.
         nursery.cancel_scope.cancel()
 
 
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Run the controller until ``stop`` is set."""
     log_to_output(logger)
     async with connect(arguments, simulate_jobs, server=APIServer(garbage_collector=True)) as client:

@@ -9,12 +9,11 @@ Each line begins with the time, as in Go's log; ``--no-time`` leaves it out.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import math
 
 import trio
-from command_line import connect, log_to_output, parser_of, seconds, start
+from command_line import Arguments, connect, log_to_output, parser_of, seconds, start
 
 from trioformer import ListOptions, ReflectorOptions, ResourceEventHandler, SharedInformerFactory, TrioformerError
 from trioformer.client import Client
@@ -56,7 +55,7 @@ async def check_reachable(client: Client, namespace: str | None) -> None:
         raise TrioformerError(f"{client.config.server} did not respond within {RESPONSE_DEADLINE:g} s")
 
 
-async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
+async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Connect, and log until ``stop`` is set, or the end of ``--for``."""
     log_to_output(logger, "%(asctime)s %(message)s" if arguments.time else "%(message)s")
     try:
@@ -70,7 +69,7 @@ async def main(arguments: argparse.Namespace, stop: trio.Event) -> None:
         raise
 
 
-async def follow_pods(arguments: argparse.Namespace) -> None:
+async def follow_pods(arguments: Arguments) -> None:
     """Log the pods of the cluster that the arguments name."""
     async with connect(arguments) as client:
         await check_reachable(client, arguments.namespace)

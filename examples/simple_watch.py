@@ -11,13 +11,12 @@ A watch reports events, and nobody repeats one that was missed; ``custom_control
 
 from __future__ import annotations
 
-import argparse
 import logging
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
 
 import trio
-from command_line import check_reachable, log_to_output, parser_of, start
+from command_line import Arguments, check_reachable, log_to_output, parser_of, start
 
 from trioformer import Client, ClusterConfig, ConnectionFailedError, ExpiredError, StatusError, load_config, open_client
 from trioformer.models.apps_v1 import Deployment
@@ -87,7 +86,7 @@ def limiter_of(config: ClusterConfig) -> TokenBucketRateLimiter | None:
     return TokenBucketRateLimiter(qps=1000, burst=1000) if config.in_cluster else None
 
 
-def connect(arguments: argparse.Namespace) -> AbstractAsyncContextManager[Client]:
+def connect(arguments: Arguments) -> AbstractAsyncContextManager[Client]:
     """Open a client, and say of what; in a cluster it has a limit of its own."""
     logger.info("Using namespace=%s", arguments.namespace)
     if arguments.embedded:
@@ -98,7 +97,7 @@ def connect(arguments: argparse.Namespace) -> AbstractAsyncContextManager[Client
     return open_client(config, rate_limiter=limiter_of(config))
 
 
-async def main(arguments: argparse.Namespace) -> None:
+async def main(arguments: Arguments) -> None:
     """Watch until cancelled."""
     log_to_output(logger)
     async with connect(arguments) as client:

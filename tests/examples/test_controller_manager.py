@@ -342,7 +342,7 @@ def test_embedded_every_controller_does_something(tmp_path: Path) -> None:
         (["--lease-duration", "5"], "lease_duration must be longer than renew_deadline"),
         (["--embedded", "--kubeconfig", "x"], "--embedded cannot be combined with --kubeconfig"),
         (["--config", "missing.yaml"], "there is no file missing.yaml"),
-        (["--http", "localhost"], "localhost is not host:port"),
+        (["--http", "localhost"], "'localhost' is not an address"),
         (["--start-interval", "-1"], "-1 is not a number of seconds"),
         (["--fencing-log", "missing/log"], "missing/log: No such file or directory"),
     ],

@@ -200,7 +200,7 @@ def test_an_invalid_file_at_the_start_is_reported_in_one_line(tmp_path: Path) ->
 def test_a_missing_file_is_wrong_usage() -> None:
     code, lines, errors = result_here(PROGRAM, "-c", "missing.yaml")
     assert (code, lines) == (2, [])
-    assert errors[-1] == "custom_controller.py: error: argument -c/--config: there is no file missing.yaml (see --help)"
+    assert errors == ["custom_controller.py: error: argument -c/--config: there is no file missing.yaml (see --help)"]
 
 
 async def test_a_changed_file_changes_the_level_and_the_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
