@@ -2,6 +2,7 @@
 var Scorer = {
   score: ([page, title, anchor, description, score]) => {
     if (/^(design|changelog|genindex)/.test(page)) return score - 30;
+    if (/troubleshooting|coming-from/.test(page)) return score - 8;  // they name everything
     if (/^(tutorial|howto|install|concepts)/.test(page)) return score + 8;
     return score;
   },
