@@ -109,7 +109,7 @@ def parser_of(
     cluster.add_argument("--context", metavar="NAME", help="the kubeconfig context to use")
     cluster.add_argument(
         *("--namespace", "-n"),
-        type=namespace,
+        type=namespace_name,
         default=default_namespace,
         metavar="NAME",
         help=f"default: {default_namespace or ('that of the context' if is_namespaced else 'all namespaces')}",
@@ -181,7 +181,7 @@ async def check_reachable(client: Client) -> None:
         raise TrioformerError(f"{client.config.server} did not respond within {RESPONSE_DEADLINE:g} s")
 
 
-def namespace(text: str) -> str:
+def namespace_name(text: str) -> str:
     """Parse the name of a namespace for argparse."""
     if re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a name: it may have a-z, 0-9 and, inside, hyphens")
