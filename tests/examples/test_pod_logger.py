@@ -69,8 +69,7 @@ def test_an_updated_pod_is_named_twice_in_its_line(result: Result) -> None:
 )
 def test_wrong_usage_exits_with_2(arguments: list[str], result: Result) -> None:
     code, lines, errors = result(LOGGER, *arguments)
-    assert (code, lines) == (2, [])
-    assert len(errors) == 1
+    assert (code, lines, len(errors)) == (2, [], 1)
     assert errors[0].startswith("pod_logger.py: error: ")
 
 

@@ -49,9 +49,10 @@ async def open_simulated_cluster(
         ended.
     """
     served = APIServer() if server is None else server
+    serving = trio.CancelScope(shield=True)
     async with open_serving_nursery() as nursery:
         with trio.CancelScope(shield=True):  # a start that is cancelled would leave a task that nothing cancels
-            serving = await nursery.start(_serve_shielded, served)
+            await nursery.start(_serve_in, serving, served)
         try:
             async with open_serving_nursery() as acting:
                 await acting.start(simulate_cluster if simulate is None else simulate, served)
@@ -61,12 +62,12 @@ async def open_simulated_cluster(
             serving.cancel()
 
 
-async def _serve_shielded(server: APIServer, *, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
-    """Serve until the reported scope is cancelled: what is cancelled may still need the server to clean up."""
-    with trio.CancelScope(shield=True) as scope:
+async def _serve_in(scope: trio.CancelScope, server: APIServer, *, task_status: trio.TaskStatus[None]) -> None:
+    """Serve until ``scope``, a shield, is cancelled: what is cancelled outside may need the server to clean up."""
+    with scope:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
-            task_status.started(scope)
+            task_status.started()
 
 
 async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
