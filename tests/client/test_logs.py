@@ -385,6 +385,16 @@ async def test_a_cancelled_read_loses_no_line(web: ScriptedPod, pods: Api[Pod], 
     assert found == [text for number in range(5) for text in (f"line {number}", "same")]
 
 
+async def test_cancelled_reads_request_the_log_once_a_second(
+    web: ScriptedPod, pods: Api[Pod], api_server: APIServer, autojump_clock: MockClock
+) -> None:
+    async with pods.follow_logs("web-0") as lines:
+        for _ in range(40):
+            with trio.move_on_after(0.1):
+                await anext(lines)
+    assert 3 <= len(log_requests(api_server)) <= 5
+
+
 async def test_without_reconnect_a_cancelled_read_closes_the_lines(
     web: ScriptedPod, pods: Api[Pod], autojump_clock: MockClock
 ) -> None:
