@@ -34,6 +34,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import prometheus_client
 import pytest
 import trio
 import trio.testing
@@ -42,6 +43,7 @@ import trioformer
 import trioformer.client
 from tests.docs.blocks import ROOT, Block, page_name
 from tests.docs.cluster import KUBECONFIG, fill
+from tests.support.processes import logging_as_in_a_new_process
 from trioformer.client import Client
 from trioformer.testing import APIServer
 
@@ -202,7 +204,8 @@ class Page:
             for package in (trioformer, trioformer.client):
                 patch.setattr(package, "open_client", open_client)
             patch.setitem(sys.modules, self.module.__name__, self.module)
-            with logged() as lines:
+            patch.setattr(prometheus_client, "REGISTRY", prometheus_client.CollectorRegistry())
+            with logging_as_in_a_new_process(), logged() as lines:
                 whole = [block for block in self.blocks if block.included is None and is_program(block)]
                 programs = {block.line: run_program(block, given) for block in whole}
                 try:

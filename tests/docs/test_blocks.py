@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import prometheus_client
 import pytest
 import yaml
 
@@ -176,3 +178,13 @@ def test_a_block_that_shows_an_error_must_raise_it(folder: Path) -> None:
     page_of(folder, "{}['key']", raises="KeyError").run()
     with pytest.raises(BlockError, match=r"none\.rst:10: should raise LookupError, but: nothing"):
         page_of(folder, "[].copy()", raises="LookupError").run()
+
+
+@pytest.mark.parametrize("name", ["howto/controllers", "howto/logging", "howto/metrics"])
+def test_a_page_leaves_logging_and_metrics_as_they_were(name: str, folder: Path) -> None:
+    path = next(path for path in PYTHON if page_name(path) == name)
+    collectors = list(prometheus_client.REGISTRY.collect())
+    before = logging.root.level, logging.root.handlers[:], logging.getLogger("trioformer.cache").level
+    Page(path, blocks_of(path), folder).run()
+    assert (logging.root.level, logging.root.handlers, logging.getLogger("trioformer.cache").level) == before
+    assert len(list(prometheus_client.REGISTRY.collect())) == len(collectors)

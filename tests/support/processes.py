@@ -177,7 +177,9 @@ def logging_as_in_a_new_process() -> Iterator[None]:
     """Take all handlers and levels away, and put them back after the block."""
     root = logging.getLogger()
     before = {each: (each.handlers[:], each.level, each.propagate) for each in (root, *_loggers())}
-    root.handlers = []
+    for each in before:
+        each.handlers, each.propagate = [], True
+        each.setLevel(logging.NOTSET)
     root.setLevel(logging.WARNING)
     try:
         yield
