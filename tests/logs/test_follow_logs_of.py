@@ -242,6 +242,26 @@ async def test_a_log_on_a_node_that_is_gone_ends_after_its_pod(
         assert logs.statistics().followed == 0
 
 
+async def test_a_slow_reader_gets_the_whole_log_of_a_deleted_pod(
+    api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
+) -> None:
+    web = start(api_server, "web-0")
+    expected = [f"line {number}" for number in range(400)]
+    async with follow_logs_of(pods, buffer_size=10) as logs:
+        for begin in range(0, 400, 100):  # each is received on its own
+            web.write_log(*expected[begin : begin + 100])
+            await wait_all_tasks_blocked()
+        found = [str(await anext(logs))]
+        api_server.delete(Pod, "web-0")
+        with trio.move_on_after(3600):
+            while True:
+                if len(found) % 50 == 0:
+                    await trio.sleep(15)
+                found.append(str(await anext(logs)))
+        assert found == expected
+        assert logs.statistics().followed == 0
+
+
 async def test_lines_are_for_their_block(api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock) -> None:
     opened: list[FollowedLogs] = []
 

@@ -40,7 +40,7 @@ MAX_LINE_BYTES: Final = 64 * 1024
 MAX_CONTAINERS: Final = 200
 """How many containers are followed at a time by default; each has a connection."""
 DELETED_PATIENCE: Final = 10.0
-"""Seconds for which the log of a pod that is gone is read on; a node that is gone, too, never ends it."""
+"""For how many seconds without lines the log of a pod that is gone is read on; a node that is gone never ends it."""
 ATTEMPTS: Final = 5
 """How often a log is requested that the server refuses, although the status says that the container runs."""
 
@@ -80,10 +80,15 @@ class _Follower:
     """That of the last wait for lines."""
 
     def end_soon(self) -> None:
-        """Read on only for a while."""
+        """Read on only while lines come."""
         self.deadline = min(self.deadline, trio.current_time() + DELETED_PATIENCE)
         if self.scope is not None:
             self.scope.deadline = self.deadline
+
+    def record_delivery(self) -> None:
+        """Begin the patience anew: it is for the node, and a slow reader may have taken longer."""
+        if self.deadline < math.inf:
+            self.deadline = trio.current_time() + DELETED_PATIENCE
 
     async def receive(self, lines: LogLines) -> list[LogLine]:
         """Wait for lines; an empty list at the end of the log, or of the patience."""
@@ -241,6 +246,7 @@ class FollowedLogs(metaclass=NoPublicConstructor):
             ) as lines:
                 while batch := await follower.receive(lines):
                     await self._buffer.put_all(batch)
+                    follower.record_delivery()
         except REQUEST_ERRORS as error:
             return error
         return None
