@@ -262,6 +262,35 @@ async def test_a_slow_reader_gets_the_whole_log_of_a_deleted_pod(
         assert logs.statistics().followed == 0
 
 
+async def test_a_log_of_which_lines_were_delivered_is_not_begun_again(
+    api_server: APIServer, pods: Api[Pod], caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    web = start(api_server, "web-0")
+    web.write_log("one", "two")
+    async with follow_logs_of(pods, on_retry=lambda error: None) as logs:
+        assert await next_lines(logs, 2) == ["web-0/main: one", "web-0/main: two"]
+        api_server.fail_next(6, status=lambda record: 400 if record.subresource == "log" else None)
+        web.disconnect("reset")
+        with trio.move_on_after(200):
+            pytest.fail(f"repeated: {await anext(logs)}")
+        assert "container main of pod default/web-0: its log is not followed further: " in caplog.text
+        assert logs.statistics().followed == 0
+        web.restart()
+        web.write_log("of the next instance")
+        assert await next_lines(logs, 1) == ["web-0/main: of the next instance"]
+
+
+async def test_a_log_that_is_always_refused_is_given_up_with_a_warning(
+    api_server: APIServer, pods: Api[Pod], caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    start(api_server, "web-0").write_log("one")
+    api_server.fail_next(100, status=lambda record: 400 if record.subresource == "log" else None)
+    async with follow_logs_of(pods, on_retry=lambda error: None) as logs:
+        await trio.sleep(200)
+        assert logs.statistics().followed == 0
+        assert caplog.text.count("container main of pod default/web-0: its log is not followed further: ") == 1
+
+
 async def test_lines_are_for_their_block(api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock) -> None:
     opened: list[FollowedLogs] = []
 

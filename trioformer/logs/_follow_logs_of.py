@@ -78,6 +78,8 @@ class _Follower:
     """Until when it waits for lines; finite once the pod is gone."""
     scope: trio.CancelScope | None = None
     """That of the last wait for lines."""
+    has_delivered: bool = False
+    """Whether lines were received: then the log cannot be begun again without repeating them."""
 
     def end_soon(self) -> None:
         """Read on only while lines come."""
@@ -87,6 +89,7 @@ class _Follower:
 
     def record_delivery(self) -> None:
         """Begin the patience anew: it is for the node, and a slow reader may have taken longer."""
+        self.has_delivered = True
         if self.deadline < math.inf:
             self.deadline = trio.current_time() + DELETED_PATIENCE
 
@@ -219,11 +222,14 @@ class FollowedLogs(metaclass=NoPublicConstructor):
                 while trio.current_time() < follower.deadline:
                     attempts += 1
                     error = await self._try_to_follow(pod, status, follower, is_initial=is_initial)
-                    is_refused = isinstance(error, BadRequestError)
-                    if error is None or isinstance(error, NotFoundError) or (is_refused and attempts >= ATTEMPTS):
+                    is_refused = isinstance(error, BadRequestError | NotFoundError)
+                    if error is None or (isinstance(error, NotFoundError) and not follower.has_delivered):
                         return
                     if is_permanent(error) and not is_refused:
                         self._buffer.fail(error)
+                        return
+                    if follower.has_delivered or (is_refused and attempts >= ATTEMPTS):
+                        logger.warning("%s: its log is not followed further: %s", name, error)
                         return
                     self._report(error)
                     await trio.sleep(backoff.next_delay())
