@@ -13,6 +13,7 @@ from trioformer import Api, Client, SharedInformerFactory
 from trioformer.errors import ForbiddenError, SelectorError
 from trioformer.logs import FollowedLogs, LogLine, follow_logs_of
 from trioformer.models import from_dict
+from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, ScriptedPod
 
@@ -305,17 +306,31 @@ async def test_lines_are_for_their_block(api_server: APIServer, pods: Api[Pod], 
         await anext(opened[0])
 
 
-async def test_wrong_arguments_are_refused(pods: Api[Pod], autojump_clock: MockClock) -> None:
+async def test_wrong_arguments_are_refused_at_once(client: Client, pods: Api[Pod], autojump_clock: MockClock) -> None:
     def mistakes() -> Iterator[tuple[type[Exception], str, dict[str, Any]]]:
         yield TypeError, r"write containers=\['main'\]", {"containers": "main"}
         yield ValueError, "max_containers must be an int of at least 1", {"max_containers": 0}
-        yield ValueError, "buffer_size must be at least 1", {"buffer_size": 0}
+        yield ValueError, "buffer_size must be an int of at least 1, not 0", {"buffer_size": 0}
+        yield ValueError, "buffer_size must be an int of at least 1, not '3'", {"buffer_size": "3"}
+        yield ValueError, "max_line_bytes must be an int of at least 256, not 10", {"max_line_bytes": 10}
+        yield ValueError, "tail_lines must be at least 0, not -1", {"tail_lines": -1}
+        yield TypeError, "tail_lines must be an int, not a str", {"tail_lines": "3"}
+        yield ValueError, "since must be seconds, .* not 'yesterday'", {"since": "yesterday"}
+        yield TypeError, r"containers must be a collection of names, not an int", {"containers": 3}
         yield SelectorError, "app in", {"label_selector": "app in"}
 
     for kind, text, given in mistakes():
         with pytest.raises(kind, match=text):
             async with follow_logs_of(pods, **given):
                 pass
+    deployments: Any = client.api(Deployment, namespace="default")
+    with pytest.raises(TypeError, match=r"follow_logs_of\(\) is for pods, and this is the API of deployments.apps"):
+        async with follow_logs_of(deployments):
+            pass
+    name: Any = "default"
+    with pytest.raises(TypeError, match=r"pods must be an Api, such as client.api\(Pod, .*\), not a str"):
+        async with follow_logs_of(name):
+            pass
 
 
 async def test_a_batch_has_what_was_not_read_of_the_last_one(

@@ -71,7 +71,7 @@ async def test_a_failure_wakes_the_reader_and_the_writers(nursery: trio.Nursery)
 
 
 def test_wrong_options_are_refused() -> None:
-    with pytest.raises(ValueError, match="buffer_size must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="buffer_size must be an int of at least 1, not 0"):
         LogBuffer(0, "block")
     with pytest.raises(ValueError, match="overflow must be 'coalesce', 'block' or 'raise', not 'drop'"):
         LogBuffer(1, "drop")  # type: ignore[arg-type]  # that is the mistake

@@ -421,3 +421,19 @@ class ApiReads(ApiRequests[T]):
             on_retry=on_retry,
         ) as lines:
             yield lines
+
+
+def check_follow_logs(
+    pods: ApiReads[Pod], caller: str, *, since: LogTime | None, tail_lines: int | None, max_line_bytes: int
+) -> None:
+    """Raise what :meth:`ApiReads.follow_logs` would raise for these arguments.
+
+    Raises:
+        TypeError: It is the API of another kind, or a value is of another type.
+        ValueError: A value is out of range.
+    """
+    from . import _log_requests  # noqa: PLC0415  # imported by who reads logs
+
+    pods._check_kind(caller, "pods")
+    _log_requests.log_params(container=None, since=since, tail_lines=tail_lines)
+    _log_requests.check_max_line_bytes(max_line_bytes)

@@ -11,6 +11,7 @@ import attrs
 
 from .._suggestions import describe
 from ..errors import BadRequestError, NotFoundError, StatusDetails, TrioformerError
+from ._log_lines import MIN_LINE
 
 if TYPE_CHECKING:
     from ..models.core_v1 import ContainerStatus, Pod
@@ -85,6 +86,12 @@ def log_params(
         if flag:
             params[key] = "true"
     return params
+
+
+def check_max_line_bytes(max_line_bytes: int) -> None:
+    """Raise ValueError unless it is an int of at least 256."""
+    if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
+        raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
 
 
 def default_container(pod: Pod) -> str | None:

@@ -36,8 +36,16 @@ from .._retry import (
 from .._util import NoPublicConstructor, Slices
 from ..errors import BadRequestError, ConnectionFailedError, NotFoundError, TrioformerError
 from ..transport._internal import ByteStream, Transport
-from ._log_lines import MIN_LINE, LineSplitter, LogLine, Piece, ReceivedLines, split_stamp
-from ._log_requests import Instance, LogTarget, default_container, not_scheduled, replaced, wants_container
+from ._log_lines import LineSplitter, LogLine, Piece, ReceivedLines, split_stamp
+from ._log_requests import (
+    Instance,
+    LogTarget,
+    check_max_line_bytes,
+    default_container,
+    not_scheduled,
+    replaced,
+    wants_container,
+)
 from ._responses import check, streamed_status_error
 from ._wire_format import JSON
 
@@ -412,8 +420,7 @@ async def open_log_lines(
     on_retry: WatchErrorHandler | None,
 ) -> AsyncGenerator[LogLines, None]:
     """Read the pod, and yield the lines of a log; :meth:`Api.follow_logs` describes it."""
-    if type(max_line_bytes) is not int or max_line_bytes < MIN_LINE:
-        raise ValueError(f"max_line_bytes must be an int of at least {MIN_LINE}, not {max_line_bytes!r}")
+    check_max_line_bytes(max_line_bytes)
     if restart_count is not None and not reconnect:
         raise ValueError("restart_count is a part of the status of the pod, which is read only with reconnect=True")
     params = params | {"timestamps": "true"}

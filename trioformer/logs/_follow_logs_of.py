@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Iterable
 from typing import Final, TypeAlias, final
 
 import attrs
 import trio
 
 from .._retry import REQUEST_ERRORS, Backoff, WatchErrorHandler, is_permanent
-from .._suggestions import suggest_arguments
+from .._suggestions import describe, suggest_arguments
 from .._util import NoPublicConstructor, Slices, first_leaf, open_serving_nursery, opened_by
 from ..cache import (
     Added,
@@ -30,6 +30,7 @@ from ..cache import (
     Updated,
 )
 from ..client import Api, FieldSelectorLike, LabelSelectorLike, LogLine, LogLines, LogTime
+from ..client._internal import check_follow_logs
 from ..errors import BadRequestError, NotFoundError, TrioformerError
 from ..models import FieldSelector, LabelSelector
 from ..models.core_v1 import ContainerStatus, Pod
@@ -317,16 +318,21 @@ async def follow_logs_of(
 
     Raises:
         SelectorError: A selector does not parse.
-        ValueError: A number is out of range, or ``overflow`` is none of the three.
-        TypeError: ``containers`` is a string.
+        ValueError: A number or a time is out of range, or ``overflow`` is none of the three.
+        TypeError: ``pods`` is no API of pods, ``containers`` is a string, or a value is of another type.
 
     Ownership:
         The block owns a task for the pods, and one for each container that is followed; when it has ended, they have,
         and all connections are closed.  An exception of the block is raised as it is, and that of a request is raised
         to the reader.
     """
+    if not isinstance(pods, Api):
+        raise TypeError(f"pods must be an Api, such as client.api(Pod, namespace=...), not {describe(pods)}")
+    check_follow_logs(pods, "follow_logs_of", since=since, tail_lines=tail_lines, max_line_bytes=max_line_bytes)
     if isinstance(containers, str):
         raise TypeError(f"containers must be a collection of names, not a string; write containers=[{containers!r}]")
+    if not isinstance(containers, Iterable | None):
+        raise TypeError(f"containers must be a collection of names, not {describe(containers)}")
     if type(max_containers) is not int or max_containers < 1:
         raise ValueError(f"max_containers must be an int of at least 1, not {max_containers!r}")
     labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)

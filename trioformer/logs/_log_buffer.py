@@ -46,8 +46,8 @@ class LogBuffer:
     """The writers that wait."""
 
     def __attrs_post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"buffer_size must be at least 1, not {self.size}")
+        if type(self.size) is not int or self.size < 1:
+            raise ValueError(f"buffer_size must be an int of at least 1, not {self.size!r}")
         if self.overflow not in ("block", "coalesce", "raise"):
             raise ValueError(f"overflow must be 'coalesce', 'block' or 'raise', not {self.overflow!r}")
 
