@@ -16,6 +16,7 @@ import itertools
 import logging
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from operator import attrgetter
 
 import attrs
 import trio
@@ -38,11 +39,14 @@ from trioformer.testing import APIServer
 
 MANAGED_BY = "example.com/job-controller"
 JOB_NAME = "batch.kubernetes.io/job-name"
+ENDS = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+"""The conditions that say that a Job ends, and those that say that it has ended."""
 PATIENCE = 10.0
 """Seconds in which the workers must finish at the end."""
 
 logger = logging.getLogger("job_controller")
 owner_of = request_for_owner(Job)
+counted = attrgetter("active", "succeeded", "failed")
 
 
 def uid_of_owner(pod: Pod) -> Iterable[str]:
@@ -81,39 +85,40 @@ class JobController:
         pods = self.pods.lister.by_index("owner", job.uid)
         # Without its expectations a late cache would have it create the same pods again.
         if self.expectations.is_satisfied(request):
+            counts = Counts.of(job, pods)
+            outcome = outcome_of(job, counts)
             active = [pod for pod in pods if is_active(pod)]
-            succeeded, failed = count(pods, "Succeeded"), count(pods, "Failed")
-            outcome = outcome_of(job, len(active), succeeded, failed)
-            active = await self.manage_job(request, job, active, 0 if outcome else wanted(job, len(active), succeeded))
-            # While pods end, the Job has not ended.
-            await self.write_status(job, len(active), succeeded, failed, "" if active else outcome)
+            counts.active = await self.manage_job(request, job, active, 0 if outcome else wanted(job, counts))
+            counts.terminating += max(len(active) - counts.active, 0)
+            await self.write_status(job, counts, outcome)
         return self.expectations.requeue(request)  # in case that an event is lost
 
-    async def manage_job(self, request: Request, job: Job, active: list[Pod], want: int) -> list[Pod]:
-        """Create or delete pods until as many are active as are wanted; returns those that are."""
+    async def manage_job(self, request: Request, job: Job, active: list[Pod], want: int) -> int:
+        """Create or delete pods until as many are active as are wanted; returns how many are."""
         api = self.client.api(Pod, namespace=job.namespace)
         # Those that have done least are deleted first.
         active = sorted(active, key=lambda pod: pod.status.phase == "Running", reverse=True)
         for pod in active[want:]:
             with self.expectations.deleting(request, pod):
                 await api.delete(pod.name)
-        active = active[:want]
         for _ in range(want - len(active)):
             with self.expectations.creating(request):
-                active.append(await api.create(pod_of(job)))
-        return active
+                await api.create(pod_of(job))
+        return want
 
-    async def write_status(self, job: Job, active: int, succeeded: int, failed: int, outcome: str) -> None:
-        """Write the counts, and the conditions of a Job that has ended, if that makes a difference."""
+    async def write_status(self, job: Job, counts: Counts, outcome: str) -> None:
+        """Write the counts, and the conditions of a Job that ends, if that makes a difference."""
         now = datetime.now(UTC)
+        has_ended = bool(outcome) and not counts.active and not counts.terminating
         status = attrs.evolve(
             job.status,
-            active=active or None,
-            succeeded=succeeded or None,
-            failed=failed or None,
+            active=counts.active or None,
+            terminating=counts.terminating or None,
+            succeeded=counts.succeeded or None,
+            failed=counts.failed or None,
             start_time=job.status.start_time or now,
-            completion_time=now if outcome == "Complete" else None,
-            conditions=conditions(outcome, now) if outcome else job.status.conditions,
+            completion_time=now if has_ended and outcome == "Complete" else None,
+            conditions=(*job.status.conditions, *new_conditions(job, outcome, has_ended, now)),
         )
         if status == job.status:
             return
@@ -122,8 +127,9 @@ class JobController:
             await jobs.update_status(job, attrs.evolve(job, status=status), optimistic_lock=True)
         except (ConflictError, NotFoundError):
             return  # the cache is behind; the event of the newer state will follow
-        logger.info("%s: active %d, succeeded %d, failed %d", Request.of(job), active, succeeded, failed)
-        if outcome:
+        if counted(status) != counted(job.status):
+            logger.info("%s: %s", Request.of(job), counts)
+        if has_ended:
             logger.info("%s: %s", Request.of(job), outcome)
 
 
@@ -132,39 +138,64 @@ def is_active(pod: Pod) -> bool:
     return pod.status.phase not in ("Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
 
 
-def count(pods: Collection[Pod], phase: str) -> int:
-    """Count the pods of a phase."""
-    return sum(pod.status.phase == phase for pod in pods)
+@attrs.define
+class Counts:
+    """How many pods a Job has."""
+
+    active: int
+    terminating: int
+    succeeded: int
+    failed: int
+
+    @classmethod
+    def of(cls, job: Job, pods: Collection[Pod]) -> Counts:
+        """Count the pods; those that have ended and are gone since then stay counted, because no count may decrease."""
+        ended = [pod for pod in pods if pod.status.phase in ("Succeeded", "Failed")]
+        active = sum(map(is_active, pods))
+        succeeded = sum(pod.status.phase == "Succeeded" for pod in ended)
+        # A pod that is deleted while it runs, for example when its Job is suspended, may fail because of that.
+        failed = sum(pod.status.phase == "Failed" and pod.metadata.deletion_timestamp is None for pod in ended)
+        return cls(
+            active=active,
+            terminating=len(pods) - len(ended) - active,
+            succeeded=max(succeeded, job.status.succeeded or 0),
+            failed=max(failed, job.status.failed or 0),
+        )
+
+    def __str__(self) -> str:
+        return f"active {self.active}, succeeded {self.succeeded}, failed {self.failed}"
 
 
-def wanted(job: Job, active: int, succeeded: int) -> int:
+def wanted(job: Job, counts: Counts) -> int:
     """Return how many pods should be active."""
     spec = job.spec
     parallelism = 0 if spec.suspend else 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is None:  # a work queue: when one pod has succeeded, the others end, and no other one starts
-        return min(active, parallelism) if succeeded else parallelism
-    return max(min(spec.completions - succeeded, parallelism), 0)
+        return min(counts.active, parallelism) if counts.succeeded else parallelism
+    return max(min(spec.completions - counts.succeeded, parallelism), 0)
 
 
-def outcome_of(job: Job, active: int, succeeded: int, failed: int) -> str:
-    """Return whether a Job is ``Complete`` or ``Failed``; empty while it is neither."""
-    if failed > (6 if job.spec.backoff_limit is None else job.spec.backoff_limit):
+def outcome_of(job: Job, counts: Counts) -> str:
+    """Return what a Job ends as, ``Complete`` or ``Failed``; empty while it goes on."""
+    decided = [ENDS[each.type] for each in job.status.conditions if each.type in ENDS and each.status == "True"]
+    if decided:  # it stays so while the last pods end
+        return decided[0]
+    if counts.failed > (6 if job.spec.backoff_limit is None else job.spec.backoff_limit):
         return "Failed"
-    is_complete = succeeded and not active if job.spec.completions is None else succeeded >= job.spec.completions
+    if job.spec.completions is None:
+        is_complete = bool(counts.succeeded) and not counts.active
+    else:
+        is_complete = counts.succeeded >= job.spec.completions
     return "Complete" if is_complete else ""
 
 
-def conditions(outcome: str, now: datetime) -> tuple[JobCondition, ...]:
-    """Return the conditions of a Job that has ended: why it ends, and that it has ended."""
-    reasons = {
-        "Complete": ("SuccessCriteriaMet", "CompletionsReached"),
-        "Failed": ("FailureTarget", "BackoffLimitExceeded"),
-    }
-    cause, reason = reasons[outcome]
-    return tuple(
-        JobCondition(type=each, status="True", reason=reason, last_probe_time=now, last_transition_time=now)
-        for each in (cause, outcome)
-    )
+def new_conditions(job: Job, outcome: str, has_ended: bool, now: datetime) -> Iterable[JobCondition]:
+    """Make the conditions of a Job that ends: why it ends, and, when its last pod has, that it has ended."""
+    reason = {"Complete": "CompletionsReached", "Failed": "BackoffLimitExceeded"}.get(outcome)
+    types = [cause for cause, end in ENDS.items() if end == outcome] + ([outcome] if has_ended else [])
+    for each in types:
+        if not any(present.type == each for present in job.status.conditions):
+            yield JobCondition(type=each, status="True", reason=reason, last_probe_time=now, last_transition_time=now)
 
 
 def pod_of(job: Job) -> Pod:
@@ -174,6 +205,7 @@ def pod_of(job: Job) -> Pod:
         generate_name=f"{job.name}-",
         labels={**template.metadata.labels, JOB_NAME: job.name},
         annotations=template.metadata.annotations,
+        finalizers=template.metadata.finalizers,
         owner_references=(controller_reference(job),),
     )
     return Pod(metadata=metadata, spec=template.spec)

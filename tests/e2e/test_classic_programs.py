@@ -321,3 +321,41 @@ async def test_the_job_controller(scenario: Scenario) -> None:
     assert counts == sorted(counts, key=lambda each: each[1])
     assert all(active <= 2 and active + succeeded <= 5 for active, succeeded in counts)
     assert program.lines[-1] == f"{scenario.namespace}/pi: Complete"
+
+
+async def test_the_job_controller_with_pods_that_are_deleted(scenario: Scenario) -> None:
+    """kube-apiserver accepts neither counts that decrease nor the end of a Job whose pods have not ended."""
+    jobs = scenario.client.api(Job, namespace=scenario.namespace)
+    pods = scenario.client.api(Pod, namespace=scenario.namespace)
+    template = {
+        "metadata": {"finalizers": [FINALIZER]},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "pi", "image": "perl"}]},
+    }
+    with trio.fail_after(60):
+        async with running(*scenario.program("job_controller")) as program:
+            await jobs.create(job(parallelism=3, completions=5, backoffLimit=0, template=template))
+            await wait_for_lines(program, "active 3, succeeded 0, failed 0")
+            first, second, _ = await pods.list()
+            await pods.patch(first.name, {"status": {"phase": "Succeeded"}}, subresource="status")
+            await wait_for_lines(program, "active 3, succeeded 1, failed 0")
+            await scenario.delete_pod(first.name)
+            await scenario.remove_pod(first.name)
+            await pods.patch(second.name, {"status": {"phase": "Failed"}}, subresource="status")
+            ending = await wait_for(jobs, "pi", lambda each: bool(each.status.conditions))
+            assert (ending.status.active, ending.status.terminating) == (None, 2)
+            assert [each.type for each in ending.status.conditions] == ["FailureTarget"]
+            for pod in await pods.list():
+                await scenario.remove_pod(pod.name)
+            await wait_for_lines(program, "pi: Failed")
+            assert await program.interrupt() == 0
+    name = f"{scenario.namespace}/pi"
+    assert_transcript(
+        program.lines,
+        [
+            f"{name}: active 3, succeeded 0, failed 0",
+            f"{name}: active 3, succeeded 1, failed 0",
+            f"{name}: active 0, succeeded 1, failed 1",
+            f"{name}: Failed",
+        ],
+    )
+    assert program.errors == []

@@ -105,6 +105,69 @@ async def test_failed_pods_are_replaced_until_the_backoff_limit_is_exceeded(
         assert active(api_server) == []
 
 
+async def test_a_pod_that_has_ended_and_is_deleted_lowers_no_count(
+    autojump_clock: MockClock, api_server: APIServer, client: Client
+) -> None:
+    """kube-apiserver accepts no status whose counts decrease."""
+    create_job(api_server)
+    async with controlling(client):
+        first, second = active(api_server)
+        await end(api_server, first)
+        await end(api_server, second, "Failed")
+        assert counts(api_server) == (2, 1, 1)
+        api_server.delete(Pod, first)
+        api_server.delete(Pod, second)
+        await trio.sleep(1)
+        assert counts(api_server) == (2, 1, 1)
+
+
+async def test_a_job_ends_after_the_last_of_its_pods(
+    autojump_clock: MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "job_controller")
+    template = {
+        "metadata": {"finalizers": ["example.com/x"]},
+        "spec": {"containers": [{"name": "pi", "image": "perl"}]},
+    }
+    create_job(api_server, backoffLimit=0, template=template)
+    async with controlling(client):
+        first, second = active(api_server)
+        await end(api_server, first, "Failed")
+        assert api_server.get(Pod, second).metadata.deletion_timestamp is not None
+        assert (counts(api_server), api_server.get(Job, "pi").status.terminating) == ((0, 0, 1), 1)
+        assert conditions(api_server) == {"FailureTarget": "BackoffLimitExceeded"}
+        api_server.patch(Job, "pi", {"spec": {"backoffLimit": 9}})
+        await end(api_server, second, "Failed")  # because it was deleted; its container had no time to end well
+        assert counts(api_server) == (0, 0, 1)
+        api_server.patch(Pod, second, {"metadata": {"finalizers": None}})
+        await trio.sleep(1)
+        assert (counts(api_server), api_server.get(Job, "pi").status.terminating) == ((0, 0, 1), None)
+        assert conditions(api_server) == dict.fromkeys(["FailureTarget", "Failed"], "BackoffLimitExceeded")
+        assert len(api_server.list(Pod)) == 1
+    assert [each.getMessage() for each in caplog.records if each.name == "job_controller"] == [
+        "default/pi: active 2, succeeded 0, failed 0",
+        "default/pi: active 0, succeeded 0, failed 1",
+        "default/pi: Failed",
+    ]
+
+
+async def test_pods_that_a_suspended_job_stops_have_not_failed(
+    autojump_clock: MockClock, api_server: APIServer, client: Client
+) -> None:
+    template = {
+        "metadata": {"finalizers": ["example.com/x"]},
+        "spec": {"containers": [{"name": "pi", "image": "perl"}]},
+    }
+    create_job(api_server, backoffLimit=0, template=template)
+    async with controlling(client):
+        stopped = active(api_server)
+        api_server.patch(Job, "pi", {"spec": {"suspend": True}})
+        await trio.sleep(1)
+        for name in stopped:
+            await end(api_server, name, "Failed")
+        assert (counts(api_server), conditions(api_server)) == ((0, 0, 0), {})
+
+
 async def test_a_lower_parallelism_deletes_pods_that_have_not_begun(
     autojump_clock: MockClock, api_server: APIServer, client: Client
 ) -> None:
