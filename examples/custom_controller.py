@@ -161,19 +161,20 @@ class PodController:
             nursery.cancel_scope.cancel()
 
 
-async def serve(client: Client, namespace: str, stop: trio.Event) -> None:
-    """Run the controller and its informer."""
+async def serve(client: Client, namespace: str, stop: trio.Event, *, is_first: bool = True) -> None:
+    """Run the controller and its informer; the first cluster must be reachable, another one is waited for."""
     factory = SharedInformerFactory(client, namespace=namespace, label_selector=LABELS)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(factory.run)
-        nursery.start_soon(check_reachable, client)
+        if is_first:
+            nursery.start_soon(check_reachable, client)
         await PodController(client, factory.informer(Pod)).run(stop)
         nursery.cancel_scope.cancel()
 
 
 async def follow(config: FollowedFile[Settings], arguments: Arguments, stop: trio.Event) -> None:
     """Serve as the file says, and anew when it names another kubeconfig; flags take precedence over the file."""
-    flag = arguments.kubeconfig
+    flag, is_first = arguments.kubeconfig, True
     while not stop.is_set():
         settings, ended = config.value, trio.Event()
         async with trio.open_nursery() as nursery:
@@ -181,8 +182,9 @@ async def follow(config: FollowedFile[Settings], arguments: Arguments, stop: tri
             nursery.start_soon(apply_changes, config, settings, ended if flag is None else trio.Event())
             arguments.kubeconfig = flag or settings.kubeconfig
             async with connect(arguments, simulate_nginx) as client:
-                await serve(client, arguments.namespace, ended)
+                await serve(client, arguments.namespace, ended, is_first=is_first)
             nursery.cancel_scope.cancel()
+        is_first = False
 
 
 async def apply_changes(config: FollowedFile[Settings], current: Settings, ended: trio.Event) -> None:

@@ -208,6 +208,7 @@ async def test_a_changed_file_changes_the_level_and_the_cluster(nursery: trio.Nu
     for name, server in {"first": first, "second": second}.items():
         (tmp_path / name).write_text(KUBECONFIG.format(url=await nursery.start(serve_http, server)))
         create_pod(server, f"in-{name}", "Running")
+    (tmp_path / "unreachable").write_text(KUBECONFIG.format(url="http://127.0.0.1:9"))
     create_tools(first)
     path = tmp_path / "app.yaml"
     path.write_text(f"Kubeconfig: {tmp_path / 'first'}\n")
@@ -218,6 +219,9 @@ async def test_a_changed_file_changes_the_level_and_the_cluster(nursery: trio.Nu
             create_pod(first, "new", "Pending")
             await wait_for(program, "[INFO] Pod[new] is ADDED, status = Pending")
             path.write_text(f"Kubeconfig: {tmp_path / 'missing'}\n")  # not used
+            path.write_text(f"Kubeconfig: {tmp_path / 'unreachable'}\n")  # the program waits for it
+            await program.wait_for(lambda lines: sum("Starting Pod controller" in line for line in lines) == 2)
+            await program.wait_for(lambda _: any("127.0.0.1:9" in line for line in program.errors))
             path.write_text(f"Kubeconfig: {tmp_path / 'second'}\nLog: {{Level: Debug}}\n")
             await wait_for(program, "[INFO] Pod[in-second] is ADDED, status = Running")
             create_tools(second)
