@@ -229,6 +229,8 @@ def path(text: str) -> Path:
 def file(text: str) -> Path:
     """Parse the name of an existing file for argparse."""
     if not os.path.isfile(text):
+        if os.path.exists(text):  # for example /dev/null; it could not be followed
+            raise argparse.ArgumentTypeError(f"{text} is {'a directory' if os.path.isdir(text) else 'no regular file'}")
         raise argparse.ArgumentTypeError(f"there is no file {text}")
     return Path(text)
 

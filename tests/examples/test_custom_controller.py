@@ -203,6 +203,16 @@ def test_a_missing_file_is_wrong_usage() -> None:
     assert errors == ["custom_controller.py: error: argument -c/--config: there is no file missing.yaml (see --help)"]
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("/dev/null", "/dev/null is no regular file"), ("examples", "examples is a directory")],
+)
+def test_what_cannot_be_followed_is_wrong_usage(name: str, problem: str) -> None:
+    code, lines, errors = result_here(PROGRAM, "-c", name)
+    assert (code, lines) == (2, [])
+    assert errors == [f"custom_controller.py: error: argument -c/--config: {problem} (see --help)"]
+
+
 async def test_a_changed_file_changes_the_level_and_the_cluster(nursery: trio.Nursery, tmp_path: Path) -> None:
     first, second = APIServer(), APIServer()
     for name, server in {"first": first, "second": second}.items():
