@@ -16,6 +16,9 @@ import pytest
 
 from tests.support.end_to_end import is_collected
 
+LONGEST_ID = 100
+"""Characters of a parameter in the name of a test."""
+
 # An ordinary run is the same every time, so that a failure belongs to the change that it came with.
 # Deadlines and "too slow" would measure the machine.
 hypothesis.settings.register_profile(
@@ -43,6 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
         # can write down what was measured, and some must print nothing but their own lines.
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
     hypothesis.settings.load_profile("long" if config.getoption("--long") else "default")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name long parameters by their argument, as pytest 9 does: keys that are made anew differ between processes."""
+    return argname if isinstance(val, str | bytes) and len(val) > LONGEST_ID else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
