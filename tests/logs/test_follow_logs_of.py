@@ -181,6 +181,19 @@ async def test_a_slow_reader_is_handled_by_the_policy(
             await anext(logs)
 
 
+async def test_the_statistics_count_what_was_left_out_before_the_end_of_a_container(
+    api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
+) -> None:
+    web = start(api_server, "web-0")
+    web.write_log(*(f"line {number}" for number in range(20)))
+    async with follow_logs_of(pods, buffer_size=5, overflow="coalesce") as logs:
+        await trio.sleep(5)
+        web.end()
+        await trio.sleep(5)
+        assert [line.omitted for line in await logs.receive_batch()] == [0] * 5
+        assert (logs.statistics().followed, logs.statistics().omitted) == (0, 15)
+
+
 async def test_further_containers_wait_for_a_place(
     api_server: APIServer, pods: Api[Pod], caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
 ) -> None:

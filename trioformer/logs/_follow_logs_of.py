@@ -312,7 +312,8 @@ async def follow_logs_of(
         max_containers: How many containers are followed at a time, each on a connection; others wait, which is logged.
         buffer_size: How many lines may wait for the reader.
         overflow: What happens when more wait: ``"block"`` reads no more from the servers until there is room;
-            ``"coalesce"`` leaves lines out, and :attr:`LogLine.omitted` of the next line of the container counts them;
+            ``"coalesce"`` leaves lines out, and :attr:`LogLine.omitted` of the next line of the container counts them,
+            :attr:`FollowedLogsStatistics.omitted` also those that no line follows;
             ``"raise"`` lets the reader get ``trio.BrokenResourceError``.
         on_retry: Called with every failure that is retried; None logs them.
 
