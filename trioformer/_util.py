@@ -69,7 +69,7 @@ class _Unentered:
         def __iter__(self) -> object:
             raise TypeError(f"a {self._noun} is opened before it is iterated over; {self._hint}")
 
-        __aiter__ = __iter__
+        __aiter__ = __next__ = __anext__ = __iter__
 
 
 @final

@@ -188,6 +188,8 @@ async def test_a_watch_a_stream_or_an_informer_without_its_block_says_what_to_wr
         for context, block in unopened:
             with pytest.raises(TypeError, match=re.escape(block)):
                 aiter(context)
+            with pytest.raises(TypeError, match=re.escape(block)):
+                await anext(context)
             with pytest.raises(TypeError, match=re.escape(block)), context:
                 pytest.fail("it is open")
 
@@ -200,6 +202,8 @@ async def test_a_subscription_without_its_block_says_what_to_write() -> None:
             aiter(informer.subscribe())
         with pytest.raises(TypeError, match=block):
             iter(informer.subscribe())
+        with pytest.raises(TypeError, match=block):
+            next(informer.subscribe())
         with pytest.raises(TypeError, match=f"^a subscription is opened by a synchronous context manager; {block}$"):
             async with informer.subscribe():
                 pytest.fail("it is open")
