@@ -98,3 +98,21 @@ def test_lines_that_are_not_remembered_any_more_are_known_by_their_time() -> Non
     again = [*log, (100 * SECOND + 5, b"late"), (101 * SECOND, b"new")]
     assert [data for instant, data in again if received.is_new(instant, (data, 0))] == [b"late", b"new"]
     assert received.since == "1970-01-01T00:01:40Z"
+
+
+@pytest.mark.parametrize("contents", [1, 7])
+def test_lines_of_one_time_and_content_are_counted(contents: int) -> None:
+    log = [(100 * SECOND, b"%d" % (number % contents)) for number in range(3 * REMEMBERED)]
+    received = ReceivedLines()
+    assert all(received.is_new(instant, (data, 0)) for instant, data in log)
+    for _ in range(2):
+        received.begin_repetition()
+        assert not any(received.is_new(instant, (data, 0)) for instant, data in log)
+    assert received.is_new(*(100 * SECOND, (b"0", 0)))
+
+
+def test_the_log_is_sent_again_from_the_last_line_if_the_clock_was_set_back() -> None:
+    received = ReceivedLines()
+    for second in (100, 70):
+        assert received.is_new(second * SECOND, (b"x", 0))
+    assert received.since == "1970-01-01T00:01:09Z"

@@ -159,35 +159,36 @@ class ReceivedLines:
     After it, exactly those that are remembered were received, each as often as it is remembered.
     """
 
-    __slots__ = ("_horizon", "_newest", "_received", "_repeated", "_was_found")
+    __slots__ = ("_forgotten", "_horizon", "_last", "_newest", "_received", "_repeated", "_to_skip", "_was_found")
 
     def __init__(self) -> None:
         self._received: deque[tuple[int, int]] = deque()
         self._horizon = -1
         """The newest time of the lines that are not remembered, or that of the first line."""
+        self._forgotten = 0
+        """How many lines of this time are not remembered."""
         self._newest = -1
+        self._last = -1
+        """The time of the last line, which is far before the newest one if the clock of the node was set back."""
         self._repeated: Counter[int] = Counter()
         """The remembered lines that may still be sent again."""
+        self._to_skip = 0
+        """How many lines of the horizon's time are sent again before those that are remembered."""
         self._was_found = True
 
     @property
     def since(self) -> str:
         """The ``sinceTime`` from which nothing is missed; empty if no line with a time was received."""
-        if self._newest < 0:
+        if self._last < 0:
             return ""
-        seconds = max((self._newest - DISORDER) // _SECOND, 0)
+        seconds = max((self._last - DISORDER) // _SECOND, 0)
         return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
     def begin_repetition(self) -> None:
         """From here on, lines may be sent again."""
         self._repeated = Counter(digest for _, digest in self._received)
+        self._to_skip = self._forgotten
         self._was_found = False
-
-    def forget(self) -> None:
-        """Begin anew: the lines of another instance of the container follow."""
-        self._received.clear()
-        self._repeated.clear()
-        self._was_found = True
 
     def is_new(self, instant: int, content: tuple[bytes, int]) -> bool:
         """Return whether a line was not received before, and remember it.
@@ -198,6 +199,9 @@ class ReceivedLines:
         """
         digest = hash((instant, content))
         if self._repeated:
+            if instant == self._horizon and self._to_skip:
+                self._to_skip -= 1
+                return False
             if digest in self._repeated:
                 self._was_found = True
                 self._repeated[digest] -= 1
@@ -211,7 +215,10 @@ class ReceivedLines:
         if self._horizon < 0:
             self._horizon = instant
         self._received.append((instant, digest))
-        self._newest = max(self._newest, instant)
+        self._last, self._newest = instant, max(self._newest, instant)
         while len(self._received) > REMEMBERED or self._received[0][0] < self._newest - 3 * DISORDER:
-            self._horizon = max(self._horizon, self._received.popleft()[0])
+            forgotten, _ = self._received.popleft()
+            if forgotten > self._horizon:
+                self._horizon, self._forgotten = forgotten, 0
+            self._forgotten += forgotten == self._horizon
         return True
