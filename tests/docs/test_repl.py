@@ -21,6 +21,8 @@ from trioformer.testing import APIServer, serve_http
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/howto/repl.rst"
 NOT_RUN = ".. not run: "
+POD = "web-7d9c8b6f5-vj794"
+"""As a simulated cluster names its pods; the page must not depend on it."""
 
 
 @asynccontextmanager
@@ -28,7 +30,7 @@ async def served() -> AsyncIterator[str]:
     async with trio.open_nursery() as nursery:
         server = APIServer()
         url = await nursery.start(serve_http, server)
-        server.create(Pod(metadata=ObjectMeta(name="web-0", namespace="default")))
+        server.create(Pod(metadata=ObjectMeta(name=POD, namespace="default")))
         yield url
         nursery.cancel_scope.cancel()
 
@@ -66,14 +68,14 @@ def test_a_client_and_an_informer_live_in_a_thread_beside_a_prompt(kubeconfig: P
     names: dict[str, Any] = {}
     exec(first, names)  # of the page
     try:
-        assert names["portal"].call(names["pods"].get, "web-0").name == "web-0"
+        assert names["portal"].call(names["pods"].get, POD).name == POD
         exec(second, names)
-        assert [pod.name for pod in names["informer"].lister.list()] == ["web-0"]
+        assert [pod.name for pod in names["informer"].lister.list()] == [POD]
         assert names["portal"].call(lambda: names["informer"].state.phase) != InformerPhase.FAILED
     finally:
         names["stack"].close()
     with pytest.raises(RuntimeError, match="portal is not running"):
-        names["portal"].call(names["pods"].get, "web-0")
+        names["portal"].call(names["pods"].get, POD)
 
 
 def test_the_prompt_of_trio_awaits_and_keeps_a_client_open(kubeconfig: Path) -> None:
@@ -88,4 +90,4 @@ def test_the_prompt_of_trio_awaits_and_keeps_a_client_open(kubeconfig: Path) -> 
         check=False,
     )
     assert "Error" not in ended.stderr
-    assert "['web-0']" in ended.stdout
+    assert str([POD]) in ended.stdout
