@@ -22,12 +22,14 @@ from typing import NoReturn, TextIO, TypeAlias, cast
 
 import trio
 
-from trioformer import Client, TrioformerError, open_client, run
+from trioformer import Client, ConfigError, TrioformerError, open_client, run
+from trioformer.manager import HTTPOptions
 from trioformer.testing import APIServer, open_simulated_cluster
 
 Arguments: TypeAlias = Namespace
 """The parsed command line; a Namespace of argparse, and not one of Kubernetes."""
 
+HINT = "try --embedded for a cluster inside this process"
 RESPONSE_DEADLINE = 10.0
 """Seconds that the first request may take."""
 
@@ -148,8 +150,24 @@ def start(
     given = (arguments,) if stop is None else (arguments, stop)
     output = StandardOutput(sys.stdout)
     with redirect_stdout(cast("TextIO", output)):
-        code = run(output.run, main, *given, stop=stop)
+        code = run(output.run, hinting, main, *given, stop=stop)
     sys.exit(code)
+
+
+async def hinting(main: Callable[..., Awaitable[int | None]], *given: object) -> int | None:
+    """Run a program; somebody without a cluster gets a hint."""
+    try:
+        return await main(*given)
+    except (ConfigError, ExceptionGroup) as error:
+        group = error if isinstance(error, ExceptionGroup) else ExceptionGroup("", [error])
+        if group.subgroup(has_no_cluster) and HINT not in getattr(error, "__notes__", ()):
+            error.add_note(HINT)
+        raise
+
+
+def has_no_cluster(error: Exception) -> bool:
+    """Whether no kubeconfig was found, and no service account."""
+    return isinstance(error, ConfigError) and str(error).startswith("no cluster configuration found")
 
 
 @asynccontextmanager
@@ -197,10 +215,10 @@ def api_version(text: str) -> str:
 
 def address(text: str) -> str:
     """Parse an address to listen on for argparse."""
-    _, colon, port = text.rpartition(":")
-    if not (colon and port.isdecimal() and int(port) < 2**16):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an address, such as 127.0.0.1:8080 or :8080")
-    return text
+    try:
+        return HTTPOptions(text).bind
+    except ValueError as error:  # argparse would leave out what is wrong
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def seconds(text: str) -> float:

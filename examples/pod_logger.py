@@ -13,7 +13,7 @@ import logging
 import math
 
 import trio
-from command_line import Arguments, connect, log_to_output, parser_of, seconds, start
+from command_line import HINT, Arguments, connect, log_to_output, parser_of, seconds, start
 
 from trioformer import ListOptions, ReflectorOptions, ResourceEventHandler, SharedInformerFactory, TrioformerError
 from trioformer.client import Client
@@ -65,7 +65,7 @@ async def main(arguments: Arguments, stop: trio.Event) -> None:
             await stop.wait()  # a signal is how this program is meant to end
             nursery.cancel_scope.cancel()
     except ExceptionGroup as failures:
-        failures.add_note("try --embedded for a cluster inside this process")
+        failures.add_note(HINT)
         raise
 
 

@@ -73,6 +73,19 @@ def test_a_missing_kubeconfig_is_reported_in_one_line(
     assert missing in error
 
 
+@pytest.mark.parametrize("example", WITH_FLAGS, ids=str)
+def test_without_any_kubeconfig_the_error_names_embedded(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code, lines, (*_, error) = result_here(example.path, *example.needed)
+    assert (code, lines) == (1, FIRST_LINES.get(example.name, []))
+    assert "no cluster configuration found" in error
+    assert error.count("; try --embedded for a cluster inside this process") == 1
+
+
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.name in READS_FILES], ids=str)
 def test_a_missing_file_is_wrong_usage(example: Example) -> None:
     code, lines, errors = result_here(example.path, "--embedded", *READS_FILES[example.name], "no-such-file")
