@@ -443,15 +443,18 @@ async def test_cancellation_at_any_step_leaves_nothing(web: ScriptedPod, pods: A
 STAMP = b"2026-01-01T00:00:00.000000001Z "
 
 
-def in_state(**state: object) -> httpx.Response:
+def in_state(restarts: int = 0, *, phase: str = "", **state: object) -> httpx.Response:
     """The response with the pod, whose container is in this state."""
-    status = {"name": "main", "restartCount": 0, "state": state}
+    status = {"name": "main", "restartCount": restarts, "state": state}
     obj = {
         "kind": "Pod",
         "apiVersion": "v1",
         "metadata": {"name": "web-0", "namespace": "default", "uid": "u", "resourceVersion": "1"},
         "spec": {"containers": [{"name": "main"}]},
-        "status": {"containerStatuses": [status]},
+        "status": {
+            "phase": phase or ("Succeeded" if "terminated" in state else "Running"),
+            "containerStatuses": [status],
+        },
     }
     return response(200, json.dumps(obj))
 
@@ -531,7 +534,7 @@ async def test_a_node_that_cannot_be_reached_is_an_error_at_first_and_is_retried
         await lines_of(running(), refused())
     one, two = STAMP + b"one\n", STAMP + b"two\n"
     found = await lines_of(
-        running(), body(one), running(), refused(), running(), body(one, two), ended(), body(one, two)
+        running(), body(one), running(), refused(), running(), body(one, two), running(), ended(), body(one, two)
     )
     assert [line.text for line in found] == ["one", "two"]
     assert "dial tcp: refused" in caplog.text
@@ -564,6 +567,7 @@ async def test_a_server_that_is_away_before_the_first_line_loses_none(autojump_c
         httpx.ReadError("away"),
         running(),
         body(one),
+        running(),
         ended(),
         body(one),
         tail_lines=0,
@@ -573,12 +577,12 @@ async def test_a_server_that_is_away_before_the_first_line_loses_none(autojump_c
 
 
 async def test_a_read_that_is_cancelled_before_the_first_line_loses_none(autojump_clock: MockClock) -> None:
-    replies = (running(), 100.0, body(STAMP + b"one\n"))
+    replies = (running(), 100.0, body(STAMP + b"one\n"), running())
     async with scripted(*replies) as (pods, http), pods.follow_logs("web-0", tail_lines=0) as lines:
         with trio.move_on_after(3):
             await anext(lines)
         assert str(await anext(lines)) == "one"
-        assert "sinceSeconds=4" in http.targets[-1]
+        assert "sinceSeconds=4" in http.targets[-2]
 
 
 # --- instances ---

@@ -326,7 +326,7 @@ class ApiReads(ApiRequests[T]):
             LimitExceededError: The log is longer than ``Limits.log_bytes``; pass ``tail_lines`` or ``limit_bytes``.
             ValueError: An argument is out of range.
         """
-        from . import _log_requests, _logs  # noqa: PLC0415  # imported by who reads logs
+        from . import _log_requests  # noqa: PLC0415  # imported by who reads logs
 
         self._check_kind("logs", "pods")
         name, namespace = self._locate(name, namespace)
@@ -338,7 +338,7 @@ class ApiReads(ApiRequests[T]):
             previous=previous,
             timestamps=timestamps,
         )
-        return await _logs.read_log(
+        return await _log_requests.read_log(
             self._transport,
             self._paths.object(name, namespace=namespace, subresource="log"),
             self._paths.operation("get", name=name, namespace=namespace, subresource="log"),
@@ -407,7 +407,7 @@ class ApiReads(ApiRequests[T]):
         where = self._paths.operation("follow", name=name, namespace=namespace, subresource="log")
         async with _logs.open_log_lines(
             where=where,
-            open_log=partial(_logs.open_log, self._transport, path, where),
+            open_log=partial(_log_requests.open_log, self._transport, path, where),
             get=partial(self.get, name, namespace=namespace),
             get_once=partial(without_retries(self).get, name, namespace=namespace),
             wait_to_retry=self._transport.health.wait_to_retry,

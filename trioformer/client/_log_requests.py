@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -11,7 +13,10 @@ import attrs
 
 from .._suggestions import describe
 from ..errors import BadRequestError, NotFoundError, StatusDetails, TrioformerError
+from ..transport._internal import ByteStream, Transport
 from ._log_lines import MIN_LINE
+from ._responses import check, streamed_status_error
+from ._wire_format import JSON
 
 if TYPE_CHECKING:
     from ..models.core_v1 import ContainerStatus, Pod
@@ -21,6 +26,10 @@ LogTime: TypeAlias = float | timedelta | datetime | str
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 """The annotation of a pod that names the container whose log is meant."""
+
+NO_CONTENT: Final = 204
+"""The response for a pod that no node has."""
+_ANY: Final = f"{JSON}, */*"
 
 
 def since_params(since: LogTime | None) -> dict[str, str]:
@@ -114,9 +123,47 @@ def not_scheduled(where: str) -> BadRequestError:
     return BadRequestError(problem, code=400, reason="BadRequest", where=where)
 
 
+async def read_log(
+    transport: Transport, path: str, where: str, params: dict[str, str], get: Callable[[], Awaitable[Pod]]
+) -> str:
+    """Read a whole log; :meth:`Api.logs` describes it."""
+    while True:
+        response = await transport.request("GET", path, params=params, accept=_ANY, limit="log_bytes", where=where)
+        try:
+            check(response, method="GET", where=where)
+        except BadRequestError as error:
+            if not wants_container(error) or "container" in params or (found := default_container(await get())) is None:
+                raise
+            params = params | {"container": found}
+            continue
+        if response.code == NO_CONTENT:
+            raise not_scheduled(where)
+        return response.body.decode(errors="replace")
+
+
+@asynccontextmanager
+async def open_log(
+    transport: Transport, path: str, where: str, params: Mapping[str, str]
+) -> AsyncGenerator[ByteStream, None]:
+    """Request a log, and yield the body of a success; a failed request is not sent again."""
+    async with transport.stream(path, params=params, accept=_ANY, for_watch=True, resumable=True, where=where) as body:
+        if body.code == NO_CONTENT:
+            raise not_scheduled(where)
+        if not 200 <= body.code <= 206:
+            raise await streamed_status_error(body, method="GET", where=where)
+        yield body
+
+
 def replaced(where: str, name: str) -> NotFoundError:
     """Make the error of a pod that was deleted, and of which there is another one now."""
     problem = "the pod was deleted, and a new one has the same name"
+    details = StatusDetails(name=name, kind="pods")
+    return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
+
+
+def lost(where: str, name: str) -> NotFoundError:
+    """Make the error of an instance whose log the node does not have any more."""
+    problem = "the rest of the log is lost: the container was started again more than once"
     details = StatusDetails(name=name, kind="pods")
     return NotFoundError(problem, code=404, reason="NotFound", details=details, where=where)
 
@@ -125,9 +172,12 @@ class Instance(enum.Enum):
     """What has become of the instance of a container whose log is followed."""
 
     RUNNING = "it runs, or is about to"
-    ENDED = "it has ended"
+    ENDED = "it has ended, and the container may be started again"
+    FINISHED = "it has ended, and so has the pod"
     REPLACED = "it has ended, and the container was started again"
+    LOST = "it has ended, and the container was started again more than once: a node keeps one previous log"
     GONE = "the pod was deleted"
+    ANOTHER = "the pod was deleted, and there is another one of its name"
 
 
 @final
@@ -148,15 +198,17 @@ class LogTarget:
     def find_in(self, pod: Pod) -> Instance:
         """Return what has become of it."""
         if pod.uid != self.uid:
-            return Instance.GONE
+            return Instance.ANOTHER
         status = status_of(pod, self.container)
+        has_finished = pod.status.phase in ("Succeeded", "Failed")
         if status is None:
-            return Instance.ENDED if pod.status.phase in ("Succeeded", "Failed") else Instance.RUNNING
+            return Instance.FINISHED if has_finished else Instance.RUNNING
         if status.restart_count > self.restarts:
-            return Instance.REPLACED
+            return Instance.REPLACED if status.restart_count == self.restarts + 1 else Instance.LOST
         # A container that waits for its next start has not been counted yet.
-        has_ended = status.state.terminated or (status.state.waiting and status.last_state.terminated)
-        return Instance.ENDED if has_ended else Instance.RUNNING
+        if status.state.terminated or (status.state.waiting and status.last_state.terminated):
+            return Instance.FINISHED if has_finished else Instance.ENDED
+        return Instance.RUNNING
 
 
 def status_of(pod: Pod, container: str) -> ContainerStatus | None:

@@ -5,6 +5,9 @@ That request ends cleanly when the container has ended, and also when the connec
 breaks, or the API server stops.
 So after each end the pod is read, and its status decides: the container runs, and its log is followed again from the
 last line; or it has ended, and what is left of its log is read once more.
+The container may be started again at any time between the two requests, and the status is late.
+So when the log is requested again, the pod is read once more after the response has begun, and before its lines are
+used.
 
 All of this happens in the reader's own task, inside its read, as in a resuming watch.
 """
@@ -35,19 +38,17 @@ from .._retry import (
 )
 from .._util import NoPublicConstructor, Slices
 from ..errors import BadRequestError, ConnectionFailedError, NotFoundError, TrioformerError
-from ..transport._internal import ByteStream, Transport
+from ..transport._internal import ByteStream
 from ._log_lines import LineSplitter, LogLine, Piece, ReceivedLines, split_stamp
 from ._log_requests import (
     Instance,
     LogTarget,
     check_max_line_bytes,
     default_container,
-    not_scheduled,
+    lost,
     replaced,
     wants_container,
 )
-from ._responses import check, streamed_status_error
-from ._wire_format import JSON
 
 if TYPE_CHECKING:
     from ..models.core_v1 import Pod
@@ -55,52 +56,28 @@ if TYPE_CHECKING:
 MAX_REJECTIONS: Final = 5
 """How often in a row the log of a container that runs, as the status says, may be refused."""
 
-NO_CONTENT: Final = 204
-"""The response for a pod that no node has."""
-_ANY: Final = f"{JSON}, */*"
+STATUS_DELAY: Final = 1.0
+"""Seconds after which the status of a pod says what its node did before."""
 
 logger = logging.getLogger("trioformer.client")
 
 
 class _Phase(enum.Enum):
     CONNECTING = "connecting"
+    CONFIRMING = "reading the pod again"
     READING = "following"
+    WAITING = "waiting"
     CHECKING = "reading the pod"
-    FETCHING_REST = "reading the rest of the log"
     ENDED = "ended"
     FAILED = "failed"
     CLOSED = "closed"
 
 
-async def read_log(
-    transport: Transport, path: str, where: str, params: dict[str, str], get: Callable[[], Awaitable[Pod]]
-) -> str:
-    """Read a whole log; :meth:`Api.logs` describes it."""
-    while True:
-        response = await transport.request("GET", path, params=params, accept=_ANY, limit="log_bytes", where=where)
-        try:
-            check(response, method="GET", where=where)
-        except BadRequestError as error:
-            if not wants_container(error) or "container" in params or (found := default_container(await get())) is None:
-                raise
-            params = params | {"container": found}
-            continue
-        if response.code == NO_CONTENT:
-            raise not_scheduled(where)
-        return response.body.decode(errors="replace")
-
-
-@asynccontextmanager
-async def open_log(
-    transport: Transport, path: str, where: str, params: Mapping[str, str]
-) -> AsyncGenerator[ByteStream, None]:
-    """Request a log, and yield the body of a success; a failed request is not sent again."""
-    async with transport.stream(path, params=params, accept=_ANY, for_watch=True, resumable=True, where=where) as body:
-        if body.code == NO_CONTENT:
-            raise not_scheduled(where)
-        if not 200 <= body.code <= 206:
-            raise await streamed_status_error(body, method="GET", where=where)
-        yield body
+_FLAGS: Final[Mapping[Instance, Mapping[str, str]]] = {
+    Instance.RUNNING: {"follow": "true"},
+    Instance.REPLACED: {"previous": "true"},
+}
+"""Which log is requested, by what has become of the instance; of one that has ended, it is the rest."""
 
 
 OpenLog: TypeAlias = Callable[[Mapping[str, str]], AbstractAsyncContextManager[ByteStream]]
@@ -121,7 +98,7 @@ class LogLines(metaclass=NoPublicConstructor):
     _get: Callable[[], Awaitable[Pod]]
     _wait_to_retry: Callable[[float], Awaitable[None]]
     _params: dict[str, str]
-    """The query of the first request; of later ones, what is not a time or a number of lines."""
+    """The query of the first request, and of those after it until it is known which lines it has left out."""
     _name: str
     _namespace: str
     _target: LogTarget | None
@@ -142,13 +119,16 @@ class LogLines(metaclass=NoPublicConstructor):
     """What was left without a line end when the server ended the log."""
     _stamp: tuple[int, str] = attrs.field(default=(-1, ""), init=False)
     """The time of the current line, for its pieces."""
+    _found: Instance = attrs.field(default=Instance.RUNNING, init=False)
+    """What has become of the instance, as the status says: what is requested next."""
     _opened_at: float = attrs.field(default=math.inf, init=False)
+    """When the log was requested first."""
+    _silent_since: float = attrs.field(default=math.inf, init=False)
+    """When the first request was sent whose response has lasted without a line: none is older."""
+    _answered_at: float = attrs.field(default=-math.inf, init=False)
+    """When the last response began."""
     _was_accepted: bool = attrs.field(default=False, init=False)
     """Whether there was a response to a request."""
-    _is_previous: bool = attrs.field(default=False, init=False)
-    """Whether the rest of the log is that of the instance before the one that runs."""
-    _must_wait: bool = attrs.field(default=False, init=False)
-    """Whether the pod is read only after the wait."""
     _rejections: int = attrs.field(default=0, init=False)
     _has_unstamped: bool = attrs.field(default=False, init=False)
     _is_reading: bool = attrs.field(default=False, init=False)
@@ -208,8 +188,7 @@ class LogLines(metaclass=NoPublicConstructor):
         try:
             while True:
                 await trio.lowlevel.checkpoint_if_cancelled()
-                if self._phase is _Phase.CLOSED:
-                    raise trio.ClosedResourceError("these lines are closed: their `async with` block has ended")
+                self._require_open()
                 if self._error is not None:
                     raise self._error
                 if self._phase is _Phase.ENDED:
@@ -220,64 +199,86 @@ class LogLines(metaclass=NoPublicConstructor):
             self._is_reading = False
 
     async def _step(self) -> list[LogLine]:
-        """Do the next thing: connect, read, or look at the pod."""
+        """Do the next thing: wait, connect, read, or look at the pod."""
         try:
             match self._phase:
+                case _Phase.WAITING:
+                    await self._pacing.sleep(self._wait_to_retry)
+                    self._move(_Phase.CHECKING)
                 case _Phase.CHECKING:
                     return await self._check()
-                case _Phase.CONNECTING | _Phase.FETCHING_REST if self._body is None:
+                case _Phase.CONNECTING:
                     await self._connect()
-                    return []
+                case _Phase.CONFIRMING:
+                    await self._confirm()
                 case _:
-                    assert self._body is not None
-                    data = await self._body.receive_some()
+                    body = self._body
+                    assert body is not None
+                    data = await body.receive_some()
                     # no checkpoint between receiving the bytes and remembering the lines
-                    return self._take(self._splitter.feed(data)) if data else await self._handle_end(self._body)
+                    return self._take(self._splitter.feed(data)) if data else await self._handle_end(body)
         except REQUEST_ERRORS as error:
             await self._disconnect()
             return self._handle_failure(error)
         except BaseException:
+            if self._phase is _Phase.CONFIRMING:
+                raise  # the body was not touched, and can be read later
             # Most often Cancelled, after which the body cannot be read any more.
             await self._disconnect()
             self._pacing.limit_rate()
-            if self._target is None:
-                self._fail(trio.ClosedResourceError("an earlier read of this log was cancelled, which has ended it"))
-            elif self._phase is _Phase.READING:
-                self._must_wait, self._phase = True, _Phase.CHECKING
+            if self._phase is not _Phase.CLOSED:
+                if self._target is None:
+                    self._fail(
+                        trio.ClosedResourceError("an earlier read of this log was cancelled, which has ended it")
+                    )
+                elif self._phase in (_Phase.READING, _Phase.CHECKING):
+                    self._phase = _Phase.WAITING
             raise
+        return []
+
+    def _move(self, phase: _Phase) -> None:
+        """Enter a phase, unless the block has ended, which may be during every wait."""
+        self._require_open()
+        self._phase = phase
+
+    def _require_open(self) -> None:
+        if self._phase is _Phase.CLOSED:
+            raise trio.ClosedResourceError("these lines are closed: their `async with` block has ended")
 
     async def _connect(self) -> None:
-        is_rest = self._phase is _Phase.FETCHING_REST
         await self._pacing.sleep(self._wait_to_retry)
+        self._require_open()
         self._pacing.record_request()
         is_first = self._opened_at == math.inf
         if is_first:
             # Before there is a response: a kubelet sends its headers together with the first line.
             self._opened_at = trio.current_time()
         params = self._params if is_first else self._resumed_params()
-        flags = {"previous": "true"} if self._is_previous else {} if is_rest else {"follow": "true"}
+        flags = _FLAGS.get(self._found, {})
         connection = AsyncExitStack()
         try:
-            body = await connection.enter_async_context(self._open(params | flags))
+            body = await connection.enter_async_context(self._open({**params, **flags}))
         except BadRequestError as error:
             if self._target is not None or not wants_container(error):
                 raise
             if (named := default_container(await self._get())) is None:
                 raise
             self._params["container"] = named
-            body = await connection.enter_async_context(self._open(params | flags | {"container": named}))
+            body = await connection.enter_async_context(self._open({**params, **flags, "container": named}))
         # no checkpoint between opening the connection and storing it
         self._body, self._connection = body, connection
-        if self._phase is _Phase.CLOSED:
-            raise trio.ClosedResourceError("these lines were closed while they were connecting")
-        if not is_first:
-            self.reconnects += 1
-            self._received.begin_repetition()
+        self._require_open()
+        self._answered_at = trio.current_time()
         self._was_accepted = True
         self._splitter.clear()
         self._pacing.record_accepted()
-        if not is_rest:
-            self._last, self._phase = [], _Phase.READING
+        if not is_first:
+            self.reconnects += 1
+            self._received.begin_repetition()
+        if is_first or self._found is Instance.FINISHED:
+            self._begin_reading()
+        else:
+            self._phase = _Phase.CONFIRMING
 
     def _resumed_params(self) -> dict[str, str]:
         """Return the query from which no line is missed."""
@@ -285,14 +286,17 @@ class LogLines(metaclass=NoPublicConstructor):
         if since := self._received.since:
             return own | {"sinceTime": since}
         # Nothing was received so far, so all lines are new that the first request did not leave out.
-        elapsed = math.ceil(trio.current_time() - self._opened_at) + 1
+        now, tail = trio.current_time(), self._params.get("tailLines")
+        begin = self._opened_at if tail == "0" else self._silent_since
+        if tail is not None and begin != math.inf:
+            return own | {"sinceSeconds": str(math.ceil(now - begin) + 1)}
         if (seconds := self._params.get("sinceSeconds")) is not None:
-            return own | {"sinceSeconds": str(int(seconds) + elapsed)}
-        if (time := self._params.get("sinceTime")) is not None:
-            return own | {"sinceTime": time}
-        return own | {"sinceSeconds": str(elapsed)} if self._params.get("tailLines") == "0" else own
+            return self._params | {"sinceSeconds": str(int(seconds) + math.ceil(now - self._opened_at) + 1)}
+        return dict(self._params)
 
     async def _disconnect(self) -> None:
+        if self._phase is _Phase.READING and not self._received.since and not self._pacing.is_very_short:
+            self._silent_since = min(self._silent_since, trio.current_time() - self._pacing.duration)
         connection, self._connection, self._body = self._connection, None, None
         if connection is not None:
             await connection.aclose()
@@ -330,14 +334,15 @@ class LogLines(metaclass=NoPublicConstructor):
     async def _handle_end(self, body: ByteStream) -> list[LogLine]:
         """The server has ended the log, for whatever reason."""
         await self._disconnect()
+        self._require_open()
         if body.is_cut_off:
             what = "the certificates of this client have changed, which ends what is streamed"
             return self._handle_failure(ConnectionFailedError(f"{self._where}: {body.server}: {what}"))
-        if self._target is None or self._phase is _Phase.FETCHING_REST:
+        if self._target is None or self._found is not Instance.RUNNING:
             return self._end(self._splitter.end())
         self._last = self._splitter.end()
         self._pacing.set_wait(Wait.PAUSE)
-        self._must_wait, self._phase = False, _Phase.CHECKING
+        self._phase = _Phase.CHECKING
         return []
 
     def _end(self, pieces: list[Piece]) -> list[LogLine]:
@@ -345,39 +350,68 @@ class LogLines(metaclass=NoPublicConstructor):
         self._phase = _Phase.ENDED
         return lines
 
-    async def _check(self) -> list[LogLine]:
-        """Read the pod, and decide by its status."""
+    def _end_without_rest(self, found: Instance) -> list[LogLine]:
+        if found is Instance.LOST:
+            self._report(lost(self._where, self._name))
+        return self._end(self._last)
+
+    # --- the pod ---
+
+    async def _find(self) -> Instance:
+        """Read the pod; returns what has become of the instance."""
         assert self._target is not None
-        if self._must_wait:
-            await self._pacing.sleep(self._wait_to_retry)
-        self._pacing.record_request()
         try:
             found = self._target.find_in(await self._get())
         except NotFoundError as error:
             if error.is_unexpected_server_error:
                 raise
             found = Instance.GONE
-        if found is Instance.GONE:
-            return self._end(self._last)
-        if found is Instance.RUNNING:
-            if self._received.since or not self._has_unstamped:
-                self._phase = _Phase.CONNECTING
-                return []
+        self._require_open()
+        return found
+
+    async def _check(self) -> list[LogLine]:
+        """Decide by the status of the pod what is requested next."""
+        self._pacing.record_request()
+        found = await self._find()
+        if found in (Instance.GONE, Instance.ANOTHER, Instance.LOST):
+            return self._end_without_rest(found)
+        if found is Instance.RUNNING and self._has_unstamped and not self._received.since:
             what = "the log has broken off, and its lines have no times from which to go on"
             self._fail(ConnectionFailedError(f"{self._where}: {what}"))
             return []
-        self._is_previous = found is Instance.REPLACED
-        self._phase = _Phase.FETCHING_REST
+        self._found, self._phase = found, _Phase.CONNECTING
         return []
+
+    async def _confirm(self) -> None:
+        """Find out whether the response that has begun is the log of the instance that was meant."""
+        await trio.sleep_until(self._answered_at + STATUS_DELAY)
+        self._require_open()
+        found = await self._find()
+        if found in (Instance.ANOTHER, Instance.LOST):
+            self._phase = _Phase.CHECKING
+        elif found is Instance.REPLACED and self._found is not found:
+            self._found, self._phase = found, _Phase.CONNECTING
+        else:
+            self._begin_reading()
+            return
+        await self._disconnect()
+
+    def _begin_reading(self) -> None:
+        self._phase = _Phase.READING
+        if self._found is Instance.RUNNING:
+            self._last = []
+
+    # --- failures ---
 
     def _handle_failure(self, error: TrioformerError) -> list[LogLine]:
         """Set the time of the next request, or end with an error for which another request does not help."""
+        self._require_open()
         # What is wrong with the first request stays wrong, unless nobody has answered it.
         if self._target is None or not (self._was_accepted or outcome_of(error) is Outcome.LOST):
             self._fail(error)
             raise error
-        is_refused = isinstance(error, BadRequestError | NotFoundError) and self._phase is not _Phase.CHECKING
-        if is_refused and self._phase is _Phase.FETCHING_REST:
+        is_refused = isinstance(error, BadRequestError | NotFoundError) and self._phase is _Phase.CONNECTING
+        if is_refused and self._found is not Instance.RUNNING:
             return self._end(self._last)  # the node has removed it
         self._rejections += is_refused
         if self._rejections > MAX_REJECTIONS or (is_permanent(error) and not is_refused):
@@ -386,13 +420,15 @@ class LogLines(metaclass=NoPublicConstructor):
         self._pacing.set_wait(
             Wait.RECONNECT if outcome_of(error) is Outcome.LOST else Wait.BACK_OFF, retry_after(error, self._random)
         )
-        if self._phase is not _Phase.FETCHING_REST:
-            self._must_wait, self._phase = True, _Phase.CHECKING
+        self._phase = _Phase.WAITING
+        self._report(error)
+        return []
+
+    def _report(self, error: TrioformerError) -> None:
         if self._on_retry is not None:
             self._on_retry(error)
         else:
             logger.warning("%s", error)
-        return []
 
     def _fail(self, error: Exception) -> None:
         self._error, self._phase = error, _Phase.FAILED
@@ -435,13 +471,15 @@ async def open_log_lines(
             if restart_count is not None:
                 target = attrs.evolve(target, restarts=restart_count)
             found = target.find_in(pod)
-            if found is Instance.GONE:
+            if found is Instance.ANOTHER:
                 raise replaced(where, name)
     lines = LogLines._create(
         where, open_log, get_once, wait_to_retry, params, name, namespace, target, max_line_bytes, on_retry
     )
     if found is Instance.REPLACED:
-        lines._is_previous, lines._phase = True, _Phase.FETCHING_REST
+        lines._found = found
+    elif found is Instance.LOST:
+        lines._phase = _Phase.CHECKING  # the first read says so
     try:
         yield lines
     finally:
