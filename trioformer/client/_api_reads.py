@@ -372,7 +372,8 @@ class ApiReads(ApiRequests[T]):
         The first read requests the log; a node responds to it with the first line, however long that takes.
         When the connection breaks, or the server ends it, the log is requested again from the last line, until the
         status of the pod says that the container has ended, or the pod is gone.
-        Each line is returned once, unless the node has removed it before it was sent.
+        Each line is returned once, unless the node has removed it before it was sent; after a request was repeated,
+        lines are held back for a second, until it is known that they are those of the same instance.
         To follow the instances of a container that is started again, or several pods, use
         :func:`~trioformer.logs.follow_logs_of`.
 
@@ -387,7 +388,8 @@ class ApiReads(ApiRequests[T]):
             reconnect: Whether to go on after a broken connection, for which the pod is read too.  Without, the end of
                 the response ends the lines, and a broken connection raises an error.
             max_line_bytes: The largest number of bytes of a line, with its time; a longer line is returned in pieces.
-            on_retry: Called with every failure that is retried; None logs them.
+            on_retry: Called with every failure that is retried, and with a :class:`NotFoundError` if the rest of the
+                log is lost, because the container was started again more than once; None logs them.
 
         Raises:
             NotFoundError: There is no pod of this name; or ``name`` is a pod that was deleted, and another one has its
