@@ -81,6 +81,34 @@ async def test_instances_are_followed_one_after_the_other(
             assert await next_lines(logs, 1) == [f"web-0/main: end {number}"]
 
 
+@pytest.mark.parametrize("gap", [0.01, 0.2, 0.5, 0.79, 1.0])
+async def test_a_restart_just_after_the_end_of_a_response_repeats_and_loses_no_line(
+    api_server: APIServer, pods: Api[Pod], nursery: trio.Nursery, gap: float, autojump_clock: MockClock
+) -> None:
+    web = start(api_server, "web-0")
+
+    async def play() -> None:
+        web.write_log("0 begin")
+        await trio.sleep(8)
+        web.disconnect("clean")  # a kubelet writes the status up to a second after the end of the response
+        await trio.sleep(gap)
+        web.write_log("0 end")
+        web.restart()
+        for number in range(3):
+            web.write_log(f"1 line {number}")
+            await trio.sleep(5)
+
+    found: list[str] = []
+    async with follow_logs_of(pods, on_retry=lambda error: None) as logs:
+        nursery.start_soon(play)
+        with trio.move_on_after(60):
+            while True:
+                found.append(str(await anext(logs)))
+        # there is no order between instances
+        assert sorted(found) == ["0 begin", "0 end", "1 line 0", "1 line 1", "1 line 2"]
+        assert logs.statistics().followed == 1
+
+
 async def test_a_pod_that_has_ended_is_read_once(
     api_server: APIServer, pods: Api[Pod], autojump_clock: MockClock
 ) -> None:
