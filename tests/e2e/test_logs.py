@@ -142,6 +142,7 @@ async def test_lines_are_neither_lost_nor_repeated_when_the_api_server_is_killed
 
     async def write_lines() -> None:
         nonlocal written
+        await trio.sleep(1)  # the request with tail_lines=0 must have arrived
         began = trio.current_time()
         while written < total:
             due = min(int((trio.current_time() - began) * RATE), total)
