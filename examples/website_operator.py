@@ -1,8 +1,10 @@
 """A short operator: a Website is a page, with the Deployment, the Service and the ConfigMap that serve it.
 
 It runs with the cluster that kubectl uses, in several replicas if wanted, and serves metrics and health; or with an
-embedded server, where somebody creates, changes and deletes a Website::
+embedded server, where somebody creates, changes and deletes a Website.
+In a cluster the definition is applied with the Deployment: replicas of two versions must not both change it::
 
+    kubectl apply -f examples/deploy/manifests/crd.yaml
     python examples/website_operator.py --http 127.0.0.1:8080
     python examples/website_operator.py --embedded
 """
@@ -120,8 +122,7 @@ async def start(context: manager.ManagerContext) -> Controller:
 
 
 async def serve(client: Client, stop: trio.Event, *, http: str | None = None, namespace: str | None = None) -> None:
-    """Install the kind, and operate while this process leads, until ``stop`` is set."""
-    await crds.install_crds(client, Website)
+    """Operate while this process leads, until ``stop`` is set."""
     lease = manager.LeaderElection(NAME, client.config.namespace or "default")
     factory = SharedInformerFactory(client, namespace=namespace)
     await manager.run_controllers(
@@ -131,6 +132,8 @@ async def serve(client: Client, stop: trio.Event, *, http: str | None = None, na
 
 async def main(arguments: command_line.Arguments, stop: trio.Event) -> None:
     async with command_line.connect(arguments, simulate_websites) as client:
+        if arguments.embedded:
+            await crds.install_crds(client, Website)
         await serve(client, stop, http=arguments.http, namespace=arguments.namespace)
 
 

@@ -107,7 +107,7 @@ async def schedule(pods: Api[Pod]) -> None:
 async def site(cluster: ControlPlane) -> AsyncIterator[Site]:
     async with open_client(kubeconfig=cluster.kubeconfig) as client, trio.open_nursery() as nursery:
         namespace = await make_namespace(client, "website-operator")
-        await install_crds(client, Website)  # as each operator does
+        await install_crds(client, Website)
         nursery.start_soon(schedule, client.api(Pod, namespace=namespace))
         yield Site(client, namespace)
         nursery.cancel_scope.cancel()

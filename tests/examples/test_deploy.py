@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 import trio
 import trio.testing
 import yaml
@@ -16,18 +17,18 @@ import yaml
 from examples.website_operator import NAME, Website, WebsiteSpec, serve
 from tests.support.processes import ROOT, result_here
 from tests.support.rbac import PermissionRecorder, permissions_of
-from trioformer import open_client
+from trioformer import Client, open_client, wait_for
 from trioformer.crds import crds_of, install_crds
 from trioformer.manifests import apply_manifests, load_manifests
 from trioformer.models import ObjectMeta, to_dict
+from trioformer.models.apiextensions_v1 import CustomResourceDefinition
+from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Secret
 from trioformer.testing import APIServer
 
 DEPLOY = ROOT / "examples" / "deploy"
 MANIFESTS = DEPLOY / "manifests"
 NOT_SEEN = {
-    # A definition that is not established yet when the operator starts.
-    ("apiextensions.k8s.io", "customresourcedefinitions", "watch"),
     # The admission plugin OwnerReferencesPermissionEnforcement asks for it; nobody requests it.
     ("example.com", "websites/finalizers", "update"),
 }
@@ -89,6 +90,40 @@ async def test_the_roles_permit_what_the_operator_requests_and_nothing_else(
     for rule in [*cluster_role["rules"], *role["rules"]]:
         names = [recorder.names[each] for each in permissions_of([rule]) - NOT_SEEN]
         assert all(each == set(rule["resourceNames"]) for each in names) if "resourceNames" in rule else True
+
+
+@pytest.mark.parametrize("change", [{"theme": {"type": "string"}}, {"secret": None}])
+async def test_the_operator_works_with_the_definition_of_an_older_or_a_newer_version(
+    change: Any, api_server: APIServer, k8s_client: Client, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    (definition,) = crds_of(Website)
+    stored = to_dict(definition)
+    spec = stored["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"] = {name: each for name, each in {**spec["properties"], **change}.items() if each is not None}
+    await k8s_client.api(CustomResourceDefinition).apply(stored, field_manager="kubectl-client-side-apply")
+    stop = trio.Event()
+    nursery.start_soon(serve, k8s_client, stop)
+    api_server.create(Website(metadata=ObjectMeta(name="hello", namespace="default")))
+    with trio.fail_after(60):
+        await wait_for(k8s_client.api(Deployment, namespace="default"), "hello", lambda _: True, missing_ok=True)
+    assert (
+        to_dict(api_server.get(CustomResourceDefinition, definition.name))["spec"]["versions"]
+        == stored["spec"]["versions"]
+    )
+    stop.set()
+
+
+async def test_the_operator_waits_for_its_definition(
+    api_server: APIServer, k8s_client: Client, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    stop = trio.Event()
+    nursery.start_soon(serve, k8s_client, stop)
+    await trio.sleep(10)
+    await install_crds(k8s_client, Website)
+    api_server.create(Website(metadata=ObjectMeta(name="hello", namespace="default")))
+    with trio.fail_after(60):
+        await wait_for(k8s_client.api(Deployment, namespace="default"), "hello", lambda _: True, missing_ok=True)
+    stop.set()
 
 
 def test_the_bindings_give_the_roles_to_the_account_of_the_pods() -> None:

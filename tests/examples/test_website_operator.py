@@ -179,7 +179,7 @@ async def fail_each(fault: Fault, *, most: int) -> int:
 async def test_a_fault_of_the_first_requests_of_each_kind_leads_to_the_same_objects(
     fault: Fault, autojump_clock: trio.testing.MockClock
 ) -> None:
-    assert await fail_each(fault, most=2) > 35
+    assert await fail_each(fault, most=2) > 30
 
 
 @pytest.mark.long
@@ -191,6 +191,7 @@ async def test_any_single_fault_leads_to_the_same_objects(fault: Fault, autojump
 async def test_the_pods_are_gone_before_the_website_is(
     autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, nursery: trio.Nursery
 ) -> None:
+    await install_crds(client, Website)
     nursery.start_soon(serve, client, trio.Event())
     await trio.sleep(10)
     api_server.create(Website(metadata=ObjectMeta(name="hello", namespace="default")))
@@ -229,11 +230,15 @@ def test_it_has_less_than_a_hundred_lines_of_code_and_the_table_counts_them() ->
     go = lines_in("website_operator_go", "main.go", "controller.go", "api/v1/website_types.go")
     made = ("api/v1/zz_generated.deepcopy.go", "config/crd/example.com_websites.yaml")
     generated = lines_in("website_operator_go", *made)
+    manifest = (ROOT / "examples" / "deploy" / "manifests" / "crd.yaml").read_text()
+    definition = str(sum(not re.fullmatch(r"\s*(#.*)?", line) for line in manifest.splitlines()))
     rust = lines_in("website_operator_rust", "src/main.rs")
     assert own < 100
     page = (ROOT / "docs" / "howto" / "operators.rst").read_text()
     assert re.findall(r"lines that are written\n +- (\d+)\n +- (\d+)\n +- (\d+)", page) == [
         (str(own), str(go), str(rust))
     ]
-    assert re.findall(r"lines that are generated\n +- 0\n +- (\d+),", page) == [str(generated)]
+    assert re.findall(r"lines that are generated\n +- (\d+),.*\n +- (\d+),", page) == [
+        (str(definition), str(generated))
+    ]
     assert f"in {own} lines of code" in page
