@@ -44,16 +44,18 @@ class Parser(ArgumentParser):
 class StandardOutput:
     """Standard output, line by line: others see each line at once, also in a pipe.
 
-    When nobody reads the pipe any more, it sets ``is_unread``: a handler or a reconcile with an error would be retried.
+    When it cannot be written any more, as a pipe that nobody reads or a file on a full disk, it sets ``has_ended``: a
+    handler or a reconcile with an error would be retried.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.is_unread = trio.Event()
+        self.has_ended = trio.Event()
+        self.problem: OSError | None = None
 
     def write(self, text: str) -> int:
         """Write a text, and send it if it ends a line."""
-        with self._breaking():
+        with self._ending():
             self.stream.write(text)
         if "\n" in text:
             self.flush()
@@ -61,28 +63,35 @@ class StandardOutput:
 
     def flush(self) -> None:
         """Send what was written."""
-        with self._breaking():
+        with self._ending():
             self.stream.flush()
 
     @contextmanager
-    def _breaking(self) -> Iterator[None]:
+    def _ending(self) -> Iterator[None]:
         try:
             yield
-        except BrokenPipeError:
-            self.is_unread.set()
+        except OSError as error:
+            self.problem = error
+            self.has_ended.set()
+
+    def fileno(self) -> int:
+        """Return the descriptor of the stream."""
+        return self.stream.fileno()
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.stream, name)
 
     async def run(self, main: Callable[..., Awaitable[int | None]], *given: object) -> int | None:
-        """Run a program until it ends, or until nobody reads its output."""
+        """Run a program until it ends, or until its output cannot be written any more."""
 
-        async def fail_when_unread() -> None:
-            await self.is_unread.wait()
-            raise BrokenPipeError
+        async def fail_at_its_end() -> None:
+            await self.has_ended.wait()
+            if self.problem is None or isinstance(self.problem, BrokenPipeError):
+                raise BrokenPipeError
+            raise TrioformerError(f"cannot write to standard output: {self.problem.strerror}")
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(fail_when_unread)
+            nursery.start_soon(fail_at_its_end)
             code = await main(*given)
             nursery.cancel_scope.cancel()
         return code
@@ -148,9 +157,12 @@ def start(
             parser.error(str(error))
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
     given = (arguments,) if stop is None else (arguments, stop)
-    output = StandardOutput(sys.stdout)
-    with redirect_stdout(cast("TextIO", output)):
-        code = run(output.run, hinting, main, *given, stop=stop)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        output = StandardOutput(sys.stdout or nowhere)  # Python has None for one that is closed
+        with redirect_stdout(cast("TextIO", output)):
+            code = run(output.run, hinting, main, *given, stop=stop)
+        if output.problem is not None:  # Python would write what is left at its exit, and report the problem again
+            os.dup2(nowhere.fileno(), output.fileno())
     sys.exit(code)
 
 

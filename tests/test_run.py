@@ -5,6 +5,7 @@ Most tests send themselves the first signal, which the run handles; what kills a
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -310,6 +311,7 @@ def test_the_traceback_of_an_error_is_logged_for_who_wants_it(caplog: pytest.Log
         SystemExit(3),
         KeyboardInterrupt(),
         BrokenPipeError("of another pipe"),
+        OSError(errno.ENOSPC, "of another file"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -397,6 +399,17 @@ async def test_a_closed_output_ends_a_program_in_silence(lines: int, then: str, 
         )
     os.close(writer)
     assert (done.returncode, done.stderr) == (code, errors)
+
+
+async def test_an_output_that_cannot_be_written_is_reported_in_one_line() -> None:
+    command = [sys.executable, "-c", PRINTS.format(lines=3, then="pass")]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with trio.fail_after(30):
+        full = os.open("/dev/full", os.O_WRONLY)
+        done = await trio.run_process(command, stdout=full, capture_stderr=True, check=False, cwd=ROOT, env=environment)
+        os.close(full)
+    assert done.returncode == 1
+    assert done.stderr == b"python: cannot write to standard output: No space left on device\n"
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------

@@ -88,7 +88,8 @@ def run(async_fn: Callable[[Unpack[Args]], Awaitable[int | None]], *args: *Args,
         - what the function has returned, also after a signal;
         - 130 after SIGINT or 143 after SIGTERM, when the signal has cancelled the function before its end, as a shell
           reports programs that these signals have ended;
-        - 1 after an error of the library, also after a signal;
+        - 1 after an error of the library, also after a signal, and when standard output cannot be written, such as a
+          file on a full disk;
         - 141 when standard output is a pipe that nobody reads any more (``… | head``), which is not reported.
 
     Raises:
@@ -233,12 +234,16 @@ def _leaves(error: BaseException, around: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def _reportable(error: BaseException) -> list[tuple[TrioformerError, tuple[str, ...]]] | None:
-    """Return the errors that are worth a line; None when any is not of the library, and needs a traceback."""
-    failures = []
+    """Return the errors that are worth a line; None when any is neither of the library nor of the output."""
+    failures: list[tuple[TrioformerError, tuple[str, ...]]] = []
     for leaf, notes in _leaves(error):
         if isinstance(leaf, TrioformerError):
             failures.append((leaf, notes))
-        elif not isinstance(leaf, BrokenPipeError) or not (_is_broken(sys.stdout) or _is_broken(sys.stderr)):
+        elif isinstance(leaf, BrokenPipeError) and (_is_broken(sys.stdout) or _is_broken(sys.stderr)):
+            continue
+        elif isinstance(leaf, OSError) and leaf.errno is not None and leaf.errno == _errno_of_output():
+            failures.append((TrioformerError(f"cannot write to standard output: {leaf.strerror}"), notes))
+        else:
             return None
     return failures
 
@@ -286,11 +291,20 @@ def _is_broken(stream: TextIO | None) -> bool:
     return any(happened & (select.POLLERR | select.POLLHUP) for _, happened in poll.poll(0))
 
 
-def _end_output() -> None:
-    """Write what is left in Python's buffer; if nobody reads it, send it nowhere, or Python reports it at its exit."""
+def _errno_of_output() -> int | None:
+    """Return why standard output cannot be written: what is left in Python's buffer fails again."""
     try:
         _flush(sys.stdout)
-    except BrokenPipeError:
+    except OSError as error:
+        return error.errno
+    return None
+
+
+def _end_output() -> None:
+    """Write what is left in Python's buffer; if that fails, send it nowhere, or Python reports it at its exit."""
+    try:
+        _flush(sys.stdout)
+    except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from tests.examples.programs import (
     Example,
     examples,
 )
-from tests.support.processes import KUBECONFIG, result_here
+from tests.support.processes import KUBECONFIG, logging_as_in_a_new_process, result_here
 
 EXAMPLES = examples()
 WITH_FLAGS = [each for each in EXAMPLES if not each.is_self_contained]
@@ -190,6 +191,36 @@ def test_it_ends_when_nobody_reads_its_output(example: Example, unread: io.TextI
     )
     assert code == 141 or example.name in ONLY_LOGS
     assert unexpected(example, errors) == []
+
+
+@pytest.fixture
+def full() -> Iterator[io.TextIOWrapper]:
+    """A file on a full disk."""
+    with open(os.devnull, "w") as nowhere, open("/dev/full", "w") as stream:
+        yield stream
+        os.dup2(nowhere.fileno(), stream.fileno())  # or close() would fail
+
+
+@pytest.mark.parametrize("name", ["list_and_watch", "pod_logger", "custom_controller", "restart_dependents"])
+def test_a_full_disk_is_reported_in_one_line(name: str, full: io.TextIOWrapper) -> None:
+    code, _, errors = result_here(
+        f"examples/{name}.py", "--embedded", is_virtual=True, interrupt_after=SECONDS, output=full
+    )
+    assert code == 1
+    # Named after the program, or after pytest here.
+    lines = [line.partition(": ")[2] for line in errors if not line.startswith(("WARNING: ", "INFO: "))]
+    assert lines == ["cannot write to standard output: No space left on device"]
+
+
+def test_a_closed_output_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(arguments: command_line.Arguments) -> None:
+        print("lost", file=sys.stdout, flush=True)
+
+    monkeypatch.setattr(sys, "argv", ["program"])
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it with ``>&-``
+    with logging_as_in_a_new_process(), pytest.raises(SystemExit) as ended:
+        command_line.start(main, command_line.parser_of("A program."))
+    assert ended.value.code == 0
 
 
 def rows_of_the_index() -> list[tuple[str, str]]:
