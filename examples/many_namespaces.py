@@ -13,7 +13,7 @@ import logging
 from collections.abc import Sequence
 
 import trio
-from command_line import Arguments, connect, namespace_name, namespace_of, parser_of, start
+from command_line import Arguments, check_reachable, connect, namespace_name, namespace_of, parser_of, start
 from simulations import simulate_forbidden_secrets
 
 from trioformer import Client, ReflectorOptions, SharedInformerFactory
@@ -21,8 +21,11 @@ from trioformer.models import metadata_kind
 from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
 
-async def count(client: Client, namespaces: Sequence[str]) -> list[str]:
-    """Fill a cache for each kind; returns the number of its objects, or the problem, as one line for each kind."""
+async def count(client: Client, namespaces: Sequence[str]) -> tuple[list[str], bool]:
+    """Fill a cache for each kind; returns the number of its objects, or the problem, as one line for each kind.
+
+    And whether any kind could be counted.
+    """
     factory = SharedInformerFactory(
         client, namespace=namespaces, supervise=True, options=ReflectorOptions(grace_period=5)
     )
@@ -37,15 +40,18 @@ async def count(client: Client, namespaces: Sequence[str]) -> list[str]:
             for key, informer in factory.informers.items()
         ]
         nursery.cancel_scope.cancel()
-    return lines
+    return lines, len(problems) < len(lines)
 
 
-async def main(arguments: Arguments) -> None:
-    """Count the objects in the namespaces of the command line."""
+async def main(arguments: Arguments) -> int:
+    """Count the objects in the namespaces of the command line; fails if none could be counted."""
     logging.getLogger("trioformer").setLevel(logging.CRITICAL)  # what fails is in the report
     async with connect(arguments, simulate_forbidden_secrets) as client:
         names = arguments.names or [namespace_of(arguments, client)]
-        print(*await count(client, names), sep="\n")
+        await check_reachable(client)
+        lines, is_any_counted = await count(client, names)
+        print(*lines, sep="\n")
+    return 0 if is_any_counted else 1
 
 
 if __name__ == "__main__":

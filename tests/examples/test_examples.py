@@ -185,7 +185,8 @@ async def test_readable_kinds_are_counted_and_forbidden_ones_reported(
 ) -> None:
     api_server.create(pod("a"))
     api_server.fail_next(100, resource="secrets", status=403)
-    pods, config_maps, secrets = await many_namespaces.count(client, ["kube-system", "default"])
+    (pods, config_maps, secrets), is_any_counted = await many_namespaces.count(client, ["kube-system", "default"])
+    assert is_any_counted
     assert pods == "Pod in namespaces default, kube-system: 1"
     assert config_maps == "metadata of ConfigMap in namespaces default, kube-system: 0"
     assert secrets.startswith("metadata of Secret in namespaces default, kube-system: failed after ")
@@ -195,6 +196,13 @@ async def test_readable_kinds_are_counted_and_forbidden_ones_reported(
 def test_the_counts_of_namespaces_are_printed(beside: APIServer, result: Result) -> None:
     code, lines, errors = result("examples/many_namespaces.py", "default", "kube-system")
     assert (code, len(lines), errors) == (0, 3, [])
+
+
+def test_it_is_an_error_when_nothing_could_be_counted(beside: APIServer, result: Result) -> None:
+    for resource in ("pods", "configmaps", "secrets"):
+        beside.fail_next(100, resource=resource, status=403)
+    code, lines, errors = result("examples/many_namespaces.py", "default")
+    assert (code, len(lines), errors) == (1, 3, [])
 
 
 def test_a_custom_resource_is_created_and_scaled(beside: APIServer, result: Result) -> None:
