@@ -21,6 +21,7 @@ from tests.examples.programs import ENDS_BY_ITSELF, READS_FILES, Example, exampl
 from tests.support.processes import Program, running
 
 WIDTH = 90
+SERVE = ("first_controller/step_7_run_in_a_cluster.py", "first_controller/step_8_stop_cleanly.py")
 
 
 @attrs.frozen
@@ -53,10 +54,12 @@ async def run(example: Example, seconds: float) -> list[Row]:
     missing = ["--kubeconfig", "/does/not/exist"]
     if example.is_self_contained:
         missing = []
+    # They serve by default, and several programs run at the same time.
+    http = ["--http", "127.0.0.1:0"] if example.name in SERVE else []
     ends = frozenset({0} if example.name in ENDS_BY_ITSELF else {0, 130})
     commands: list[tuple[str, list[str], frozenset[int]]] = [
         ("--help", ["--help"], frozenset({0})),
-        ("--embedded", ["--embedded"], ends),
+        ("--embedded", ["--embedded", *http], ends),
         ("wrong flag", [*example.needed, "--no-such-flag"], frozenset({2})),
         ("missing kubeconfig", [*example.needed, *missing], frozenset({1})),
     ]
