@@ -79,8 +79,9 @@ class Settings:
     def parse(cls, text: str) -> Settings:
         try:
             return cls(**yaml.safe_load(text) or {})
-        except (TypeError, ValueError) as error:
-            raise ConfigError(str(error).partition("\n")[0]) from None
+        except (TypeError, ValueError, OverflowError) as error:
+            expected = "namespace_labels, a mapping of texts, and keep_pods, a number of seconds"
+            raise ConfigError(f"not {expected}: {str(error).partition(chr(10))[0]}") from None
         except yaml.YAMLError:
             raise ConfigError("not YAML") from None
 

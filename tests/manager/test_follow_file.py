@@ -303,12 +303,27 @@ async def test_a_file_that_does_not_parse_at_the_start_raises_an_error_that_name
     path = tmp_path / "config"
     path.write_text("nonsense")
     file = follow_file(path, json.loads)
-    with pytest.raises(json.JSONDecodeError) as caught:
+    with pytest.raises(ConfigError) as caught:
         await file.run()
-    assert caught.value.__notes__ == [f"in {path}"]
+    assert str(caught.value) == f"{path}: JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    assert isinstance(caught.value.__cause__, json.JSONDecodeError)
     assert repr(file) == f"<FollowedFile '{path}'>"
     with pytest.raises(RuntimeError, match="has not been read yet"):
         file.value  # noqa: B018
+
+
+async def test_an_error_of_the_library_at_the_start_is_raised_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("text")
+    error = ConfigError("Log.Level is missing")
+
+    def refuse(text: str) -> object:
+        raise error
+
+    with pytest.raises(ConfigError) as caught:
+        await follow_file(path, refuse).run()
+    assert caught.value is error
+    assert error.__notes__ == [f"in {path}"]
 
 
 TOO_LARGE = "has more than 1,048,576 bytes, the most that is read of such a file"
@@ -375,15 +390,17 @@ async def test_line_ends_are_those_of_python(tmp_path: Path) -> None:
 async def test_no_traceback_shows_a_file_that_does_not_parse(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("s3cret")
-    with pytest.raises(json.JSONDecodeError) as caught:
+    with pytest.raises(ConfigError) as caught:
         await follow_file(path, json.loads).run()
-    step = caught.value.__traceback__
     seen = []
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == _follow_file.__file__:
-            seen.append(repr(step.tb_frame.f_locals))
-        step = step.tb_next
-    assert len(seen) == 3
+    assert caught.value.__cause__ is not None
+    for error in (caught.value, caught.value.__cause__):
+        step = error.__traceback__
+        while step is not None:
+            if step.tb_frame.f_code.co_filename == _follow_file.__file__:
+                seen.append(repr(step.tb_frame.f_locals))
+            step = step.tb_next
+    assert len(seen) == 4
     assert "s3cret" not in "".join(seen)
 
 

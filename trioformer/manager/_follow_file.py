@@ -23,7 +23,7 @@ import trio
 from .._files import FileRefusedError, read_file
 from .._secret import Secret
 from .._text import one_line
-from ..errors import ConfigError
+from ..errors import ConfigError, TrioformerError
 from ._health import logger
 
 T = TypeVar("T")
@@ -115,8 +115,9 @@ class FollowedFile(Generic[T]):
             ModuleNotFoundError: watchfiles is not installed.
             RuntimeError: It is running already.
             OSError: The file cannot be read the first time.
-            ConfigError: It is no regular file, has more than 1 MiB, or is not UTF-8, the first time.
-            Exception: What ``parse`` raised the first time, with a note that names the file.
+            ConfigError: It is no regular file, has more than 1 MiB, is not UTF-8, or ``parse`` raised an error, the
+                first time; in one line, as after a change.  An error of the library that ``parse`` raised is raised
+                as it is, with a note that names the file.
             ExceptionGroup: Of an ``OSError``: the directory cannot be watched.
 
         Cancellation: takes up to 50 ms, until a thread notices it.
@@ -154,9 +155,11 @@ class FollowedFile(Generic[T]):
         text = await self._read()
         try:
             self._set_value(text)
-        except Exception as error:
+        except TrioformerError as error:
             error.add_note(f"in {self.path}")
             raise
+        except Exception as error:
+            raise ConfigError(f"{type(error).__name__}: {_reason_of(error)}", file=str(self.path)) from error
 
     async def _reload(self) -> None:
         try:
