@@ -107,8 +107,8 @@ def parser_of(
     """Return a parser with the flags that every example has; ``documentation`` is the module's.
 
     An example that ``is_namespaced`` works in one namespace, that of :func:`namespace_of`, and one that has a
-    ``default_namespace`` in that; the others work in all of them.  One that ``serves_http``
-    has metrics and health checks, if it gets an address for them.
+    ``default_namespace`` in that; the others work in all of them.  One that ``serves_http`` has metrics and health
+    checks, if it gets an address for them.
     """
     summary, _, details = (documentation or "").partition("\n")
     parser = Parser(

@@ -319,7 +319,7 @@ async def follow_logs_of(
 
     Raises:
         SelectorError: A selector does not parse.
-        ValueError: A number or a time is out of range, or ``overflow`` is none of the three.
+        ValueError: A number or a time is out of range, or ``overflow`` is not one of the three.
         TypeError: ``pods`` is no API of pods, ``containers`` is a string, or a value is of another type.
 
     Ownership:
