@@ -28,11 +28,12 @@ import httpx
 import trio
 
 from .._util import NoPublicConstructor
-from ..errors import UnexpectedResponseError
+from ..errors import ConnectionFailedError, LimitExceededError, UnexpectedResponseError
 from ._errors import CONNECTION_ERRORS, RetiredConnectionError, connection_failed, shows_failing_server
 from ._generations import GENERATION
 from ._gzip import GunzipChunks, is_gzip
 from ._health import ServerHealth
+from ._http11 import SWITCHED
 from ._limits import BodyMeter, BodyReceiver, LimitPassedError, Limits
 from ._response import request_id_in
 
@@ -44,6 +45,10 @@ _MAX_BUFFERED_CHUNKS: Final = 16 * 1024
 _CHUNKS_A_SLICE: Final = 64
 """Chunks that are received before other tasks run; a server can send tiny ones that are in one read of the socket."""
 
+_SHORT: Final = 2048
+"""Bytes that are read of a rejection before the request is sent again, so that its connection can be used again."""
+_SHORT_PATIENCE: Final = 5.0
+"""Seconds that it may take to arrive."""
 MAX_ERROR: Final = 256 * 1024
 """Bytes that are read of the body of an error; a Status is much shorter."""
 
@@ -185,6 +190,18 @@ class ByteStream(metaclass=NoPublicConstructor):
         """The values of the headers ``Warning``."""
         return self._response.headers.get_list("warning")
 
+    @property
+    def upgraded(self) -> trio.abc.Stream:
+        """The stream of the protocol that the server has switched to, if its status is 101.
+
+        Raises:
+            ValueError: It is another one, or the transport cannot switch.
+        """
+        stream = self._response.extensions.get("network_stream")
+        if self.code != SWITCHED or not isinstance(stream, trio.abc.Stream):
+            raise ValueError("there is no stream of another protocol")
+        return stream
+
     async def receive_some(self) -> bytes:
         """Receive the next bytes of the body; ``b""`` at the end of the body.
 
@@ -263,6 +280,13 @@ class ByteStream(metaclass=NoPublicConstructor):
             await self._aclose()
         body = b"".join(pieces)
         return body[:MAX_ERROR] if self.code >= 400 else body
+
+    async def _read_beginning(self) -> None:
+        """Read a rejection that nobody needs; one that is short leaves its connection to the next request."""
+        read = 0
+        with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
+            while read < _SHORT and (data := await self.receive_some()):
+                read += len(data)
 
     async def _aclose(self) -> None:
         self._is_closed = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
 from typing import Final, TypeVar, final
@@ -33,11 +33,6 @@ R = TypeVar("R")
 
 MAX_REQUESTS: Final = 100
 """Requests in flight, lists included and watches not; further ones wait."""
-
-_SHORT: Final = 2048
-"""Bytes that are read of a rejection before the request is sent again, so that its connection can be used again."""
-_SHORT_PATIENCE: Final = 5.0
-"""Seconds that it may take to arrive."""
 
 
 @final
@@ -336,7 +331,7 @@ class Transport(metaclass=NoPublicConstructor):
                             body.history = attempts.history(body.code)
                             yield body
                             return
-                        await _read_beginning(body)
+                        await body._read_beginning()
                     finally:
                         await body._aclose()
             await trio.sleep(delay)
@@ -483,11 +478,3 @@ class Transport(metaclass=NoPublicConstructor):
 
     def _close(self) -> None:
         self.health.close()
-
-
-async def _read_beginning(body: ByteStream) -> None:
-    """Read a rejection that nobody needs; one that is short leaves its connection to the next request."""
-    read = 0
-    with trio.move_on_after(_SHORT_PATIENCE), suppress(ConnectionFailedError, LimitExceededError):
-        while read < _SHORT and (data := await body.receive_some()):
-            read += len(data)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 READ_SIZE: Final = 64 * 1024
 """Bytes that one read of the network returns at most."""
+SWITCHED: Final = 101
+"""The status code with which a server agrees to another protocol."""
 _MAX_HEAD: Final = 100 * 1024
 """Bytes of a head that has not ended."""
 
@@ -96,7 +98,10 @@ class Http11Connection:
             await self.stream.write(b"".join([part for part in parts if part]), patience.get("write"))
         while True:
             event = await self._next_event(patience.get("read"))
-            if isinstance(event, h11.Response):
+            # Status 101 is informational for h11, and the end of HTTP.
+            if isinstance(event, h11.Response) or (
+                isinstance(event, h11.InformationalResponse) and event.status_code == SWITCHED
+            ):
                 found, version = event.headers.raw_items(), b"HTTP/" + event.http_version
                 return Head(code=event.status_code, headers=found, reason=event.reason, version=version)
 
@@ -121,6 +126,10 @@ class Http11Connection:
                 raise httpcore.RemoteProtocolError("Server disconnected without sending a response.")
             machine.receive_data(data)
         return event
+
+    def received_after_head(self) -> bytes:
+        """Return what has arrived after a head with status 101."""
+        return bytes(self._machine.trailing_data[0])
 
     def release(self) -> None:
         """End the use for a request: the connection is idle if the response was complete, and closed otherwise."""

@@ -23,4 +23,5 @@ from ._open import default_user_agent as default_user_agent
 from ._open import open_transport as open_transport
 from ._response import Response as Response
 from ._response import request_id_in as request_id_in
+from ._upgrade import upgrade as upgrade
 from ._warnings import WarningLog as WarningLog

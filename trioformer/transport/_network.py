@@ -187,8 +187,23 @@ class _SocketStream(httpcore.AsyncNetworkStream, BodyReceiver):
         with Bounded(timeout, httpcore.WriteTimeout, httpcore.WriteError):
             await self._write(buffer)
 
-    async def _write(self, data: bytes) -> None:
+    async def _write(self, data: bytes | bytearray | memoryview) -> None:
         await self._stream.send_all(data)
+
+    def switch_protocols(self) -> None:
+        """Leave HTTP: from now on there are only :meth:`receive_raw` and :meth:`send_raw`."""
+        self._head_patience = self.body_patience = None
+
+    async def receive_raw(self, max_bytes: int) -> bytes:
+        """Receive bytes that are not HTTP; raises trio's errors."""
+        try:
+            return await self._read(max_bytes, resumable=False)
+        except ssl.SSLError as exc:
+            raise trio.BrokenResourceError from exc
+
+    async def send_raw(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes that are not HTTP; raises trio's errors."""
+        await self._write(data)
 
     def _check_usable(self) -> None:
         """Check the connection before the first byte of a request: what fails here was certainly not sent.
@@ -277,6 +292,12 @@ class _TLSStream(_SocketStream):
         self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=server_hostname)
         self._is_ended = False
         """Whether the peer has sent close_notify."""
+        self._sending: trio.Lock | None = None
+        """Set when one task may send while another one receives, which sends responses to messages of TLS."""
+
+    def switch_protocols(self) -> None:
+        super().switch_protocols()
+        self._sending = trio.Lock()
 
     async def handshake(self) -> None:
         """Do the TLS handshake, which verifies the server's certificate."""
@@ -298,8 +319,14 @@ class _TLSStream(_SocketStream):
             self._received.write_eof()
 
     async def _flush(self) -> None:
-        if self._to_send.pending:
+        if not self._to_send.pending:
+            return
+        if self._sending is None:
             await self._stream.send_all(self._to_send.read())
+            return
+        async with self._sending:  # what is encrypted is sent in the order in which it was
+            if data := self._to_send.read():
+                await self._stream.send_all(data)
 
     async def _read(self, max_bytes: int, *, resumable: bool) -> bytes:
         while True:
@@ -328,7 +355,7 @@ class _TLSStream(_SocketStream):
             max_bytes -= len(piece)
         return pieces
 
-    async def _write(self, data: bytes) -> None:
+    async def _write(self, data: bytes | bytearray | memoryview) -> None:
         rest = memoryview(data)
         while rest:
             rest = rest[self._tls.write(rest) :]
@@ -366,7 +393,7 @@ class _TunnelStream:
             await outer._receive()
         return b"".join(pieces)
 
-    async def send_all(self, data: bytes) -> None:
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         await self._outer._write(data)
 
     def is_readable(self) -> bool:

@@ -18,11 +18,12 @@ import trio
 
 from ._errors import RetiredConnectionError
 from ._health import ServerHealth
-from ._http11 import Head, Http11Connection
+from ._http11 import SWITCHED, Head, Http11Connection
 from ._httpcore_errors import clear_locals, to_httpx
 from ._limits import DEFAULT_LIMITS, Limits
 from ._network import _Network
 from ._tls import _client_context
+from ._upgraded_stream import UpgradedStream
 
 if TYPE_CHECKING:
     from ._proxy._route import Route
@@ -92,6 +93,14 @@ class Connections(httpx.AsyncBaseTransport):
             raise
         if b"sendInitialEvents=true" in (request.extensions.get("target") or request.url.query):
             self._lists.add(_socket_of(connection))
+        if head.code == SWITCHED:
+            stream = UpgradedStream(connection, connection.received_after_head())
+            return httpx.Response(
+                head.code,
+                headers=head.headers,
+                stream=_Upgraded(connection, self),
+                extensions={"http_version": head.version, "reason_phrase": head.reason, "network_stream": stream},
+            )
         return httpx.Response(
             head.code,
             headers=head.headers,
@@ -199,6 +208,24 @@ class Connections(httpx.AsyncBaseTransport):
 
 def _socket_of(connection: Http11Connection) -> trio.socket.SocketType:
     return cast("trio.socket.SocketType", connection.stream.get_extra_info("socket"))
+
+
+@final
+class _Upgraded(httpx.AsyncByteStream):
+    """The body of a response with status 101: it has none, and its end is that of the connection."""
+
+    def __init__(self, connection: Http11Connection, connections: Connections) -> None:
+        self._connection = connection
+        self._connections = connections
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        nothing: tuple[bytes, ...] = ()
+        for piece in nothing:
+            yield piece
+
+    async def aclose(self) -> None:
+        self._connections._close_connection(self._connection)
+        await trio.lowlevel.checkpoint()
 
 
 @final

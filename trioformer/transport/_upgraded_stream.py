@@ -1,0 +1,65 @@
+"""A connection that has switched from HTTP to another protocol (RFC 9110, 7.8), such as WebSockets.
+
+The server agrees with status 101, and from then on both sides send bytes of the new protocol whenever they want.
+The connection stays one of the pool: closed with the client, opened through the proxy, with the same TLS.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import trio
+
+from ._http11 import Http11Connection
+
+RECEIVE_SIZE: Final = 64 * 1024
+"""Bytes that one call returns at most, unless the caller says."""
+
+
+@final
+class UpgradedStream(trio.abc.Stream):
+    """The bytes of the new protocol; one task may send while another one receives.
+
+    Cancellation:
+        A cancelled send may have sent a part, so the stream can only be closed after it.
+    """
+
+    def __init__(self, connection: Http11Connection, first: bytes) -> None:
+        self._connection = connection
+        self._stream = connection.stream
+        self._first = first
+        """What has arrived together with the head of the response."""
+        self._stream.switch_protocols()
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes.
+
+        Raises:
+            trio.BrokenResourceError: The connection is broken.
+            trio.ClosedResourceError: It was closed on this side, here or with the client.
+            trio.BusyResourceError: Another task is sending.
+        """
+        await self._stream.send_raw(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until more can be sent; whether that is so now is not known, so it returns immediately."""
+        await trio.lowlevel.checkpoint()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Receive bytes; ``b""`` when the peer has closed the connection.
+
+        Raises:
+            trio.BrokenResourceError: The connection is broken.
+            trio.ClosedResourceError: It was closed on this side, here or with the client.
+        """
+        most = RECEIVE_SIZE if max_bytes is None else max_bytes
+        if self._first and not self._connection.is_closed:
+            await trio.lowlevel.checkpoint()
+            data, self._first = self._first[:most], self._first[most:]
+            return data
+        return await self._stream.receive_raw(most)
+
+    async def aclose(self) -> None:
+        """Close the connection, without waiting for the peer."""
+        self._connection.close()
+        await trio.lowlevel.checkpoint()
